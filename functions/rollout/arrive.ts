@@ -27,8 +27,7 @@ export async function arrivePage(
     const stage = stageNow(known, fleet);
     const leg = stage && legOf(stage, known.legs);
     if (stage?.on !== undefined) transaction.putArrival(fleet.name, "waiting", { why: "joined" });
-    else if (leg !== undefined && leg.membersVersion < known.unit.membersVersion)
-      late.set(leg, [...(late.get(leg) ?? []), fleet]);
+    else if (leg !== undefined) late.set(leg, [...(late.get(leg) ?? []), fleet]);
   }
   for (const [leg, fleet] of late) await append(transaction, { leg, fleet }, ports);
   return page.length;

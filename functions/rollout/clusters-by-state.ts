@@ -70,7 +70,7 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
 /** Members to whom nothing was assigned of what their stage has: the index has nothing of them, or what was before. */
 async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (readonly [string, ClusterState])[]> {
   const found: [string, ClusterState][] = [];
-  const bare = known.unit.stages.filter(({ on, moving, members }) => members > 0 && (on ?? moving) === undefined);
+  const bare = known.unit.stages.filter(({ on, moving }) => (on ?? moving) === undefined);
   for (const stage of known.unit.stages) {
     const leg = lastLegOf(stage, known.legs);
     if (leg === undefined) continue;
@@ -85,7 +85,6 @@ async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (
 
 /** One that is lost is made anew when its leg goes on: to count is no reason to begin with that again. */
 async function sealedIn(leg: LegRow, orders: readonly number[], ports: PlannerPorts): Promise<readonly SealedTarget[]> {
-  if (orders.length === 0) return [];
   try {
     return [...(await readSealed(leg, orders, ports.lists)).values()];
   } catch (error) {

@@ -79,7 +79,7 @@ export async function letComeBack(
     const { cluster, fleet, syncs, targets } = rows;
     const isGone = row.operations.deletion !== undefined && fleet === undefined;
     const isAgain = isGone || readable.includes(cluster) || syncs.some(answersAgain);
-    if (rows.slot !== undefined || !isAgain || transaction.room() < 4) continue;
+    if (rows.slot !== undefined || !isAgain) continue;
     const away = targets.find(({ state }) => state === "Unreachable");
     if (away !== undefined) {
       transaction.amend(away);

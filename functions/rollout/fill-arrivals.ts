@@ -92,7 +92,7 @@ async function bringIn(
     if (rows === undefined) waiting.set(arrival.cluster, "others");
     else if (rows.fleet === undefined || stage?.on === undefined || isAhead(rows, stage)) {
       // Gone, or it is a target of what passes there next.
-      if (transaction.room() > 2) transaction.dropArrival(arrival);
+      transaction.dropArrival(arrival);
     } else if (isStopped(known, stage)) waiting.set(arrival.cluster, "others");
     else {
       const content = transaction.content(contentFor(rows.syncs, stage, known));

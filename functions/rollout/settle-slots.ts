@@ -70,7 +70,7 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
       round.stuck.set(key, (round.stuck.get(key) ?? 0) + 1);
       continue;
     }
-    round.deadline = [round.deadline, deadline].filter((time) => time !== undefined).sort()[0];
+    round.deadline = [round.deadline, deadline].sort()[0];
     // Who looks at some knows of no other deadline than the unit does.
     const { deadline: nearest = "~" } = transaction.unit;
     if (!round.all && deadline !== undefined && deadline < nearest) transaction.edit({ deadline });
@@ -114,7 +114,7 @@ async function readSeen(
   const fleet = rows.filter((row) => row.type === "Fleet");
   const unread = new Set(rows.filter(isNewer).flatMap((row) => keys.sync.parse(row)?.cluster ?? []));
   const judged = slots.map((slot) => {
-    const syncs = found.filter(({ cluster, name }) => cluster === slot.cluster && name in slot.attempts);
+    const syncs = found.filter(({ cluster }) => cluster === slot.cluster);
     const labels = fleet.find(({ name }) => name === slot.cluster)?.labels;
     const freezing = labels && { freeze: freezeOver(brake, labels, now), releasedAt: releasedAt(brake, labels, now) };
     const clock = { ...clockOf(known, now), freezing };
@@ -201,8 +201,8 @@ export function parkSlot(transaction: Transaction, { slot, lease }: Pick<Seen, "
 
 function isLive(lease: FoundLease, now: Date): boolean {
   if (isNewer(lease)) return true;
-  const { owner, leaseUntil } = lease;
-  return owner !== undefined && leaseUntil !== undefined && leaseUntil > now.toISOString();
+  const { leaseUntil } = lease;
+  return leaseUntil !== undefined && leaseUntil > now.toISOString();
 }
 
 /** Nobody says so when it does. */

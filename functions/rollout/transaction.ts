@@ -96,7 +96,7 @@ export class Transaction {
     this.#unit = defined({ ...this.#unit, ...change });
   }
 
-  editStage(name: string, change: (stage: UnitStage) => UnitStage): void {
+  editStage(name: string | undefined, change: (stage: UnitStage) => UnitStage): void {
     this.edit({ stages: this.#unit.stages.map((stage) => (stage.name === name ? change(stage) : stage)) });
   }
 
@@ -200,9 +200,9 @@ export class Transaction {
     else this.put<TargetRow>({ ...kept, cluster, order, ...to, endedAt: this.at }, target);
   }
 
-  /** Arrivals that were found, whether they can be read or not: one cluster has one of a state at most. */
+  /** What was found of them, whether it can be read or not: one cluster has one arrival of a state at most. */
   see(rows: readonly Row[]): void {
-    for (const row of rows) if (keys.arrival.parse(row) !== undefined) this.#arrivals.add(keyText(row));
+    for (const row of rows) this.#arrivals.add(keyText(row));
   }
 
   /** @returns false when it is one already. */
@@ -226,15 +226,14 @@ export class Transaction {
 
   dropArrival(arrival: ArrivalRow): void {
     this.delete(arrival);
-    this.#arrivals.delete(keyText(arrival));
     this.#countArrival(arrival, keys.arrival.read(arrival).state, -1);
   }
 
-  #countArrival({ stage = "" }: Pick<ArrivalRow, "stage">, state: ArrivalState, by: number): void {
+  #countArrival({ stage }: Pick<ArrivalRow, "stage">, state: ArrivalState, by: number): void {
     this.countArrivals({ [state]: by });
     // What was found of those that wait was of others.
     if (state === "waiting") this.edit({ arrivalsHeld: undefined });
-    if (state !== "failed") return;
+    // One that failed says where.
     this.editStage(stage, (one) => ({ ...one, failedArrivals: Math.max(0, one.failedArrivals + by) }));
   }
 

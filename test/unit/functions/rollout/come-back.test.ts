@@ -1,6 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
-import { allSay, begin, names, ownPaths, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import {
+  allSay,
+  ana,
+  begin,
+  names,
+  ownPaths,
+  playOn,
+  revise,
+  rings,
+  web,
+  worldOf,
+} from "#test/support/planner-story.ts";
 
 const arrivals = { waiting: 0, changing: 0, failed: 0 };
 
@@ -62,6 +73,36 @@ describe("a cluster that answers again", () => {
     for (let look = 0; look < 3; look++) await made.plan(made.table, ["a"]);
     expect(made.leg("all").counts).toMatchObject({ Waiting: 1, Assigned: 1, Unreachable: 0 });
     expect(made.leg("all").returned).toEqual([0]);
+  });
+
+  test("twice told while it waits is left behind once less", async () => {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, maxUnreachable: 2 });
+    await begin(made);
+    await made.finish("c");
+    for (const name of ["a", "b"]) await made.finish(name, "Unreachable");
+    await made.plan();
+    expect(made.unit().stages).toMatchObject([{ behind: { failed: 0, unreachable: 2 } }]);
+    await made.operate({ suspended: ana(made.now) });
+    await made.observe("a", "Reachable");
+    for (let look = 0; look < 3; look++) await made.plan(made.table, ["a"]);
+    expect(made.unit()).toMatchObject({
+      arrivals: { waiting: 1 },
+      stages: [{ behind: { failed: 0, unreachable: 1 } }],
+    });
+  });
+
+  test("while its stage gets another name is brought up under that", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
+    await begin(made);
+    await made.finish("b");
+    await made.finish("a", "Unreachable");
+    await made.plan();
+    await made.observe("a", "Reachable");
+    await made.setGroup({ maxConcurrent: 2, stages: [{ name: "prod" }] });
+    await made.plan();
+    expect(made.stages()).toEqual({ prod: "1" });
+    await playOn(made, 2);
+    expect(await made.sync("a")).toMatchObject({ desired: { attempt: 2 }, observed: { phase: "Ready" } });
   });
 
   test("makes a leg that stalled for it go on, and says so only as long as it stalls", async () => {

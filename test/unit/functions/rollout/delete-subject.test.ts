@@ -124,6 +124,35 @@ describe("a deletion", () => {
     expect(isGone(made)).toBe(true);
   });
 
+  test("waits by name for those who still do not answer", async () => {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3 });
+    await made.rollOut();
+    await go(made, "delete");
+    await made.plan();
+    for (const name of ["a", "b"]) await made.observe(name, "Unreachable");
+    await made.observe("c", "Gone");
+    await made.plan();
+    const message = async () => (await made.group()).status.conditions[0]?.message;
+    expect(await message()).toMatch(/^1 of 3 clusters done; a, b do not answer, /);
+    await made.observe("a", "Reachable");
+    await made.plan();
+    await made.finish("a");
+    await made.plan();
+    expect(await message()).toMatch(/^2 of 3 clusters done; b does not answer, /);
+  });
+
+  test("goes on without those that are deleted, however many do not answer", async () => {
+    const made = await worldOf(names(13), { maxConcurrent: "100%" });
+    await made.rollOut();
+    await go(made, "delete");
+    await made.plan();
+    for (const name of names(13)) await made.observe(name, name === "c012" ? "Gone" : "Unreachable");
+    await made.plan();
+    for (const name of names(12)) await made.removeCluster(name);
+    await playOn(made, 3);
+    expect(isGone(made)).toBe(true);
+  });
+
   test("goes on without a cluster that does not answer when that is deleted, as it says itself", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
     await made.rollOut();

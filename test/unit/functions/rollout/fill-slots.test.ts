@@ -60,6 +60,34 @@ describe("slots", () => {
     expect((await made.sync("z"))?.observed?.phase).toBe("Ready");
   });
 
+  test.each([
+    ["to one stage, to the next, to who came, to the first", "", "zcezcezce"],
+    ["past a stage that waits for its renderings", "e", "zczczczcz"],
+  ])("with a bound of one go round: %s", async (_what, hanging, order) => {
+    const ring = (name: string) => names(6, name.slice(0, 1)).map((cluster) => [cluster, name]);
+    const fleet = Object.fromEntries(["canary", "early", "rest"].flatMap(ring));
+    const early = { name: "early", clusters: { selector: { matchLabels: { ring: "early" } } } };
+    const group = { stages: [...rings.stages.slice(0, 1), early, { name: "rest" }], maxConcurrent: 18 };
+    const made = await worldOf(fleet, group, ownPaths);
+    await made.rollOut();
+    await revise(made, "bbb");
+    for (const { cluster } of made.slots()) await made.finish(cluster);
+    await made.setGroup({ ...group, maxConcurrent: 1 }, ownPaths);
+    for (const name of names(6, "z")) await made.addCluster(name, "rest");
+    await made.setSource("ccc");
+    const given: string[] = [];
+    for (let round = 0; given.length < 9 && round < 30; round++) {
+      await made.plan();
+      await made.renderAll(undefined, ({ path }) => hanging === "" || !path.startsWith(`clusters/${hanging}`));
+      await made.plan();
+      for (const { cluster } of made.slots()) {
+        given.push(cluster.slice(0, 1));
+        await made.finish(cluster);
+      }
+    }
+    expect(given.join("")).toBe(order);
+  });
+
   test("under a stricter bound are given to nobody before enough are free", async () => {
     const made = await worldOf(["a", "b", "c", "d"], { maxConcurrent: 3 });
     await begin(made);

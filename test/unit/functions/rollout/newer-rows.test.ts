@@ -51,6 +51,17 @@ const syncKey = keys.sync("c2", subject.namespace, "web.app");
 describe("a cluster of which the fleet's row cannot be read", () => {
   beforeEach(() => makeNewer(keys.fleet("c2")));
 
+  test("stops no group that selects by names", async () => {
+    await world.setGroup({ maxUnreachable: "50%", maxConcurrent: "100%" }, undefined, { names: ["c1", "c2"] });
+    await playOn();
+    expect((await world.group()).status).toMatchObject({ state: "Degraded", clusters: { selected: 2 } });
+    expect((await wanted("c3"))?.action).toBe("orphan");
+    await world.setSource("bbb");
+    await playOn();
+    expect((await wanted("c1"))?.revision).toBe("main@sha1:bbb");
+    expect((await wanted("c2"))?.revision).toBe("main@sha1:aaa");
+  });
+
   test("is neither gone nor forgotten, and nothing is rolled out for it", async () => {
     const before = await wanted("c2");
     await playOn();
@@ -199,6 +210,10 @@ describe("a cluster whose Sync cannot be read", () => {
     const before = stored(syncKey);
     await world.removeCluster("c2");
     await playOn();
+    await world.setSource("bbb");
+    await playOn();
+    // Only a deletion is about those that are no members.
+    expect(world.leg("all").size).toBe(2);
     expect(stored(syncKey)).toEqual(before);
     await makeReadable(syncKey);
     world.advanceClock(700);

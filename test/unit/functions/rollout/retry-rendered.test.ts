@@ -73,6 +73,23 @@ describe("a leg that has halted", () => {
     expect(made.states()).toMatchObject({ a: "Succeeded" });
   });
 
+  test("and goes on within its budget leaves behind only whom nothing was rendered for", async () => {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, maxFailures: 1 }, ownPaths);
+    await made.plan();
+    await made.renderAll(struck, ofA);
+    await made.renderAll("no kind", ({ path }) => path === "clusters/b");
+    await made.renderAll();
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Halted", unrendered: [0, 1] });
+    await made.renderRested();
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Moving", unrendered: [1], failures: [{ cluster: "b" }] });
+    await made.rollOut();
+    made.advanceClock(60);
+    await made.plan();
+    expect((await made.group()).status.clusters).toMatchObject({ selected: 3, ready: 2, failed: 1 });
+  });
+
   test("stays halted when a cluster failed, whatever has been rendered", async () => {
     const made = await asked(0);
     await made.renderAll(undefined, (row) => !ofA(row));

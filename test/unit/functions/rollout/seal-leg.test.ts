@@ -37,9 +37,10 @@ describe("a content", () => {
   test("tells where it begins, and with how many", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, rings);
     await made.rollOut();
-    expect(made.legs().map(({ transitions }) => transitions[0]?.message)).toEqual([
-      "stage canary begins, with 1 to look at",
-      "stage rest begins, with 2 to look at",
+    const begun = { at: "2026-11-21T08:00:00.000Z", phase: "Moving", reason: "Moving" };
+    expect(made.legs().map(({ transitions }) => transitions[0])).toEqual([
+      { ...begun, message: "stage canary begins, with 1 to look at" },
+      { ...begun, message: "stage rest begins, with 2 to look at" },
     ]);
   });
 

@@ -101,7 +101,7 @@ describe("who fails", () => {
     made.advanceClock(59);
     await made.plan();
     expect(clustersWithSlot(made)).toEqual(["a"]);
-    made.advanceClock(2);
+    made.advanceClock(1);
     await made.plan();
     expect(clustersWithSlot(made)).toEqual(["b"]);
   });
@@ -156,58 +156,60 @@ describe("who fails", () => {
   });
 });
 
-describe("a removal that is taken back", () => {
-  const both = [...web, { name: "old", source: "app" }];
+describe("of a cluster with two Syncs that fails", () => {
+  const both = [...web, { name: "two", source: "app" }];
 
-  async function removing(): Promise<PlannerWorld> {
-    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 }, both);
-    await made.rollOut();
-    await made.setGroup({ maxConcurrent: 1 }, web);
+  test("that is parked which is not done", async () => {
+    const made = await worldOf(["a"], {}, both);
+    await begin(made);
+    await made.observe("a", "Ready", { name: "web.two" });
+    await made.observe("a", "Failed", { reason: "Invalid" });
     await made.plan();
-    return made;
-  }
-
-  test("ends at once where it is under way, and what was there comes back in the same slot", async () => {
-    const made = await removing();
-    const before = await made.sync("a", "web.old");
-    expect(before?.desired.action).toBe("delete");
-    await made.setGroup({ maxConcurrent: 1 }, both);
-    await made.plan();
-    const after = await made.sync("a", "web.old");
-    expect(after?.desired).toMatchObject({ action: "apply", attempt: (before?.desired.attempt ?? 0) + 1, rollout: 1 });
-    expect(after?.desired.renderDigest).toBe(before?.desired.instead?.renderDigest);
-    expect(clustersWithSlot(made)).toEqual(["a"]);
-    expect(made.targets(2)).toMatchObject([{ cluster: "a", state: "Superseded" }]);
+    expect(await made.sync("a")).toMatchObject({
+      ...{ parked: { reason: "Invalid", at: made.now.toISOString() }, stateSk: "Failed#a#web.app" },
+    });
+    expect(await made.sync("a", "web.two")).not.toHaveProperty("parked");
   });
 
-  test("reaches no other cluster", async () => {
-    const made = await removing();
-    await made.setGroup({ maxConcurrent: 1 }, both);
+  test("that is not parked which is gone", async () => {
+    const made = await worldOf(["a"], {}, both);
     await made.rollOut();
-    for (const name of ["b", "c"])
-      expect((await made.sync(name, "web.old"))?.desired, name).toMatchObject({ attempt: 1 });
-    expect(made.stages()).toEqual({ all: `${made.unit().last}` });
-  });
-
-  test("comes too late where it is gone: there it is made again", async () => {
-    const made = await removing();
-    await made.observe("a", "Gone", { name: "web.old" });
-    await made.setGroup({ maxConcurrent: 1 }, both);
-    await made.rollOut();
-    expect((await made.sync("a", "web.old"))?.desired.action).toBe("apply");
-    expect((await made.sync("b", "web.old"))?.desired.attempt).toBe(1);
-  });
-
-  test("stays what it is when the group itself goes", async () => {
-    const made = await removing();
-    await made.setGroup({ maxConcurrent: 1 }, both);
-    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    await made.setGroup({}, web);
+    await revise(made, "bbb");
+    await made.observe("a", "Gone", { name: "web.two" });
+    await made.observe("a", "Failed", { reason: "Invalid" });
     await made.plan();
-    expect((await made.sync("a", "web.old"))?.desired.action).toBe("delete");
+    expect((await made.sync("a"))?.parked).toBeDefined();
+    expect(await made.sync("a", "web.two")).not.toHaveProperty("parked");
+  });
+
+  test("that is parked, too, of which an earlier attempt was done", async () => {
+    const made = await worldOf(["a"], {}, both);
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.observe("a", "Failed", { reason: "Invalid" });
+    await made.plan();
+    expect((await made.sync("a", "web.two"))?.parked).toMatchObject({ reason: "Invalid" });
   });
 });
 
 describe("a cluster that has a slot", () => {
+  test.each(["Failed", "Unreachable"] as const)(
+    "of a leg that another took the place of, and is %s with that, is no arrival",
+    async (phase) => {
+      const made = await worldOf(["a", "b", "c"], { maxConcurrent: 2, maxUnreachable: 2 });
+      await begin(made);
+      await made.observe("a", "Applying");
+      await made.finish("b", "Failed");
+      await revise(made, "bbb");
+      expect(made.stages()).toEqual({ all: "- (2)" });
+      await made.finish("a", phase);
+      await made.plan();
+      expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+      expect(made.rows("Arrival")).toEqual([]);
+    },
+  );
+
   test("and whose Sync went with its Cluster is skipped, not waited for", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
     await begin(made);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { allSay, begin, ownPaths, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { allSay, ana, begin, ownPaths, revise, rings, worldOf } from "#test/support/planner-story.ts";
 
 test("who came back to what its stage is on is counted once on the way, and as ready after it, while another stage moves", async () => {
   const made = await worldOf(
@@ -78,4 +78,49 @@ test("a group where no more that come are tried is not rolling", async () => {
   const { version } = made.unit();
   await made.plan();
   expect(made.unit().version).toBe(version);
+});
+
+test("the members of a stage that nothing has come to yet wait, and nobody else", async () => {
+  const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 1 });
+  await begin(made);
+  await allSay(made, "Failed");
+  expect((await made.group()).status).toMatchObject({
+    state: "Halted",
+    clusters: { selected: 4, ready: 0, changing: 0, failed: 1, unreachable: 0, waiting: 3 },
+  });
+});
+
+test("one that joined and could not be rendered for has failed", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, ownPaths);
+  await made.rollOut();
+  await made.addCluster("c", "all");
+  await made.plan();
+  await made.renderAll("no kind");
+  await made.plan();
+  expect((await made.group()).status).toMatchObject({
+    state: "Degraded",
+    clusters: { selected: 3, ready: 2, failed: 1, waiting: 0 },
+  });
+});
+
+test("who answers again and waits for its turn is counted once", async () => {
+  const made = await worldOf(["a", "b", "c", "d"], { maxConcurrent: 4, maxUnreachable: 2 });
+  await begin(made);
+  for (const [name, phase] of [
+    ["a", "Unreachable"],
+    ["b", "Unreachable"],
+    ["c", "Ready"],
+    ["d", "Ready"],
+  ] as const)
+    await made.finish(name, phase);
+  await made.plan();
+  await made.operate({ suspended: ana(made.now) });
+  await made.observe("a", "Reachable");
+  await made.plan();
+  expect(made.unit().arrivals.waiting).toBe(1);
+  made.advanceClock(60);
+  await made.plan();
+  expect((await made.group()).status.clusters).toEqual({
+    ...{ selected: 4, ready: 2, changing: 0, failed: 0, unreachable: 2, waiting: 0 },
+  });
 });

@@ -1,0 +1,83 @@
+/** A removal that is taken back while it is under way. */
+import { expect, test } from "vitest";
+import { ana, revise, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const both = [...web, { name: "old", source: "app" }];
+
+async function removing(): Promise<PlannerWorld> {
+  const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 }, both);
+  await made.rollOut();
+  await made.setGroup({ maxConcurrent: 1 }, web);
+  await made.plan();
+  return made;
+}
+
+test("ends at once where it is under way, and what was there comes back in the same slot", async () => {
+  const made = await removing();
+  const before = await made.sync("a", "web.old");
+  expect(before?.desired.action).toBe("delete");
+  await made.setGroup({ maxConcurrent: 1 }, both);
+  await made.plan();
+  const after = await made.sync("a", "web.old");
+  expect(after?.desired).toMatchObject({ action: "apply", attempt: (before?.desired.attempt ?? 0) + 1, rollout: 1 });
+  expect(after?.desired.renderDigest).toBe(before?.desired.instead?.renderDigest);
+  expect(made.targets(2)).toMatchObject([{ cluster: "a", state: "Superseded" }]);
+});
+
+test("leaves its slot what else was assigned there, and tells the worker", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, both);
+  await made.rollOut();
+  await made.setGroup({ maxConcurrent: 1 }, web);
+  await revise(made, "bbb");
+  const assignedAt = made.now.toISOString();
+  expect(made.slots()).toMatchObject([{ attempts: { "web.app": 2, "web.old": 2 }, order: 0, leg: { content: 2 } }]);
+  made.advanceClock(10);
+  made.sender.take();
+  await made.setGroup({ maxConcurrent: 1 }, both);
+  await made.plan();
+  const attempts = { "web.app": 2, "web.old": 3 };
+  const [slot] = made.slots();
+  expect(slot).toMatchObject({ cluster: "a", attempts, since: made.now.toISOString() });
+  for (const gone of ["leg", "order"]) expect(slot).not.toHaveProperty(gone);
+  expect(made.targets(2)).toMatchObject([{ cluster: "a", order: 0, attempts, assignedAt, state: "Superseded" }]);
+  expect(made.sender.take()).toContainEqual({ to: "apply", cluster: "a" });
+  expect(made.unit()).toMatchObject({ arrivals: { changing: 1 }, stages: [{ changing: 0 }] });
+});
+
+test("waits for the group that is suspended to be resumed", async () => {
+  const made = await removing();
+  await made.operate({ suspended: ana(made.now) });
+  await made.setGroup({ maxConcurrent: 1 }, both);
+  await made.plan();
+  expect((await made.sync("a", "web.old"))?.desired.action).toBe("delete");
+  await made.operate({ resumed: ana(made.now) });
+  await made.plan();
+  expect((await made.sync("a", "web.old"))?.desired.action).toBe("apply");
+});
+
+test("reaches no other cluster", async () => {
+  const made = await removing();
+  await made.setGroup({ maxConcurrent: 1 }, both);
+  await made.rollOut();
+  for (const name of ["b", "c"])
+    expect((await made.sync(name, "web.old"))?.desired, name).toMatchObject({ attempt: 1 });
+  expect(made.stages()).toEqual({ all: `${made.unit().last}` });
+});
+
+test("comes too late where it is gone: there it is made again", async () => {
+  const made = await removing();
+  await made.observe("a", "Gone", { name: "web.old" });
+  await made.setGroup({ maxConcurrent: 1 }, both);
+  await made.rollOut();
+  expect((await made.sync("a", "web.old"))?.desired.action).toBe("apply");
+  expect((await made.sync("b", "web.old"))?.desired.attempt).toBe(1);
+});
+
+test("stays what it is when the group itself goes", async () => {
+  const made = await removing();
+  await made.setGroup({ maxConcurrent: 1 }, both);
+  await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+  await made.plan();
+  expect((await made.sync("a", "web.old"))?.desired.action).toBe("delete");
+});

@@ -1,0 +1,96 @@
+/** What the planner's own rows keep of many. */
+import { expect, test } from "vitest";
+import { begin, names, revise, rings, worldOf } from "#test/support/planner-story.ts";
+
+test("a unit keeps the newest contents, and of the others those that a stage is on or takes", async () => {
+  const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
+  await made.rollOut();
+  await revise(made, "bbb");
+  await made.finish("c1");
+  await begin(made);
+  for (let commit = 3; commit <= 40; commit++) {
+    await revise(made, `commit${commit}`);
+    await made.finish("c1");
+    await made.plan();
+  }
+  expect(made.stages()).toEqual({ canary: "40", rest: "1 (2)" });
+  const newest = Array.from({ length: 10 }, (_, index) => 40 - index);
+  expect(made.unit().ledger.map(({ number }) => number)).toEqual([...newest, 2, 1]);
+});
+
+test("a leg names the last ten that do not answer, and none that does again", async () => {
+  const made = await worldOf(names(12), { maxConcurrent: "100%", maxUnreachable: 0 });
+  await begin(made);
+  for (const name of names(12)) await made.finish(name, "Unreachable");
+  await made.plan();
+  expect(made.leg("all")).toMatchObject({ counts: { Unreachable: 12 }, away: names(12).slice(2) });
+  await made.observe("c005", "Reachable");
+  await made.plan();
+  expect(made.leg("all")).toMatchObject({
+    counts: { Unreachable: 11, Assigned: 1 },
+    away: names(12).filter((name) => name > "c001" && name !== "c005"),
+  });
+});
+
+test("a leg names the last ten that failed", async () => {
+  const made = await worldOf(names(12), { maxConcurrent: "100%", maxFailures: 1 });
+  await begin(made);
+  for (const name of names(12)) await made.finish(name, "Failed");
+  await made.plan();
+  expect(made.leg("all").failures.map(({ cluster }) => cluster)).toEqual(names(12).slice(2));
+});
+
+test("of each target it is kept what became of it, since when, and with what", async () => {
+  const made = await worldOf(["a", "b", "c", "d"], { maxConcurrent: 4, maxUnreachable: 1 });
+  await made.rollOut();
+  await made.observe("b", "Failed");
+  const assignedAt = made.now.toISOString();
+  await revise(made, "bbb");
+  made.advanceClock(10);
+  await made.finish("a");
+  await made.observe("b", "Failed", { reason: "Invalid" });
+  await made.finish("c", "Unreachable");
+  await made.removeCluster("d");
+  await made.plan();
+  const endedAt = made.now.toISOString();
+  const kept = { leg: { content: 2, stage: "all", seal: 2 }, attempts: { "web.app": 2 }, endedAt };
+  expect(made.targets(2)).toMatchObject([
+    { ...kept, cluster: "a", order: 0, state: "Succeeded", reason: "", assignedAt },
+    { ...kept, cluster: "b", order: 1, state: "Failed", reason: "Invalid", preexisting: true, assignedAt },
+    { ...kept, cluster: "c", order: 2, state: "Unreachable", reason: "Unreachable", assignedAt },
+    { ...kept, cluster: "d", order: 3, state: "Skipped", reason: "no longer selected; its objects stay" },
+  ]);
+});
+
+test("a target that failed, and left, is skipped, and counts no more", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
+  await made.rollOut();
+  await made.observe("b", "Failed");
+  await revise(made, "bbb");
+  await made.finish("b", "Failed");
+  await made.plan();
+  expect(made.leg("all")).toMatchObject({ preexistingFailures: 1, failures: [{ cluster: "b" }] });
+  made.advanceClock(10);
+  await made.removeCluster("b");
+  await made.plan();
+  expect(made.leg("all")).toMatchObject({
+    ...{ preexistingFailures: 0, failures: [], returned: [] },
+    counts: { Failed: 0, Skipped: 1, Assigned: 1 },
+  });
+  const [row] = made.targets(2);
+  expect(row).toMatchObject({ cluster: "b", order: 1, state: "Skipped", endedAt: made.now.toISOString() });
+  expect(row).not.toHaveProperty("preexisting");
+});
+
+test("who was sick before, does not answer and does again, is one that failed before no less", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
+  await made.rollOut();
+  await made.observe("b", "Failed");
+  await revise(made, "bbb");
+  await made.finish("b", "Unreachable");
+  await made.plan();
+  expect(made.targets(2)).toMatchObject([{ cluster: "b", state: "Unreachable" }]);
+  await made.observe("b", "Reachable");
+  await made.plan();
+  expect(made.leg("all")).toMatchObject({ preexistingFailures: 0, counts: { Unreachable: 0, Assigned: 2 } });
+});

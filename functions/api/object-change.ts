@@ -1,6 +1,7 @@
 /** What one write of one object means for the table and the queues: pure, given the row that was read. */
 import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
 import { canonicalJson } from "#shared/base/json.ts";
+import { renewalAt } from "#shared/fleet/blob-life.ts";
 import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -86,7 +87,7 @@ type RowChange = Omit<ObjectChange, "outcome">;
 
 function rowChange(before: WrittenRow | undefined, after: WrittenRow, now: Date): RowChange {
   if (after.type === "Source") return sourceChange(before as SourceRow | undefined, after, now);
-  if (after.type === "Cluster") return clusterChange(before as ClusterRow | undefined, after);
+  if (after.type === "Cluster") return clusterChange(before as ClusterRow | undefined, due(after, renewalAt(after)));
   return subjectChange(before as SubjectRow | undefined, after, now);
 }
 

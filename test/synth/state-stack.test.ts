@@ -71,7 +71,7 @@ describe("the bucket", () => {
     });
   });
 
-  test("forgets uploads that were never finished, what was on its way, and lists that nobody stored again in time", () => {
+  test("forgets uploads that were never finished, what was on its way, and what nobody stored again in time", () => {
     const [bucket] = ofType(resources, "AWS::S3::Bucket");
     expect(bucket?.Properties.LifecycleConfiguration).toEqual({
       Rules: [
@@ -81,6 +81,7 @@ describe("the bucket", () => {
           NoncurrentVersionExpiration: { NoncurrentDays: 30 },
         },
         { Status: "Enabled", Prefix: "plans/", ExpirationInDays: 60 },
+        { Status: "Enabled", Prefix: "inventories/", ExpirationInDays: 60 },
         {
           Status: "Enabled",
           Prefix: "incoming/",

@@ -53,7 +53,7 @@ export type SourceObject = ApiObject<"Source", SourceSpec, SourceStatus>;
 export type ClusterObject = ApiObject<
   "Cluster",
   ClusterSpec,
-  ClusterStatus & {
+  Omit<ClusterStatus, "renewedAt"> & {
     readonly syncs?: SyncCounts;
     /** What its role is assumed with, for the role's trust policy. */
     readonly externalId?: string;
@@ -176,7 +176,8 @@ export function clusterObject(
   const { syncs = [], freeze } = seen;
   const frozen = freeze === undefined ? {} : { frozen: frozenBy(freeze) };
   const access = row.spec.access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
-  const status = { ...row.status, ...access, ...frozen, ...lastSeen(row, syncs), syncs: countSyncs(syncs) };
+  const { renewedAt: _renewedAt, ...known } = row.status;
+  const status = { ...known, ...access, ...frozen, ...lastSeen(row, syncs), syncs: countSyncs(syncs) };
   return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status };
 }
 

@@ -128,6 +128,8 @@ export interface ClusterStatus {
   readonly uid?: string;
   readonly version?: string;
   readonly lastSeenAt?: string;
+  /** No inventory that its Syncs name was stored before; absent: none before it was registered. */
+  readonly renewedAt?: string;
   /** uid of the other cluster that answers instead, while it does. */
   readonly mismatch?: string;
   readonly conditions: readonly Condition[];

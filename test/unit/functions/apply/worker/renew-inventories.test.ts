@@ -1,0 +1,198 @@
+/** Inventories in a bucket whose lifecycle takes what is old: those that a row names are there, and nothing else stays. */
+import { describe, expect, test } from "vitest";
+import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
+import { renewInventories } from "#functions/apply/worker/renew-inventories.ts";
+import { storedText } from "#shared/adapters/stored-text.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { blobLifeDays } from "#shared/fleet/blob-life.ts";
+import { dueAtOf } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { emptyInventory } from "#shared/kube/inventory.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { clusterRow } from "#test/support/cluster-row.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
+import { silentLog } from "#test/support/planner-world.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+const day = 86_400_000;
+const silent = new KubeError(
+  { method: "GET", path: "/api/v1/namespaces/kube-system", secret: false },
+  { message: "connection refused", causes: [], code: "ECONNREFUSED" },
+);
+
+/** A cluster that does not answer, with Syncs of which each has another state. */
+class World {
+  readonly blobs = new MemoryBlobStore(() => this.now());
+  readonly worker = new WorkerWorld(
+    {
+      async connect() {
+        throw silent;
+      },
+      distrust() {},
+    },
+    this.blobs,
+  );
+
+  now(): Date {
+    return this.worker.clock.now();
+  }
+
+  async begin(): Promise<this> {
+    const status = { uid: "uid-of-kube-system", conditions: [] };
+    const cluster: ClusterRow = { ...clusterRow(), status, createdAt: this.now().toISOString() };
+    await this.worker.table.write([{ put: cluster }]);
+    await this.add("ready", {});
+    await this.add("forgotten", { desired: { action: "orphan", attempt: 2 } });
+    await this.add("failed", { observed: { phase: "Failed" } });
+    return this;
+  }
+
+  async add(template: string, more: Parameters<typeof syncRowOf>[1]): Promise<void> {
+    const row = syncRowOf("c1", { observed: {}, template, ...more });
+    const inventory = await saveInventory({ row, ports: { blobs: this.blobs } as never }, emptyInventory(template));
+    const { observed } = row;
+    if (observed === undefined || inventory === undefined) throw new Error("nothing was stored");
+    const clusterUid = "uid-of-kube-system";
+    const stored: SyncRow = { ...row, observed: { ...observed, inventory, clusterUid } };
+    await this.worker.table.write([{ put: stored }]);
+  }
+
+  async pass(days: number): Promise<void> {
+    for (let passed = 0; passed < days; passed += 1) {
+      this.worker.aheadMs += day;
+      this.blobs.expire(blobLifeDays);
+      // The tick tells of it; whatever else there is to do comes with it.
+      const { dueKey } = await this.cluster();
+      const isDue = dueKey === undefined || dueAtOf(dueKey) <= this.now().toISOString();
+      if (isDue) await this.worker.work();
+    }
+  }
+
+  async cluster(): Promise<ClusterRow> {
+    const row = await this.worker.table.get(keys.cluster("c1"));
+    if (row === undefined) throw new Error("the cluster is gone");
+    return row;
+  }
+
+  rows(): readonly SyncRow[] {
+    return this.worker.table.all().filter((row) => row.type === "SyncOnCluster") as unknown as readonly SyncRow[];
+  }
+
+  async renew(ports: Partial<Parameters<typeof renewInventories>[1]> = {}): Promise<ClusterRow | undefined> {
+    const { table, clock } = this.worker;
+    const found = { cluster: await this.cluster(), syncs: this.rows() };
+    return renewInventories(found, { table, clock, blobs: this.blobs, log: silentLog, ...ports });
+  }
+
+  /** What the rows refer to is there, and is what it was. */
+  async checkNeeded(): Promise<void> {
+    for (const { observed } of this.rows()) {
+      const keyOf = (digest: string) => blobKeys.inventory("c1", digest);
+      await storedText(this.blobs, keyOf(observed?.inventory ?? ""), keyOf);
+    }
+  }
+}
+
+describe("inventories of a cluster", { timeout: 60_000 }, () => {
+  test("are there for as long as a row names them, though the cluster never answers", async () => {
+    const world = await new World().begin();
+    const before = world.blobs.keys();
+    expect(before).toHaveLength(3);
+    for (let period = 0; period < 10; period++) {
+      await world.pass(20);
+      await world.checkNeeded();
+    }
+    expect(world.blobs.keys()).toEqual(before);
+  });
+
+  test("are gone when no row names them any more", async () => {
+    const world = await new World().begin();
+    for (let period = 0; period < 6; period++) {
+      for (const template of ["ready", "failed"]) {
+        const inventory = emptyInventory(`${template} ${period}`);
+        const row = world.rows().find(({ name }) => name === `web.${template}`);
+        if (row?.observed === undefined) throw new Error("it is gone");
+        const digest = await saveInventory({ row, ports: { blobs: world.blobs } as never }, inventory);
+        const next = { ...row, observed: { ...row.observed, inventory: digest }, version: row.version + 1 };
+        await world.worker.table.write([{ put: next as SyncRow, when: { version: row.version } }]);
+      }
+      await world.pass(30);
+      await world.checkNeeded();
+    }
+    await world.pass(60);
+    expect(world.blobs.keys()).toHaveLength(3);
+  });
+
+  test("are stored again by the next run where one dies at any of its calls", async () => {
+    for (const when of ["before", "after"] as const) {
+      for (let at = 1, hasDied = true; hasDied; at++) {
+        const world = await new World().begin();
+        world.worker.aheadMs += 25 * day;
+        let calls = 0;
+        const isLast = () => ++calls === at;
+        const overwrite = async (key: string, bytes: Uint8Array) => {
+          const dies = isLast();
+          if (!dies || when === "after") await world.blobs.overwrite(key, bytes);
+          if (dies) throw new Error("dead");
+        };
+        const blobs = {
+          get: world.blobs.get.bind(world.blobs),
+          putOnce: world.blobs.putOnce.bind(world.blobs),
+          overwrite,
+        };
+        const { table } = new DisturbedPorts({ table: world.worker.table, sender: world.worker.sender }, {});
+        const write: typeof table.write = async (writes) => {
+          const dies = isLast();
+          if (!dies || when === "after") await table.write(writes);
+          if (dies) throw new Error("dead");
+        };
+        await world.renew({ blobs, table: { ...table, write } });
+        hasDied = calls >= at;
+        await world.renew();
+        world.worker.aheadMs += 59 * day;
+        world.blobs.expire(blobLifeDays);
+        await world.checkNeeded();
+        expect(at).toBeLessThan(10);
+      }
+    }
+  });
+
+  test("that are lost, or denied, keep nobody: those are stored again later, and these are rebuilt", async () => {
+    const world = await new World().begin();
+    const [lost = "", ...others] = world.blobs.keys();
+    world.blobs.lose(lost);
+    world.worker.aheadMs += 25 * day;
+    const denied = new StarlingError("may not be read", { code: "BlobDenied", retry: "transient" });
+    const before = await world.cluster();
+    const store = { putOnce: async () => true, overwrite: async () => {} };
+    const get = async () => {
+      throw denied;
+    };
+    expect(await world.renew({ blobs: { ...store, get } })).toEqual(before);
+    expect(await world.cluster()).toEqual(before);
+    await world.renew();
+    expect((await world.cluster()).status.renewedAt?.slice(0, 10)).toBe(world.now().toISOString().slice(0, 10));
+    expect(world.blobs.keys()).toEqual(others);
+  });
+
+  test("are not read before it is time, but when somebody has accepted what the cluster remembers", async () => {
+    const world = await new World().begin();
+    world.worker.aheadMs += 10 * day;
+    const before = await world.cluster();
+    expect(await world.renew()).toEqual(before);
+    const [row] = world.rows();
+    if (row === undefined) throw new Error("it is gone");
+    const remembered = { attempt: 1, fence: 1 };
+    const recovered = { by: "ana", at: world.now().toISOString(), remembered };
+    await world.worker.table.write([{ put: { ...row, recovered, version: 2 } as SyncRow, when: { version: 1 } }]);
+    world.worker.aheadMs += 1000;
+    const after = await world.renew();
+    expect(after?.version).toBe(before.version + 1);
+    expect(await world.renew()).toEqual(after);
+  });
+});

@@ -91,6 +91,8 @@ const passing = new Set([
   ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "pk", "sk"],
   // When the planner looked last, whose turn it was, and by which version of the fleet it selected.
   ...["deadline", "turn", "fleet"],
+  // When what is needed in the bucket was stored again.
+  ...["listsAt", "renewedAt"],
   // The keys of blobs say what is in them, and so the uids of clusters.
   "pages",
   // How an attempt got on.

@@ -4,7 +4,7 @@ import { letThaw } from "#functions/rollout/let-thaw.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { moversOf, turnsOf } from "#shared/fleet/rollout/slots.ts";
+import { moversOf, servedNext, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { freezeOfAll } from "#shared/fleet/rows/brake-row.ts";
 
 /** Gives free slots to those whose turn it is. @returns undefined when there is nothing to give, or nobody to take it. */
@@ -18,12 +18,12 @@ export async function fillSlots(known: Known, filling: Filling): Promise<Transac
   if (thawed !== undefined) return thawed;
   const { rollout } = relationOf(row);
   const movers = moversOf({ unit, legs: known.legs, rollout, isGoing });
-  for (const [index, { mover, slots }] of turnsOf(unit, movers, rollout).entries()) {
+  for (const { mover, slots } of turnsOf(unit, movers, rollout)) {
     const transaction = new Transaction(known, now);
     if (mover.leg === undefined) await fillArrivals(transaction, { ...filling, slots });
     // Those that wait are passed by: who is behind them may not have to.
     else while ((await fillLeg(transaction, { ...filling, leg: mover.leg, slots })) && !isOver(filling));
-    if (transaction.hasChanged()) transaction.edit({ turn: (unit.turn + index + 1) % Math.max(1, movers.length) });
+    if (transaction.hasChanged()) transaction.edit({ served: servedNext(unit, mover) });
     else if (transaction.messages.length === 0 && !isOver(filling)) continue;
     return transaction;
   }

@@ -91,7 +91,6 @@ export function unitFor({ uid }: SubjectRow, subject: Subject, found: UnitRow | 
     membersVersion: 0,
     inputsVersion: 0,
     jobs: [],
-    turn: 0,
     ...(found === undefined ? {} : allPast(found)),
   };
 }

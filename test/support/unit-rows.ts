@@ -61,7 +61,6 @@ export function unitOf(stages: readonly UnitStage[], more: Partial<UnitRow> = {}
     membersVersion: 1,
     inputsVersion: 0,
     jobs: [],
-    turn: 0,
     seals: 0,
     ...more,
   };

@@ -6,6 +6,9 @@ import { legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { boundOf, type Pace, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import type { LegRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
+/** Those of every stage, and the arrivals. */
+const keptServed = 13;
+
 /** Whoever wants slots: a leg, or the arrivals. */
 export interface Mover {
   /** Index of the leg's stage; undefined for the arrivals. */
@@ -56,11 +59,23 @@ export function membersOfAll({ stages }: Pick<UnitRow, "stages">): number {
   return stages.reduce((sum, { members }) => sum + members, 0);
 }
 
+/** As `served` has it. */
+function nameOf({ leg }: Mover): string {
+  return leg?.stage ?? "";
+}
+
+/** Who was given slots last is its last. Whom it does not name had none for longer. */
+export function servedNext({ served = [] }: Pick<UnitRow, "served">, mover: Mover): readonly string[] {
+  const name = nameOf(mover);
+  return [...served.filter((other) => other !== name), name].slice(-keptServed);
+}
+
 /**
- * Everybody's turn, beginning where the last one ended; each may have an even share of what is free. With a bound of two or
- * more all but the first stage that has clusters leave one slot to it, which the earliest that has something to do and
- * holds none may have meanwhile. With one there are only turns: were the earliest always first, commits that come faster
- * than it is through would keep it from everybody else.
+ * Everybody's turn, whoever had none for longest first: in a circle, those who may have none at the moment would be passed by,
+ * and miss the next one, too. Each may have an even share of what is free. With a bound of two or more all but the first stage
+ * that has clusters leave one slot to it, which the earliest that has something to do and holds none may have meanwhile. With
+ * one there are only turns: were the earliest always first, commits that come faster than it is through would keep it from
+ * everybody else.
  */
 export function turnsOf(unit: UnitRow, movers: readonly Mover[], pace: Pace): readonly Turn[] {
   const bound = boundOf(pace, membersOfAll(unit));
@@ -72,11 +87,11 @@ export function turnsOf(unit: UnitRow, movers: readonly Mover[], pace: Pace): re
   const free = Math.max(0, bound - changingOf(unit));
   const freeOfOthers = bound === 1 ? free : Math.max(0, Math.min(free, bound - 1 - (changingOf(unit) - firstChanging)));
   const isFirst = ({ stage }: Mover) => stage !== undefined && stage <= first;
-  const start = movers.length === 0 ? 0 : unit.turn % movers.length;
-  const rotated = [...movers.slice(start), ...movers.slice(0, start)];
+  const { served = [] } = unit;
+  const ordered = movers.toSorted((a, b) => served.indexOf(nameOf(a)) - served.indexOf(nameOf(b)));
   const earliest = Math.min(...movers.map(({ stage = Number.POSITIVE_INFINITY }) => stage));
   const isCure = (mover: Mover) => mover.stage === earliest && unit.stages[earliest]?.changing === 0;
-  return rotated.map((mover) => {
+  return ordered.map((mover) => {
     const share = Math.ceil((isFirst(mover) ? free : freeOfOthers) / Math.max(1, movers.length));
     const slots = isCure(mover) ? Math.max(share, Math.min(free, 1)) : share;
     return { mover, slots: Math.max(0, Math.min(slots, ownRoom(mover, unit))) };

@@ -166,8 +166,8 @@ export interface UnitRow extends Row {
   readonly jobs: readonly Job[];
   /** The end of a deletion: how many of a list of clusters were looked at whether something is left there. */
   readonly sweep?: { readonly clusters: string; readonly at: number };
-  /** Who gives slots next: an index into the legs and arrivals that want some. */
-  readonly turn: number;
+  /** Stages, and for arrivals "", that were given slots, the last one last. */
+  readonly served?: readonly string[];
   /** No slot has used up its deadline before. */
   readonly deadline?: string;
   /** Number of the newest `reconcile` and `restart` that were taken up. */

@@ -203,7 +203,6 @@ export function unitRow(stages: readonly UnitStage[], change: Partial<UnitRow> =
     membersVersion: 1,
     inputsVersion: 0,
     jobs: [],
-    turn: 0,
     ...change,
   };
 }

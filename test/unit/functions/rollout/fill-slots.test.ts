@@ -61,7 +61,7 @@ describe("slots", () => {
   });
 
   test.each([
-    ["to one stage, to the next, to who came, to the first", "", "zcezcezce"],
+    ["to everybody once, and then again", "", "zeczeczec"],
     ["past a stage that waits for its renderings", "e", "zczczczcz"],
   ])("with a bound of one go round: %s", async (_what, hanging, order) => {
     const ring = (name: string) => names(6, name.slice(0, 1)).map((cluster) => [cluster, name]);
@@ -86,6 +86,22 @@ describe("slots", () => {
       }
     }
     expect(given.join("")).toBe(order);
+  });
+
+  test("go to those that came, too, while stages that wait for them are through one after the other", async () => {
+    const fleet = Object.fromEntries(names(24).map((name, index) => [name, index < 10 ? "canary" : "rest"]));
+    const made = await worldOf(fleet, { ...rings, maxConcurrent: "100%" });
+    await made.rollOut();
+    await made.setGroup(rings);
+    await revise(made, "bbb");
+    for (let wave = 0; wave < 5; wave++) await allSay(made, "Ready");
+    await revise(made, "ccc");
+    expect(made.stages()).toEqual({ canary: "2 (3)", rest: "1 (2)" });
+    for (const name of names(3, "z")) await made.addCluster(name, "rest");
+    await made.plan();
+    for (let wave = 0; wave < 6; wave++) await allSay(made, "Ready");
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.stages()).toEqual({ canary: "2 (3)", rest: "1 (2)" });
   });
 
   test("under a stricter bound are given to nobody before enough are free", async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { changingOf, type Mover, membersOfAll, turnsOf } from "#shared/fleet/rollout/slots.ts";
+import { changingOf, type Mover, membersOfAll, servedNext, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import type { UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { legOfUnit, stageOfUnit, unitOf } from "#test/support/unit-rows.ts";
 
 const arrivals: Mover = {};
 const mover = (stage: number, more: Omit<Mover, "stage"> = {}): Mover => ({
   stage,
-  leg: legOfUnit({ size: 50 }),
+  leg: legOfUnit({ stage: `s${stage}`, size: 50 }),
   ...more,
 });
 
@@ -96,11 +96,15 @@ describe("one slot is kept, so that a cure never waits for the sick", () => {
 describe("with a bound of one", () => {
   test("nothing is kept, and everybody has a turn: commits may come faster than the first stage is through", () => {
     const movers = [mover(0), mover(1), arrivals];
-    const first = [0, 1, 2].map((turn) => turns({ stages: [idle, idle], movers, maxConcurrent: 1, unit: { turn } })[0]);
+    const before = [[], ["s0"], ["s0", "s1"], ["s0", "s1", ""]];
+    const first = before.map(
+      (served) => turns({ stages: [idle, idle], movers, maxConcurrent: 1, unit: { served } })[0],
+    );
     expect(first).toEqual([
       [0, 1],
       [1, 1],
       ["a", 1],
+      [0, 1],
     ]);
   });
 
@@ -110,16 +114,24 @@ describe("with a bound of one", () => {
 });
 
 describe("turns", () => {
-  test("begin where the last one ended", () => {
+  test("are first of those who had none for longest, whoever had them in between", () => {
     const movers = [mover(0), mover(1), arrivals];
-    const order = (turn: number) =>
-      turns({ stages: [idle, idle], movers, maxConcurrent: 30, unit: { turn } }).map(([who]) => who);
-    expect([order(0), order(1), order(2), order(3)]).toEqual([
+    const order = (...served: string[]) =>
+      turns({ stages: [idle, idle], movers, maxConcurrent: 30, unit: { served } }).map(([who]) => who);
+    expect([order(), order("s0"), order("s1", "s0"), order("", "s1", "s0")]).toEqual([
       [0, 1, "a"],
       [1, "a", 0],
-      ["a", 0, 1],
-      [0, 1, "a"],
+      ["a", 1, 0],
+      ["a", 1, 0],
     ]);
+  });
+
+  test("are noted once of each, as many as there may be", () => {
+    expect(servedNext({}, mover(0))).toEqual(["s0"]);
+    expect(servedNext({ served: ["s0", "", "s1"] }, mover(0))).toEqual(["", "s1", "s0"]);
+    expect(servedNext({ served: ["s0", "s1"] }, arrivals)).toEqual(["s0", "s1", ""]);
+    const many = Array.from({ length: 13 }, (_, index) => `gone${index}`);
+    expect(servedNext({ served: many }, mover(0))).toEqual([...many.slice(1), "s0"]);
   });
 
   test("give everybody an even share of what is free", () => {

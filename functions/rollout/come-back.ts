@@ -1,3 +1,4 @@
+import { isAhead } from "#functions/rollout/fill-arrivals.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { seeClusters } from "#functions/rollout/read-clusters.ts";
@@ -92,10 +93,9 @@ export async function letComeBack(
     }
     const stage = stageNow(known, fleet);
     if (stage === undefined) continue;
-    const isAhead = targets.some(({ leg }) => leg.stage === stage.name);
     // One that could not be rendered for fails again, whether it answers or not.
     const isUnrendered = rows.arrivals.some(({ reason }) => isRenderFailure(reason));
-    if (stage.on === undefined || isAhead || isUnrendered) continue;
+    if (stage.on === undefined || isAhead(rows, stage) || isUnrendered) continue;
     for (const arrival of rows.arrivals)
       if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
     transaction.bringBack(cluster, stage.name, "unreachable");

@@ -129,7 +129,7 @@ function isStopped({ row }: Known, { failedArrivals, members }: UnitStage): bool
 const given: ReadonlySet<TargetState> = new Set<TargetState>(["Succeeded", "Failed", "Unreachable"]);
 
 /** What goes through its stage has been given to it already, or all of that and more: it is not taken back. */
-function isAhead({ targets, syncs }: ClusterRows, { name, on = 0, moving }: UnitStage): boolean {
+export function isAhead({ targets, syncs }: ClusterRows, { name, on = 0, moving }: UnitStage): boolean {
   const has = newestOf(syncs);
   if (moving !== undefined && has > on && moving.content >= has) return true;
   return targets.some(({ leg, state, attempts }) => {

@@ -120,6 +120,29 @@ describe("a cluster that answers again", () => {
     expect((await made.group()).status.state).toBe("Complete");
   });
 
+  test("and left the leg that stands still in its stage, and returned, is brought to what that is on", async () => {
+    const dev = { selector: { matchLabels: { env: "dev" } } };
+    const made = await worldOf({}, { maxConcurrent: 2 }, web, dev);
+    for (const name of ["a", "b"]) await made.addCluster(name, "all", { labels: { env: "dev" } });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.addCluster("b", "all", { labels: { env: "prod" } });
+    await made.plan();
+    await made.finish("a", "Failed");
+    await made.plan();
+    await made.addCluster("b", "all", { labels: { env: "dev" } });
+    await made.plan();
+    await made.finish("b", "Unreachable");
+    await made.plan();
+    await made.observe("b", "Reachable");
+    await made.plan();
+    await made.finish("b");
+    await made.plan();
+    expect((await made.sync("b"))?.observed?.applied).toMatchObject({ revision: "main@sha1:aaa", attempt: 5 });
+    expect(made.leg("all")).toMatchObject({ content: 2, phase: "Halted", counts: { Failed: 1, Skipped: 1 } });
+    expect(made.unit().arrivals).toEqual(arrivals);
+  });
+
   test("while its stage moves to the next waits there, and is not taken to the one before", async () => {
     const made = await worldOf(
       { c1: "canary", r1: "rest", r2: "rest" },

@@ -4,7 +4,7 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { sealLeg } from "#functions/rollout/seal-leg.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/legs.ts";
+import { changedSize, refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -18,7 +18,7 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
     const content = transaction.content(leg.content);
     const farewell = content.plan.farewell !== undefined;
     const verdict = verdictOf(leg, rollout, farewell);
-    // Those who are there instead of all whom it was about have not verified anything yet.
+    // Those who are there instead of all whom it was to change have not verified anything yet.
     if (verdict.phase === "Passed" && isLeft(leg) && stage.members > 0 && !farewell) {
       if (leg.membersVersion < known.unit.membersVersion) await sealLeg(transaction, { stage: index, content }, ports);
       continue;
@@ -32,8 +32,8 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
   return transaction.hasChanged() ? transaction : undefined;
 }
 
-function isLeft({ size, counts }: LegRow): boolean {
-  return size > 0 && counts.Skipped === size;
+function isLeft(leg: LegRow): boolean {
+  return leg.counts.Skipped > 0 && changedSize(leg) === 0;
 }
 
 /** Its stage is on its content: who joined since it was sealed wants that, too. */

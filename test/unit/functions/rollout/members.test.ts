@@ -264,6 +264,26 @@ describe("a stage of which everybody left who was to verify a content", () => {
     expect(made.stages()).toEqual({ canary: "2", rest: "2" });
   });
 
+  test("begins anew also where others have it already", async () => {
+    const made = await worldOf({}, { ...rings, maxConcurrent: 4 }, [
+      { name: "app", source: "app", path: "{{ cluster.labels.part }}" },
+    ]);
+    const add = (name: string, ring: string, part: string) => made.addCluster(name, ring, { labels: { part } });
+    for (const name of ["c1", "c2"]) await add(name, "canary", "one");
+    await add("r1", "rest", "one");
+    await made.rollOut();
+    await add("c2", "canary", "two");
+    await add("r1", "rest", "two");
+    await made.plan();
+    expect(made.leg("canary").counts).toMatchObject({ Unchanged: 1, Rendering: 1 });
+    await made.removeCluster("c2");
+    await made.addCluster("c2", "canary", { uid: "anew", labels: { part: "two" } });
+    await begin(made);
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+  });
+
   test("passes it where nobody is", async () => {
     const made = await anew();
     await begin(made);

@@ -155,11 +155,14 @@ export function isReplaceable(sync: SyncRow): boolean {
  * has not passed does not count, unless it found the cluster like that, and never made it ready: then each of its cures does, too.
  * @param on - what the stage passed last.
  */
-export function isPreexisting({ desired, observed }: SyncRow, on: number | undefined): boolean {
+export function isPreexisting({ desired, observed, parked }: SyncRow, on: number | undefined): boolean {
   if (observed === undefined || on === undefined) return false;
+  const { phase } = observed;
   const wasReady = observed.attempt === desired.attempt && observed.readyAt !== undefined;
-  if (desired.rollout > on && (desired.preexisting === undefined || wasReady)) return false;
-  return observed.phase !== "Ready" && observed.phase !== "Gone";
+  // A region that does not answer is not sick by that: what comes next may break all of it.
+  const isUnknown = (phase === "Unreachable" || phase === "Reachable") && parked === undefined;
+  if ((desired.rollout > on || isUnknown) && (desired.preexisting === undefined || wasReady)) return false;
+  return phase !== "Ready" && phase !== "Gone";
 }
 
 /** Of a cluster by its Syncs: what was assigned last found it like that. */

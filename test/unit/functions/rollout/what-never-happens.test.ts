@@ -231,6 +231,20 @@ describe("5: who was not ready before a bad content", () => {
   });
 });
 
+test("5: a region that was away for a while is halted by the first that fails there, like any other", async () => {
+  const made = await worldOf(names(6), { maxConcurrent: 1 });
+  await made.rollOut();
+  for (const name of names(5)) await made.observe(name, "Unreachable");
+  await revise(made, "bad");
+  for (let look = 0; look < 5; look++) await allSay(made, "Unreachable");
+  await allSay(made, "Ready");
+  expect(made.leg("all").counts).toMatchObject({ Succeeded: 1, Unreachable: 5 });
+  for (const name of names(5)) await made.observe(name, "Reachable");
+  await made.plan();
+  for (let look = 0; look < 5; look++) await allSay(made, "Failed");
+  expect(made.leg("all")).toMatchObject({ phase: "Halted", preexistingFailures: 0, counts: { Failed: 1, Waiting: 4 } });
+});
+
 describe("6: a cure waits for no sick cluster", () => {
   async function sick(): Promise<PlannerWorld> {
     const fleet = Object.fromEntries(names(60).map((name, index) => [name, index === 0 ? "canary" : "rest"]));

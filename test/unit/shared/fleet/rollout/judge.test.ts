@@ -320,7 +320,20 @@ test.each<[string, SyncRow, number | undefined, boolean]>([
     true,
   ],
   ["gone", sync({ desired: { rollout: 3 }, observed: { phase: "Gone" } }), 3, false],
-  ["away", sync({ desired: { rollout: 3 }, observed: { phase: "Unreachable" } }), 3, true],
+  ["away", sync({ desired: { rollout: 3 }, observed: { phase: "Unreachable" } }), 3, false],
+  ["that answers again", sync({ desired: { rollout: 3 }, observed: { phase: "Reachable" } }), 3, false],
+  [
+    "away that had failed",
+    { ...sync({ desired: { rollout: 3 }, observed: { phase: "Unreachable" } }), parked: { reason: "Failed", at } },
+    3,
+    true,
+  ],
+  [
+    "away that was not ready before either",
+    sync({ desired: { rollout: 3, preexisting: true }, observed: { phase: "Unreachable" } }),
+    3,
+    true,
+  ],
 ])("a cluster %s: its stage on %s, was it not ready before: %s", (_name, row, on, preexisting) => {
   expect(isPreexisting(row, on)).toBe(preexisting);
 });

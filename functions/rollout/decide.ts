@@ -123,14 +123,16 @@ export function decide(
   };
   const freeze = fleet && freezeOver(brake, fleet.labels, now);
   const waits: Step = freeze === undefined ? itsTurn : { do: "freeze", name: freeze.name };
+  const assignments = assignmentsFor(assigning);
   if (slot !== undefined) {
     const given = syncs.filter(({ name }) => name in slot.attempts);
-    const isBusy = !isGiven(assigning) && !given.every(isReplaceable);
+    // Of what the slot is not for, something may have failed before.
+    const isWhole = isGiven(assigning) && assignments.every(({ name }) => name in slot.attempts);
+    const isBusy = !isWhole && !given.every(isReplaceable);
     // A slot that a live leg counts stays that leg's.
     if (leg === undefined || isCounted(slot, known) || isBusy) return waits;
-    if (isGiven(assigning)) return { do: "adopt", slot };
+    if (isWhole) return { do: "adopt", slot };
   }
-  const assignments = assignmentsFor(assigning);
   if (assignments.length === 0) return { do: "unchanged", reason: "already runs this rendering" };
   if (freeze !== undefined) return waits;
   return { do: "assign", assignments };

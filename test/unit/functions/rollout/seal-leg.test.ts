@@ -138,6 +138,31 @@ describe("a stage that takes over from a stalled leg", () => {
     expect(await revision("c001")).toBe("main@sha1:ccc");
   });
 
+  test("counts nothing as its own of which a part had failed before", async () => {
+    const pace = { maxConcurrent: 2 };
+    const template = (name: string, path: string) => ({ name, source: "app", path });
+    const made = await worldOf(["a", "b"], pace, [template("app", "app1"), template("data", "data1")]);
+    await made.rollOut();
+    await made.setGroup(pace, [template("app", "app2"), template("data", "data2")]);
+    await begin(made);
+    await made.observe("a", "Ready");
+    await made.observe("a", "Failed", { name: "web.data" });
+    await made.finish("b");
+    await made.plan();
+    expect(made.leg("all").phase).toBe("Halted");
+    // Dropped, and put back before anybody lost it.
+    await made.setGroup(pace, [template("app", "app3")]);
+    await made.plan();
+    await made.setGroup(pace, [template("app", "app3"), template("data", "data2")]);
+    await begin(made);
+    expect(made.slots().map(({ attempts }) => attempts)).toEqual([{ "web.app": 3 }, { "web.app": 3 }]);
+    await made.finish("b", "Failed");
+    await begin(made);
+    expect(made.stages()).toEqual({ all: "1 (4)" });
+    expect((await made.sync("a", "web.data"))?.parked).toBeUndefined();
+    expect(made.slots()[0]?.attempts).toEqual({ "web.app": 4, "web.data": 3 });
+  });
+
   test("counts what is the same as its own from where it is", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, ownPaths);
     await made.rollOut();

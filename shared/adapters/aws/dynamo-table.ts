@@ -8,6 +8,7 @@ import {
   TransactWriteCommand,
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
+import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
 import { readableRow } from "#shared/adapters/aws/readable-row.ts";
 import { refuseLargeRows, rowTooLarge } from "#shared/adapters/aws/row-limit.ts";
 import { systemClock } from "#shared/adapters/system.ts";
@@ -42,12 +43,8 @@ const transientNames = new Set([
   "ThrottlingException",
   "RequestLimitExceeded",
   "InternalServerError",
-  "TimeoutError",
 ]);
 const transientReasons = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
-
-/** A connection that broke, or was never made; the SDK has tried it again by itself before. */
-const networkCodes = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"]);
 
 /** Of some keys DynamoDB said nothing. */
 class Unprocessed extends Error {}
@@ -360,7 +357,7 @@ function isTransient(error: unknown): boolean {
   }
   if (!(error instanceof Error)) return false;
   if (isConflict(error) || transientNames.has(error.name)) return true;
-  return networkCodes.has(String((error as NodeJS.ErrnoException).code));
+  return isNetworkFailure(error);
 }
 
 function exhausted(message: string, cause?: unknown): StarlingError {

@@ -7,6 +7,7 @@ import {
   S3ServiceException,
 } from "@aws-sdk/client-s3";
 import { blobTooLarge } from "#shared/adapters/aws/blob-too-large.ts";
+import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
@@ -18,7 +19,6 @@ const conflictPolicy: RetryPolicy = {
   firstWaitMs: 50,
   jitter: "full",
 };
-const networkCodes = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"]);
 
 /** Blobs in one S3 bucket. Keys name their content's digest; whoever reads verifies it. */
 export class S3BlobStore implements BlobStore {
@@ -76,9 +76,7 @@ export class S3BlobStore implements BlobStore {
   #translated(error: unknown, key: string): unknown {
     if (statusOf(error) === 403 && !isExpired(error)) return denied(error, { bucket: this.#bucket, key });
     const status = statusOf(error) ?? 0;
-    const network = error instanceof Error && networkCodes.has(String((error as NodeJS.ErrnoException).code));
-    const passes = network || (error instanceof Error && error.name === "TimeoutError");
-    if (!passes && !isExpired(error) && status !== 409 && status !== 429 && status < 500) return error;
+    if (!isNetworkFailure(error) && !isExpired(error) && status !== 409 && status !== 429 && status < 500) return error;
     return new StarlingError(`S3 kept refusing ${key}`, {
       code: "BlobStoreBusy",
       retry: "transient",

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { SendMessageBatchCommand, type SQSClient } from "@aws-sdk/client-sqs";
+import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
@@ -43,7 +44,7 @@ export class SqsSender implements MessageSender {
         try {
           await this.#sendBatch(QueueUrl, part);
         } catch (error) {
-          failure ??= error;
+          failure ??= isNetworkFailure(error) ? unanswered(queue, error) : error;
         }
       }
     }
@@ -71,6 +72,11 @@ export class SqsSender implements MessageSender {
       );
     });
   }
+}
+
+function unanswered(queue: QueueName, cause: Error): StarlingError {
+  const message = `SQS did not answer, and may have taken messages to ${queue} or not`;
+  return new StarlingError(message, { code: "SendFailed", retry: "transient", cause });
 }
 
 function entryOf(message: Message, id: string) {

@@ -1,4 +1,4 @@
-import { CreateQueueCommand, ReceiveMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
+import { CreateQueueCommand, ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import type { SubjectRef } from "#shared/messages.ts";
@@ -39,4 +39,12 @@ test("subjects with the longest names have groups that SQS takes, each its own",
   expect(new Set(groups).size).toBe(3);
   expect(groups).toContain("shop/Sync/web");
   for (const group of groups) expect(group.length).toBeLessThanOrEqual(longestGroupId);
+});
+
+test("where nobody answers it says that another try may help", async () => {
+  const nowhere = "http://127.0.0.1:1";
+  const credentials = { accessKeyId: "key", secretAccessKey: "secret" };
+  const silent = new SQSClient({ region: "us-east-1", endpoint: nowhere, credentials, maxAttempts: 1 });
+  const sent = new SqsSender(silent, { apply: `${nowhere}/1/apply` }).send([{ to: "apply", cluster: "c1" }]);
+  await expect(sent).rejects.toMatchObject({ code: "SendFailed", retry: "transient" });
 });

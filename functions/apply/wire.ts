@@ -15,6 +15,12 @@ import type { WireOptions } from "#shared/lambda/wire-options.ts";
 export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock } = options;
   const log = powertoolsLog("apply");
+  const connector = new KubeConnector({
+    secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
+    eks: new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation: env.STARLING_INSTALLATION }),
+    clock,
+    installation: env.STARLING_INSTALLATION,
+  });
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
@@ -26,20 +32,15 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     clock,
     ids: randomIds,
     log,
-    connector: new KubeConnector({
-      secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
-      eks: new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation: env.STARLING_INSTALLATION }),
-      clock,
-      installation: env.STARLING_INSTALLATION,
-    }),
+    connector,
     installation: env.STARLING_INSTALLATION,
   };
   return sqsHandler({
     queue: "apply",
     log,
     work(messages, context) {
-      return eachMessage(messages, (message) =>
-        workCluster(message.cluster, { remainingMs: context.getRemainingTimeInMillis() }, ports),
+      return eachMessage(messages, ({ cluster }) =>
+        connector.during(() => workCluster(cluster, { remainingMs: context.getRemainingTimeInMillis() }, ports)),
       );
     },
   });

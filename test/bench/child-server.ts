@@ -1,62 +1,11 @@
 /** Servers in a process of their own, so that their time is not counted as a client's; it ends with its parent. */
 
 import { type ClusterFaults, startClusterHost } from "@starling/embedded-apiserver";
-import { Principals } from "#local/aws/iam/principals.ts";
-import { lambdaApi } from "#local/aws/lambda/lambda-api.ts";
-import { startFaultProxy } from "#local/aws/proxy/fault-proxy.ts";
-import { startDynamo } from "#local/aws/services/dynamo-server.ts";
-import { startSecrets } from "#local/aws/services/secrets-server.ts";
-import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
-import { quiet } from "#local/aws/wire/fault-options.ts";
-import { deploy } from "#local/machine/deployment.ts";
-import { readPlan } from "#local/template/read-plan.ts";
-import { synthesize } from "#local/template/synthesize.ts";
-import { awsClients } from "#shared/lambda/aws-clients.ts";
-import type { AwsAddresses, ClusterAddress } from "#test/bench/children.ts";
-
-const nobody = "http://127.0.0.1:9";
-
-interface Server<T> {
-  readonly address: T;
-  stop(): Promise<void>;
-}
-
-async function startAws(): Promise<Server<AwsAddresses>> {
-  const plan = readPlan(await synthesize());
-  const dynamo = await startDynamo();
-  const sqsAndS3 = await startSqsAndS3();
-  const credentials = { accessKeyId: "bench", secretAccessKey: "bench" };
-  const principals = new Principals([{ ...credentials, principalArn: "arn:aws:iam::000000000000:user/bench" }]);
-  const secrets = await startSecrets({ principals });
-  const proxy = await startFaultProxy({
-    targets: { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send, lambda: lambdaApi(() => undefined) },
-    principals,
-    seed: 1,
-    faults: quiet,
-  });
-  const { dynamodb, sqs, s3 } = proxy.endpoints;
-  const options = {
-    region: "us-east-1",
-    credentials,
-    // No cluster of a benchmark is an EKS one, and nothing is rendered.
-    endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint, sts: nobody, eks: nobody, lambda: nobody },
-  };
-  const aws = awsClients(options);
-  const { table, bucket, variables } = await deploy(aws, plan, { rate: 1, secretValue: "unused" });
-  for (const client of [aws.dynamo, aws.sqs, aws.s3, aws.secrets]) client.destroy();
-  const apply = plan.functions.find(({ folder }) => folder === "apply");
-  if (apply === undefined) throw new Error("the template has no function apply");
-  return {
-    address: { ...options, table, bucket, environment: variables(apply) },
-    async stop() {
-      await proxy.stop();
-      await Promise.all([secrets.stop(), sqsAndS3.stop(), dynamo.stop()]);
-    },
-  };
-}
+import type { ClusterAddress, Started } from "#test/bench/children.ts";
+import { startAws } from "#test/bench/start-aws.ts";
 
 /** Without controllers, as a kube-apiserver alone. */
-async function startEmbedded(): Promise<Server<ClusterAddress>> {
+async function startEmbedded(): Promise<Started<ClusterAddress>> {
   const host = await startClusterHost({ controllers: "off" });
   const { server, caData, token, uid } = host.addCluster("bench");
   process.on("message", (faults: ClusterFaults) => {

@@ -14,6 +14,7 @@ import { footprint } from "#test/bench/footprint.ts";
 import { idle } from "#test/bench/idle.ts";
 import { planner } from "#test/bench/planner.ts";
 import { rollout } from "#test/bench/rollout.ts";
+import { sockets } from "#test/bench/sockets.ts";
 import { tableOf } from "#test/bench/table.ts";
 
 interface Entry {
@@ -30,6 +31,7 @@ const benches: Readonly<Record<string, Entry>> = {
   idle: { run: idle, takes: ["clusters", "rounds"] },
   planner: { run: planner, takes: ["clusters", "rounds"] },
   rollout: { run: rollout, takes: ["clusters", "rounds"] },
+  sockets: { run: sockets, takes: ["clusters"] },
 };
 
 const usage = `usage: npm run bench -- ${Object.keys(benches).join("|")} [--json] [--target kube-apiserver|embedded]

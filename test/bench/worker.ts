@@ -15,14 +15,12 @@ import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Inventory, readInventory } from "#shared/kube/inventory.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
-import { awsClients } from "#shared/lambda/aws-clients.ts";
+import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 import type { SqsHandler } from "#shared/lambda/sqs-handler.ts";
 import { encodeRendering } from "#shared/source/rendering.ts";
 import type { AwsAddresses, ClusterAddress } from "#test/bench/children.ts";
 
-const cluster = "bench";
 const namespace = "bench";
-const secret = "starling/clusters/bench";
 /** Of the control stack. */
 const timeoutSeconds = 300;
 /** Of its interval of an hour, and what it is jittered by. */
@@ -37,14 +35,21 @@ export class BenchWorker {
   /** For the function's own code in a process of its own. */
   readonly processEnvironment: Readonly<Record<string, string>>;
   readonly #name: string;
-  readonly #aws: ReturnType<typeof awsClients>;
+  readonly #cluster: string;
+  readonly #aws: AwsClients;
   readonly #table: DynamoTable;
   readonly #blobs: S3BlobStore;
   readonly #handler: SqsHandler;
 
-  constructor(address: AwsAddresses, name: string) {
+  /** @param more.aws - clients of the address that others use, too, and close. */
+  constructor(
+    address: AwsAddresses,
+    name: string,
+    { cluster = "bench", aws = awsClients(address) }: { readonly cluster?: string; readonly aws?: AwsClients } = {},
+  ) {
     this.#name = name;
-    this.#aws = awsClients(address);
+    this.#cluster = cluster;
+    this.#aws = aws;
     this.#table = new DynamoTable(this.#aws.dynamo, address.table);
     this.#blobs = new S3BlobStore(this.#aws.s3, address.bucket);
     this.setId = setIdOf({ syncNamespace: namespace, syncName: name });
@@ -53,7 +58,9 @@ export class BenchWorker {
   }
 
   /** Makes the cluster known, as `api` would. */
-  async register({ server, caData, token }: ClusterAddress): Promise<void> {
+  async register({ server, caData, token }: Omit<ClusterAddress, "uid">): Promise<void> {
+    const cluster = this.#cluster;
+    const secret = `starling/clusters/${cluster}`;
     await this.#aws.secrets.send(
       new CreateSecretCommand({ Name: secret, SecretString: clusterSecret({ server, caData, token }) }),
     );
@@ -87,7 +94,7 @@ export class BenchWorker {
       type: "SyncOnCluster",
       schema: rowSchema,
       version: (before?.version ?? 0) + 1,
-      cluster,
+      cluster: this.#cluster,
       namespace,
       name: this.#name,
       uid: `bench-${this.#name}`,
@@ -105,7 +112,7 @@ export class BenchWorker {
         assignedAt: new Date().toISOString(),
       },
       statePk: stateIndex.pk(subject),
-      stateSk: `Assigned#${cluster}#${this.#name}`,
+      stateSk: `Assigned#${this.#cluster}#${this.#name}`,
     };
     await this.#table.write([{ put: row, ...(before === undefined ? {} : { when: { version: before.version } }) }]);
   }
@@ -126,13 +133,13 @@ export class BenchWorker {
     const row: SyncRow = { ...before, version: before.version + 1, observed: { ...before.observed, at } };
     await this.#table.write([{ put: row, when: { version: before.version } }]);
     // It is then reckoned from the row.
-    await this.#table.update({ update: keys.lease(cluster), remove: ["routine"] });
+    await this.#table.update({ update: keys.lease(this.#cluster), remove: ["routine"] });
   }
 
   /** One invocation for the cluster. */
   async invoke(): Promise<void> {
     const { batchItemFailures } = await this.#handler(
-      workerEvent(),
+      workerEvent(this.#cluster),
       createLambdaContext({ functionName: "apply", timeoutSeconds }),
     );
     if (batchItemFailures.length > 0) throw new Error("the apply function gave its message back");
@@ -142,6 +149,11 @@ export class BenchWorker {
     const observed = (await this.#row())?.observed;
     if (observed === undefined) throw new Error(`the Sync ${this.#name} was never looked at`);
     return observed;
+  }
+
+  /** Of workers that left the Sync behind. */
+  async deaths(): Promise<SyncRow["deaths"]> {
+    return (await this.#row())?.deaths;
   }
 
   /** @throws Error unless the newest attempt was carried out whole. */
@@ -155,7 +167,7 @@ export class BenchWorker {
   async inventory(): Promise<Inventory> {
     const digest = (await this.observed()).inventory;
     if (digest === undefined) throw new Error(`the Sync ${this.#name} has no inventory`);
-    const bytes = await this.#blobs.get(blobKeys.inventory(cluster, digest));
+    const bytes = await this.#blobs.get(blobKeys.inventory(this.#cluster, digest));
     return readInventory(Buffer.from(bytes).toString("utf8"), this.setId);
   }
 
@@ -165,7 +177,7 @@ export class BenchWorker {
   }
 
   #key() {
-    return keys.sync(cluster, namespace, this.#name);
+    return keys.sync(this.#cluster, namespace, this.#name);
   }
 
   #row(): Promise<SyncRow | undefined> {
@@ -186,7 +198,7 @@ function sdkEnvironment({ region, credentials, endpoints }: AwsAddresses) {
 }
 
 /** The event of a message that the cluster has work. */
-export function workerEvent() {
+export function workerEvent(cluster = "bench") {
   const body = JSON.stringify({ to: "apply", cluster });
   const attributes = { ApproximateReceiveCount: "1" };
   return { Records: [{ messageId: randomUUID(), receiptHandle: randomUUID(), body, attributes }] };

@@ -34,15 +34,39 @@ export function listens(port: number): Promise<boolean> {
 
 /** TCP ports of 127.0.0.1 that these processes listen on; Linux only. */
 export function portsOf(pids: readonly number[]): readonly number[] {
-  const sockets = new Set(pids.flatMap(socketsOf));
+  return pids.flatMap(endsOf).flatMap(({ local, state }) => (state === "0A" ? [local] : []));
+}
+
+/** How many connections to a port the process has, those that are half closed too; Linux only. */
+export function connectionsTo(pid: number, port: number): number {
+  return endsOf(pid).filter(({ remote }) => remote === port).length;
+}
+
+/** Files, sockets and all else that the process has open; Linux only. */
+export function descriptorsOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+interface TcpEnd {
+  readonly local: number;
+  readonly remote: number;
+  /** As the kernel has it: `0A` listens. */
+  readonly state: string;
+}
+
+/** Of IPv4. */
+function endsOf(pid: number): readonly TcpEnd[] {
+  const sockets = new Set(socketsOf(pid));
   return readOrNothing("/proc/net/tcp")
     .split("\n")
     .slice(1)
     .map((line) => line.trim().split(/\s+/))
-    .flatMap((fields) => {
-      const [, local = "", , state] = fields;
-      return state === "0A" && sockets.has(fields[9] ?? "") ? [Number.parseInt(local.split(":")[1] ?? "", 16)] : [];
-    });
+    .filter((fields) => sockets.has(fields[9] ?? ""))
+    .map(([, local = "", remote = "", state = ""]) => ({ local: portIn(local), remote: portIn(remote), state }));
+}
+
+function portIn(address: string): number {
+  return Number.parseInt(address.split(":")[1] ?? "", 16);
 }
 
 function socketsOf(pid: number): readonly string[] {

@@ -25,6 +25,8 @@ export interface RecordingServer {
   readonly requests: readonly RecordedRequest[];
   /** TLS connections accepted so far. */
   connections(): number;
+  /** Those of them that are not closed. */
+  open(): number;
   stop(): Promise<void>;
 }
 
@@ -65,6 +67,7 @@ export async function startRecordingServer(
     caData: Buffer.from(tls.cert).toString("base64"),
     requests,
     connections: () => connections,
+    open: () => sockets.size,
     stop: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy();

@@ -13,10 +13,7 @@ import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { SecretReader } from "#shared/ports.ts";
 
-/**
- * Connections kept in one process. One that makes room is not closed, because work on it may be under way: its idle
- * sockets are closed by the server.
- */
+/** What was learned of clusters and kept in one process. */
 const keptClusters = 1000;
 /** Kinds that they know together, of some 500 bytes each: what one cluster serves must not take the room of all. */
 const keptKinds = 100_000;
@@ -35,13 +32,35 @@ interface Kept {
   readonly endpoint: KubeEndpoint;
 }
 
-/** Connections over HTTPS, kept while the process lives; a changed Cluster gets a new one. */
+/** Connections over HTTPS, whose sockets live as long as the work; a changed Cluster gets a new one. */
 export class KubeConnector implements ClusterConnector {
   readonly #ports: ConnectorPorts;
   readonly #kept = new Map<string, Kept>();
+  /** Those that may have sockets, also when they are no longer kept. */
+  readonly #used = new Set<KubeConnection>();
+  #works = 0;
 
   constructor(ports: ConnectorPorts) {
     this.#ports = ports;
+  }
+
+  /**
+   * Closes what was opened when the work has ended, and nothing else is under way: a sandbox is frozen then. What it
+   * left open would take up its descriptors and those of servers, and be dead or silent when it goes on.
+   */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    this.#works += 1;
+    try {
+      return await work();
+    } finally {
+      this.#works -= 1;
+      if (this.#works === 0) this.#close();
+    }
+  }
+
+  #close(): void {
+    for (const connection of this.#used) connection.close();
+    this.#used.clear();
   }
 
   async connect(cluster: ClusterRow, deadline: Date): Promise<ClusterClient> {
@@ -54,6 +73,7 @@ export class KubeConnector implements ClusterConnector {
         : { endpoint, connection: new KubeConnection(endpoint, this.#ports.clock) };
     this.#kept.delete(id);
     this.#kept.set(id, kept);
+    this.#used.add(kept.connection);
     this.#makeRoom(id);
     return kept.connection.client({ deadlineMs: deadline.getTime() });
   }

@@ -1,16 +1,17 @@
 import { EKSClient } from "@aws-sdk/client-eks";
 import { STSClient } from "@aws-sdk/client-sts";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 import type { SecretReader } from "#shared/ports.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
-import { forAllTests } from "#test/support/for-tests.ts";
-import { startRecordingServer } from "#test/support/recording-server.ts";
+import { forAllTests, forEachTest } from "#test/support/for-tests.ts";
+import { type RecordingServer, startRecordingServer } from "#test/support/recording-server.ts";
 
 const systemOf = (uid: string) => ({ body: { metadata: { name: "kube-system", uid } } });
 const server = forAllTests(() => startRecordingServer(() => systemOf("1")));
@@ -187,54 +188,111 @@ test("the connections to clusters are kept beside each other", async () => {
   }
 });
 
-test("of more clusters than are kept, those are forgotten that were not worked on for longest", async () => {
-  const own = await startRecordingServer(() => systemOf("1"));
-  try {
-    const connector = connectorWith(() => clusterSecret({ server: own.url, caData: own.caData, token }));
-    const row = clusterRow({ endpoint: endpointOf(own) });
-    const work = async () => clusterUidOf(await connector.connect(row, inAMinute()));
-    let others = 0;
-    const connectToOthers = async (count: number) => {
-      for (let n = 0; n < count; n++) {
-        others += 1;
-        await connector.connect({ ...row, uid: `other-${others}`, spec: noAuthority }, inAMinute());
-      }
-    };
-    const noAuthority: ClusterSpec = { endpoint: { server: own.url, token: { secret } } };
-    await work();
-    await connectToOthers(500);
-    await work();
-    await connectToOthers(999);
-    await work();
-    expect(own.connections()).toBe(1);
-    await connectToOthers(1000);
-    await work();
-    expect(own.connections()).toBe(2);
-  } finally {
-    await own.stop();
+describe("what was opened", () => {
+  const own = forEachTest(() => startRecordingServer(() => systemOf("1")));
+  let row: ClusterRow;
+  let connector: KubeConnector;
+  beforeEach(() => {
+    connector = connectorWith(() => clusterSecret({ server: own.url, caData: own.caData, token }));
+    row = clusterRow({ endpoint: endpointOf(own) });
+  });
+
+  /** As a worker with eight requests at once. */
+  async function look(generation = 1): Promise<void> {
+    const client = await connector.connect({ ...row, generation }, inAMinute());
+    await Promise.all(Array.from({ length: 8 }, () => clusterUidOf(client)));
   }
+
+  test("is closed when the work has ended, and opened anew for the next", async () => {
+    for (const opened of [8, 16]) {
+      await connector.during(() => look());
+      expect(own.connections()).toBe(opened);
+      await expect.poll(() => own.open()).toBe(0);
+    }
+  });
+
+  test("is closed when the work has failed", async () => {
+    const failed = connector.during(() => look().then(() => Promise.reject(new Error("no"))));
+    await expect(failed).rejects.toThrow("no");
+    await expect.poll(() => own.open()).toBe(0);
+  });
+
+  test("for a Cluster that was changed meanwhile is closed, too", async () => {
+    await connector.during(async () => {
+      await look(1);
+      await look(2);
+      expect(own.open()).toBe(16);
+    });
+    await expect.poll(() => own.open()).toBe(0);
+  });
+
+  test("serves other work that is under way, until the last one has ended", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const longer = connector.during(async () => {
+      await look();
+      await promise;
+      await look();
+    });
+    await connector.during(() => look());
+    resolve();
+    await longer;
+    expect(own.connections()).toBe(8);
+    await expect.poll(() => own.open()).toBe(0);
+  });
 });
 
-test("of more kinds than are kept, those of the clusters are forgotten that were not worked on for longest", async () => {
-  const resources = Array.from({ length: 10_000 }, (_, n) => ({
+/** A cluster that serves so many kinds, `K0` and so on. */
+function startServing(kinds: number) {
+  const resources = Array.from({ length: kinds }, (_, n) => ({
     ...{ resource: `k${n}`, responseKind: { kind: `K${n}` }, scope: "Namespaced", verbs: ["list"] },
   }));
   const documentOf = (items: readonly unknown[]) =>
     JSON.stringify({ kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {}, items });
   const versions = [{ version: "v1", freshness: "Current", resources }];
-  const many = documentOf([{ metadata: { name: "example.com" }, versions }]);
+  const all = documentOf([{ metadata: { name: "example.com" }, versions }]);
   const none = documentOf([]);
-  const own = await startRecordingServer(({ url }) => ({ body: url === "/apis" ? many : none }));
-  try {
-    const connector = connectorWith(() => clusterSecret({ server: own.url, caData: own.caData, token }));
-    const row = clusterRow({ endpoint: endpointOf(own) });
-    /** How often the cluster is asked what it serves. */
-    const lookAt = async (uid: string) => {
-      const before = own.requests.length;
+  return startRecordingServer(({ url }) => ({ body: url === "/apis" ? all : none }));
+}
+
+/** One connector, and how often a cluster is asked what it serves when it looks there. */
+function looker(server: RecordingServer) {
+  const connector = connectorWith(() => clusterSecret({ server: server.url, caData: server.caData, token }));
+  const row = clusterRow({ endpoint: endpointOf(server) });
+  return {
+    connect: (uid: string) => connector.connect({ ...row, uid }, inAMinute()),
+    async lookAt(uid: string) {
+      const before = server.requests.length;
       const client = await connector.connect({ ...row, uid }, inAMinute());
-      expect(await client.lookup({ group: "example.com", kind: "K7" })).toMatchObject({ outcome: "found" });
-      return own.requests.slice(before).filter(({ url }) => url === "/apis").length;
+      expect(await client.lookup({ group: "example.com", kind: "K0" })).toMatchObject({ outcome: "found" });
+      return server.requests.slice(before).filter(({ url }) => url === "/apis").length;
+    },
+  };
+}
+
+describe("of many clusters", () => {
+  const own = forEachTest(() => startServing(1));
+
+  test("those are forgotten that were not worked on for longest", async () => {
+    const { connect, lookAt } = looker(own);
+    let others = 0;
+    const connectToOthers = async (count: number) => {
+      for (const end = others + count; others < end; others += 1) await connect(`other-${others}`);
     };
+    expect(await lookAt("c1")).toBe(1);
+    await connectToOthers(500);
+    expect(await lookAt("c1")).toBe(0);
+    await connectToOthers(999);
+    expect(await lookAt("c1")).toBe(0);
+    await connectToOthers(1000);
+    expect(await lookAt("c1")).toBe(1);
+  });
+});
+
+describe("of clusters with many kinds", () => {
+  const own = forEachTest(() => startServing(10_000));
+
+  test("those are forgotten that were not worked on for longest", async () => {
+    const { lookAt } = looker(own);
     const lookAtAll = async (uids: readonly string[]) => {
       const asked: number[] = [];
       for (const uid of uids) asked.push(await lookAt(uid));
@@ -245,9 +303,7 @@ test("of more kinds than are kept, those of the clusters are forgotten that were
     expect(await lookAtAll(ten)).toBe("0000000000");
     expect(await lookAtAll(["more", "more"])).toBe("10");
     expect(await lookAtAll([...ten.slice(1), "c0"])).toBe("0000000001");
-  } finally {
-    await own.stop();
-  }
+  });
 });
 
 /** The schema lets none of these through, but rows may be older. */

@@ -1,0 +1,74 @@
+import { startClusterHost } from "@starling/embedded-apiserver";
+import { awsClients } from "#shared/lambda/aws-clients.ts";
+import type { BenchOptions, BenchResult } from "#test/bench/bench.ts";
+import { startAwsProcess } from "#test/bench/children.ts";
+import { spread } from "#test/bench/figures.ts";
+import { BenchWorker } from "#test/bench/worker.ts";
+import { configMap } from "#test/support/cluster-fixture.ts";
+import { startLimitedSandbox } from "#test/support/limited-sandbox.ts";
+
+/** Of a sandbox of Lambda; for a small fleet as many in proportion, beside what a process and its AWS clients have. */
+const lambdaDescriptors = 1024;
+const ownDescriptors = 80;
+/** Beside what the process has before it connects to anybody. */
+const mostOpen = 60;
+/** More than a worker writes at once, each in a namespace that is there. */
+const objects = Array.from({ length: 16 }, (_, index) => configMap(`default/settings-${index}`));
+const toldEvery = 100;
+
+/**
+ * What a sandbox keeps open: one process with the descriptors of one works on one cluster after the other. Each is asked
+ * twice: a second invocation right after the first is the one that kept connections would have made faster.
+ */
+export async function sockets(options: BenchOptions): Promise<BenchResult> {
+  const { clusters: [count = 2000] = [], say } = options;
+  const aws = await startAwsProcess();
+  const host = await startClusterHost({ controllers: "off" });
+  const clients = awsClients(aws.address);
+  const descriptors = Math.min(lambdaDescriptors, ownDescriptors + count);
+  const { environment, ...endpoints } = aws.address;
+  const sandbox = await startLimitedSandbox({ descriptors, environment, aws: endpoints });
+  try {
+    const idle = sandbox.descriptors();
+    let open = 0;
+    host.onRequest(() => {
+      open = Math.max(open, sandbox.descriptors() - idle);
+    });
+    const failures: string[] = [];
+    const [first, second, kept, keptToCluster]: [number[], number[], number[], number[]] = [[], [], [], []];
+    for (let index = 0; index < count && failures.length === 0; index += 1) {
+      const cluster = `c${index}`;
+      const connection = host.addCluster(cluster);
+      const port = Number(new URL(connection.server).port);
+      const worker = new BenchWorker(aws.address, "set", { cluster, aws: clients });
+      await worker.register(connection);
+      await worker.assign(objects);
+      for (const times of [first, second]) {
+        const started = performance.now();
+        const returned = await sandbox.invoke(cluster);
+        times.push(performance.now() - started);
+        if (returned > 0) failures.push(`the message for ${cluster} went back to the queue`);
+        kept.push(sandbox.descriptors() - idle);
+        keptToCluster.push(sandbox.connectionsTo(port));
+        await worker.requestLook();
+      }
+      await worker.checkApplied().catch((error: Error) => failures.push(`${cluster}: ${error.message}`));
+      if ((index + 1) % toldEvery === 0) say(`${index + 1} clusters: ${kept.at(-1)} open, ${open} at most`);
+    }
+    const [mostKept, mostToClusters] = [Math.max(...kept), Math.max(...keptToCluster)];
+    if (open > mostOpen) failures.push(`${open} sockets were open at once, of ${mostOpen}`);
+    if (mostToClusters > 0) failures.push(`${mostToClusters} connections to clusters outlived an invocation`);
+    const figures = { descriptors, mostOpen: open, mostKept, mostToClusters };
+    return {
+      target: "embedded v1.36.2",
+      ratios: {},
+      figures: { [`${first.length} clusters`]: figures, first: spread(first), second: spread(second) },
+      failures,
+    };
+  } finally {
+    await sandbox.stop();
+    for (const client of Object.values(clients)) if (typeof client === "object") client.destroy();
+    await host.stop();
+    await aws.stop();
+  }
+}

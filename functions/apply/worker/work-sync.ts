@@ -13,6 +13,7 @@ import { pruneForeign } from "#functions/apply/verbs/prune-foreign.ts";
 import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { isOwnFault } from "#shared/base/own-fault.ts";
 import { type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
@@ -271,7 +272,7 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
     const version = isSeenLongAgo(cluster, { result, now: clock.now() }) ? await client.serverVersion() : undefined;
     return { result, contact: { uid: result.clusterUid, version } };
   } catch (error) {
-    if (error instanceof LeaseLost) throw error;
+    if (error instanceof LeaseLost || isOwnFault(error)) throw error;
     if (error instanceof WriteWithheld) return { result: withheldFinding("cut off", error.why), contact: {} };
     if (error instanceof KubeError) {
       if (isCutOff(error, { clock, deadline: context.deadline })) return { result: cutOff(verb, context.row) };

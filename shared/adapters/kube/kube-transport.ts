@@ -5,6 +5,7 @@ import { AnswerBody } from "#shared/adapters/kube/answer-body.ts";
 import { clusterAddresses, guardedLookup, refuseLiteralAddress } from "#shared/adapters/net/address-rules.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import { isOwnFault } from "#shared/base/own-fault.ts";
 import { starlingVersion } from "#shared/base/version.ts";
 import { readAuthority } from "#shared/kube/certificate-authority.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
@@ -62,7 +63,7 @@ const defaultConnectTimeoutMs = 10_000;
 
 /**
  * HTTPS to one API server over kept connections. Answers of any status are answers; a `KubeError` means there was none,
- * or one larger than allowed, and a `StarlingError` that nobody was asked. A 401 is tried once more with a fresh token.
+ * or one larger than allowed, and any other error that nobody was asked. A 401 is tried once more with a fresh token.
  */
 export class KubeTransport {
   readonly #base: URL;
@@ -92,7 +93,7 @@ export class KubeTransport {
     return this.#sendOnce(request, { refresh: true });
   }
 
-  /** Closes the kept connections. */
+  /** Closes every connection, and ends what is under way on one; the next request opens another. */
   close(): void {
     this.#agent.destroy();
   }
@@ -121,7 +122,7 @@ export class KubeTransport {
   #exchange(request: TransportRequest, headers: Record<string, string | string[]>): Promise<TransportAnswer> {
     return new Promise((resolve, reject) => {
       const fail = (cause: unknown) => {
-        if (cause instanceof StarlingError) return reject(cause);
+        if (cause instanceof StarlingError || isOwnFault(cause)) return reject(cause);
         const error = networkError(request, cause);
         if (error.class === "unreachable") this.#endpoint.onUnreachable?.();
         if (error.reason === timeoutCode) this.#closeIdle();

@@ -1,5 +1,7 @@
 import { lookup } from "node:dns";
+import { closeSync, openSync } from "node:fs";
 import { isIP, type LookupFunction } from "node:net";
+import { devNull } from "node:os";
 import { blockList, ipv4Behind, isIn, reachOf } from "#shared/adapters/net/address-reach.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
@@ -57,7 +59,7 @@ export function guardedLookup(rules: AddressRules): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) {
-        callback(error, "");
+        callback(missingDescriptor() ?? error, "");
         return;
       }
       const reachable = addresses.filter(({ address }) => rules.refusal(hostname, address) === undefined);
@@ -71,6 +73,16 @@ export function guardedLookup(rules: AddressRules): LookupFunction {
       else callback(null, first.address, first.family);
     });
   };
+}
+
+/** Without a descriptor for its files the resolver says of every name that there is none. */
+function missingDescriptor(): Error | undefined {
+  try {
+    closeSync(openSync(devNull, "r"));
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
 }
 
 /** A socket skips the lookup for a literal address, so URLs with one are checked before. @throws StarlingError */

@@ -1,4 +1,5 @@
 import { StarlingError } from "#shared/base/errors.ts";
+import { isOwnFault } from "#shared/base/own-fault.ts";
 import type { ApplyErrorClass } from "#shared/kube/apply-error.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
@@ -15,10 +16,11 @@ export interface ObjectFailure {
 }
 
 /**
- * The failure of one object, from what a client threw. Anything but a failed request or a failed credential is a defect
+ * The failure of one object, from what a client threw. Anything but a failed request or a failed credential is a fault
  * of ours and thrown on.
  */
 export function failureOf(error: unknown): ObjectFailure {
+  if (isOwnFault(error)) throw error;
   if (error instanceof KubeError) {
     return {
       class: error.class,

@@ -36,4 +36,10 @@ describe("a failure", () => {
     const defect = new TypeError("x is not a function");
     expect(() => failureOf(defect)).toThrow(defect);
   });
+
+  test("of ours is none of an object's, whatever an adapter calls it", () => {
+    const cause = Object.assign(new Error("connect EMFILE"), { code: "EMFILE" });
+    const away = new StarlingError("STS was not asked", { code: "StsUnavailable", retry: "transient", cause });
+    expect(() => failureOf(away)).toThrow(away);
+  });
 });

@@ -14,7 +14,7 @@ export function wireWebhook(env: WebhookEnv, aws: RowClients & SecretClients, op
   return webhookHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }),
-    secrets: new SecretsManagerReader(aws.secrets, clock, { failures: "kept" }),
+    secrets: new SecretsManagerReader(aws.secrets, clock),
     log: powertoolsLog("webhook"),
     secretName: env.STARLING_WEBHOOK_SECRET,
   });

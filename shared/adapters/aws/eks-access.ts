@@ -1,4 +1,5 @@
 import type { STSClient } from "@aws-sdk/client-sts";
+import { LRUCache } from "lru-cache";
 import { type EksClusterOptions, EksClusters, type EksEndpoint } from "#shared/adapters/aws/eks-clusters.ts";
 import { eksToken } from "#shared/adapters/aws/eks-token.ts";
 import { type Identity, RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
@@ -22,22 +23,29 @@ export interface EksAccessOptions {
 interface KeptToken {
   readonly token: string;
   readonly credentials: SessionCredentials;
-  readonly until: number;
 }
 
 /** Of the 15 minutes that a token is good for; what is left covers a clock that is wrong. */
-const tokenSeconds = 600;
+const tokenMs = 600_000;
+/** Of some kilobytes each. */
+const mostTokens = 1000;
 
 /** Everything that is asked of AWS to reach EKS clusters by IAM, and what is remembered of it in one process. */
 export class EksAccess {
   readonly #sessions: RoleSessions;
   readonly #clusters: EksClusters;
   readonly #clock: Clock;
-  readonly #tokens = new Map<string, KeptToken>();
+  readonly #tokens: LRUCache<string, KeptToken>;
 
   constructor({ sts, eks, clock, installation }: EksAccessOptions) {
     const clients = new Map<string, STSClient>();
     this.#clock = clock;
+    this.#tokens = new LRUCache({
+      max: mostTokens,
+      ttl: tokenMs - 1,
+      perf: { now: () => clock.now().getTime() },
+      ttlResolution: 0,
+    });
     this.#sessions = new RoleSessions({
       sts(region) {
         const client = clients.get(region) ?? sts({ region });
@@ -67,13 +75,12 @@ export class EksAccess {
    */
   async token(target: EksTarget, { refresh }: { readonly refresh: boolean }): Promise<string> {
     const id = JSON.stringify([target.cluster.arn, target.role?.arn, target.role?.externalId]);
-    const now = this.#clock.now();
     const kept = this.#tokens.get(id);
-    if (kept !== undefined && !refresh && kept.until > now.getTime()) return kept.token;
+    if (kept !== undefined && !refresh) return kept.token;
     const refused = refresh && kept !== undefined ? { refused: kept.credentials } : {};
     const credentials = await this.#sessions.credentials(identityOf(target), refused);
-    const token = await eksToken(target.cluster, credentials, now);
-    this.#tokens.set(id, { token, credentials, until: now.getTime() + tokenSeconds * 1000 });
+    const token = await eksToken(target.cluster, credentials, this.#clock.now());
+    this.#tokens.set(id, { token, credentials });
     return token;
   }
 }

@@ -1,4 +1,5 @@
 import { DescribeClusterCommand, type EKSClient, EKSServiceException } from "@aws-sdk/client-eks";
+import { LRUCache } from "lru-cache";
 import type { Identity, RoleSessions, SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import { SharedQuestions } from "#shared/adapters/aws/shared-questions.ts";
 import type { Clock } from "#shared/base/clock.ts";
@@ -29,13 +30,15 @@ interface KeptEndpoint {
 const keptSeconds = 3600;
 /** Between two questions about one cluster, whatever goes wrong there. */
 const leastSeconds = 60;
+/** Of some kilobytes each. */
+const mostKept = 1000;
 const usable: ReadonlySet<string> = new Set(["ACTIVE", "UPDATING"]);
 const throttles: ReadonlySet<string> = new Set(["ThrottlingException", "TooManyRequestsException", "Throttling"]);
 
 /** What DescribeCluster says, remembered for an hour: never asked for each piece of work, whose number has no bound. */
 export class EksClusters {
   readonly #options: EksClusterOptions;
-  readonly #kept = new Map<string, KeptEndpoint>();
+  readonly #kept = new LRUCache<string, KeptEndpoint>({ max: mostKept });
   readonly #questions: SharedQuestions<EksEndpoint>;
 
   constructor(options: EksClusterOptions) {

@@ -1,4 +1,5 @@
 import { AssumeRoleCommand, type Credentials, type STSClient, STSServiceException } from "@aws-sdk/client-sts";
+import { LRUCache } from "lru-cache";
 import type { SigningCredentials } from "#shared/adapters/aws/eks-token.ts";
 import { SharedQuestions } from "#shared/adapters/aws/shared-questions.ts";
 import type { Clock } from "#shared/base/clock.ts";
@@ -47,6 +48,8 @@ const renewalSeconds = 600;
 const lastSeconds = 60;
 /** A session that is refused is not asked for again sooner: a cluster that knows nobody would cost a call each time. */
 const refusalSeconds = 60;
+/** Of some kilobytes each; every Cluster has its own. */
+const mostKept = 1000;
 
 /**
  * Temporary credentials of roles, kept for as long as the process lives: one AssumeRole for each role, external id and
@@ -54,7 +57,7 @@ const refusalSeconds = 60;
  */
 export class RoleSessions {
   readonly #options: RoleSessionOptions;
-  readonly #kept = new Map<string, KeptSession>();
+  readonly #kept = new LRUCache<string, KeptSession>({ max: mostKept });
   readonly #questions: SharedQuestions<KeptSession>;
 
   constructor(options: RoleSessionOptions) {

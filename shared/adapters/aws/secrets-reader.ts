@@ -20,17 +20,15 @@ const mostKept = 10_000;
 export interface SecretsManagerReaderOptions {
   /** What the names of the secrets start with that may be read, for what an error says; absent where it is one alone. */
   readonly prefix?: string;
-  /** For a door at which anybody may knock, while the secret has no value, too; by default only values are kept. */
-  readonly failures?: "kept";
 }
 
-/** Secrets Manager with a short memory, asked about a secret once at a time. */
+/** Secrets Manager with a short memory, also of what it refuses, asked about a secret once at a time. */
 export class SecretsManagerReader implements SecretReader {
   readonly #client: SecretsManagerClient;
   readonly #prefix: string | undefined;
   readonly #kept: LRUCache<string, string | Failure>;
 
-  constructor(client: SecretsManagerClient, clock: Clock, { prefix, failures }: SecretsManagerReaderOptions = {}) {
+  constructor(client: SecretsManagerClient, clock: Clock, { prefix }: SecretsManagerReaderOptions = {}) {
     this.#client = client;
     this.#prefix = prefix;
     this.#kept = new LRUCache({
@@ -44,7 +42,8 @@ export class SecretsManagerReader implements SecretReader {
         try {
           return await this.#fetch(name);
         } catch (error) {
-          if (failures === undefined) throw error;
+          // Who was not answered knows nothing of the secret.
+          if (!(error instanceof StarlingError)) throw error;
           options.ttl = failureKeptMs - 1;
           return new Failure(error);
         }

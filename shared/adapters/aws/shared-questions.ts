@@ -1,24 +1,26 @@
+import { LRUCache } from "lru-cache";
 import type { Clock } from "#shared/base/clock.ts";
-
-interface Failure {
-  readonly error: unknown;
-  readonly until: number;
-}
+import { isOwnFault } from "#shared/base/own-fault.ts";
 
 /** Long enough for all the work there is on one cluster at a time, short enough for somebody who waits for a remedy. */
-const rememberedSeconds = 30;
+const rememberedMs = 30_000;
+const mostRemembered = 1000;
 
 /**
  * Asks about a thing once at a time, whoever wants to know, and again only some time after that failed; until then,
  * whoever asks is told what it was.
  */
 export class SharedQuestions<Answer> {
-  readonly #clock: Clock;
   readonly #asked = new Map<string, Promise<Answer>>();
-  readonly #failures = new Map<string, Failure>();
+  readonly #failures: LRUCache<string, { readonly error: unknown }>;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.#failures = new LRUCache({
+      max: mostRemembered,
+      ttl: rememberedMs - 1,
+      perf: { now: () => clock.now().getTime() },
+      ttlResolution: 0,
+    });
   }
 
   /**
@@ -35,12 +37,11 @@ export class SharedQuestions<Answer> {
 
   async #unlessFailed(id: string, ask: () => Promise<Answer>): Promise<Answer> {
     const known = this.#failures.get(id);
-    if (known !== undefined && known.until > this.#clock.now().getTime()) throw known.error;
-    this.#failures.delete(id);
+    if (known !== undefined) throw known.error;
     try {
       return await ask();
     } catch (error) {
-      this.#failures.set(id, { error, until: this.#clock.now().getTime() + rememberedSeconds * 1000 });
+      if (!isOwnFault(error)) this.#failures.set(id, { error });
       throw error;
     }
   }

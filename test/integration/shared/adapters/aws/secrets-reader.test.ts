@@ -22,6 +22,8 @@ const none = {
   message: "Secrets Manager can't find the specified secret value for staging label: AWSCURRENT",
 };
 
+const away = { type: "InternalServiceError", message: "try again" };
+
 /** What is answered: a refusal, or what the secret holds. */
 let refusal: Refusal | undefined;
 let held: object;
@@ -95,7 +97,7 @@ describe("a refusal", () => {
     ],
     [
       "for another reason is not taken for a secret that is not there, nor for one that may not be read",
-      { type: "InternalServiceError", message: "try again" },
+      away,
       { name: "InternalServiceError" },
     ],
   ];
@@ -132,13 +134,23 @@ describe("a value", () => {
     expect(asked).toBe(1);
   });
 
-  test("that is kept outlives a fresh question that fails", async () => {
+  test("that is kept outlives a fresh question that is not answered", async () => {
+    const reader = new SecretsManagerReader(client, clock);
+    held = { SecretString: "one" };
+    await read(reader);
+    refusal = away;
+    await expect(read(reader, "fresh")).rejects.toMatchObject({ name: "InternalServiceError" });
+    expect([await read(reader), asked]).toEqual(["one", 2]);
+  });
+
+  test("is given no more when a fresh question finds that it is gone", async () => {
     const reader = new SecretsManagerReader(client, clock);
     held = { SecretString: "one" };
     await read(reader);
     refusal = none;
-    await expect(read(reader, "fresh")).rejects.toMatchObject({ code: "SecretNotFound" });
-    expect([await read(reader), asked]).toEqual(["one", 2]);
+    for (const freshness of ["fresh", undefined] as const)
+      await expect(read(reader, freshness)).rejects.toMatchObject({ code: "SecretNotFound" });
+    expect(asked).toBe(2);
   });
 
   test("is asked for again by whoever needs a fresh one, which is kept for the others", async () => {
@@ -150,13 +162,31 @@ describe("a value", () => {
     expect([await read(reader), asked]).toEqual(["two", 2]);
   });
 
-  test("that was refused is not remembered", async () => {
+  test("that was refused is asked for again after half a minute, or by whoever needs a fresh one", async () => {
     const reader = new SecretsManagerReader(client, clock);
     refusal = none;
-    await expect(read(reader)).rejects.toMatchObject({ code: "SecretNotFound" });
+    const refused = () => expect(read(reader)).rejects.toMatchObject({ code: "SecretNotFound" });
+    await Promise.all(Array.from({ length: 20 }, refused));
     refusal = undefined;
     held = { SecretString: "" };
-    expect(await read(reader)).toBe("");
+    now += 29_999;
+    await refused();
+    expect(asked).toBe(1);
+    now += 1;
+    expect([await read(reader), asked]).toEqual(["", 2]);
+    refusal = none;
+    await expect(read(reader, "fresh")).rejects.toMatchObject({ code: "SecretNotFound" });
+    refusal = undefined;
+    expect([await read(reader, "fresh"), asked]).toEqual(["", 4]);
+  });
+
+  test("for which there was no answer is asked for again at once", async () => {
+    const reader = new SecretsManagerReader(client, clock);
+    refusal = away;
+    await expect(read(reader)).rejects.toMatchObject({ name: "InternalServiceError" });
+    refusal = undefined;
+    held = { SecretString: "one" };
+    expect(await read(reader)).toBe("one");
   });
 
   test("that is no text is told as one that is not there", async () => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
@@ -20,11 +21,21 @@ export interface Located {
 
 /** One listing: where the reference stands. @param timeLeftMs - for git. */
 export async function locate(row: SourceRow, timeLeftMs: () => number, ports: LocatePorts): Promise<Located> {
-  // As it is compared with the host of the secret: what reads the text in another way would send it elsewhere.
-  const url = new URL(row.spec.git.url).href;
   const credentials = await readCredentials(row, ports.secrets);
-  const repository = { url, timeLeftMs, ...defined({ credentials }) };
-  return { repository, reference: await referenceIn(row, repository, ports) };
+  const located = async (given: typeof credentials): Promise<Located> => {
+    // As it is compared with the host of the secret: what reads the text in another way would send it elsewhere.
+    const url = new URL(row.spec.git.url).href;
+    const repository = { url, timeLeftMs, ...defined({ credentials: given }) };
+    return { repository, reference: await referenceIn(row, repository, ports) };
+  };
+  try {
+    return await located(credentials);
+  } catch (error) {
+    if (!(error instanceof StarlingError && error.code === "GitAuthenticationFailed")) throw error;
+    const renewed = await readCredentials(row, ports.secrets, { fresh: true });
+    if (isDeepStrictEqual(renewed, credentials)) throw error;
+    return located(renewed);
+  }
 }
 
 async function referenceIn(row: SourceRow, repository: GitRepository, ports: LocatePorts): Promise<ResolvedReference> {

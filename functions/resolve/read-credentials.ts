@@ -7,18 +7,20 @@ import type { GitCredentials, SecretReader } from "#shared/ports.ts";
  * The credentials a Source names. Its secret is JSON with the `host` that they are for, `username` and `password` (kind
  * `basic`) or `token` (`bearer`), and, where it says so, the `namespaces` of the Sources that may use them: on a host that
  * many share, the host alone says little.
+ * @param options.fresh - what was read before was refused.
  * @throws StarlingError `SecretNotFound`; or `SecretUnbound`, `SecretMismatch` or `InvalidCredentials`, which name the
  *   secret and never what is in it.
  */
 export async function readCredentials(
   { namespace, spec: { git } }: Pick<SourceRow, "namespace" | "spec">,
   secrets: SecretReader,
+  { fresh = false }: { readonly fresh?: boolean } = {},
 ): Promise<GitCredentials | undefined> {
   const { url, credentials: wanted } = git;
   if (wanted === undefined) return undefined;
   const use = { url: new URL(url), namespace, secret: wanted.secret, kind: wanted.kind };
   try {
-    return credentialsIn(await secrets.read(wanted.secret), use);
+    return credentialsIn(await secrets.read(wanted.secret, { fresh }), use);
   } catch (error) {
     // One that was put right is to be seen at once, and not when it is forgotten.
     if (!(error instanceof StarlingError && error.data.secret === wanted.secret)) throw error;

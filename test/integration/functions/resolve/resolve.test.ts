@@ -18,7 +18,7 @@ import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import type { GitRemote, Log, Write } from "#shared/ports.ts";
+import type { GitRemote, Log, SecretReader, Write } from "#shared/ports.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -432,6 +432,24 @@ describe("what goes wrong", () => {
     await world.resolve();
     expect(await world.ready()).toMatchObject({ reason });
     expect(JSON.stringify(await world.row())).not.toMatch(/s3cret|wr0ng/);
+  });
+
+  test.each([
+    ["that was renewed a moment ago is read anew", "s3cret", "Succeeded", 2],
+    ["that is wrong is not tried again", "wr0ng", "GitAuthenticationFailed", 1],
+  ])("a secret %s when what is kept of it is refused", async (_what, password, reason, listings) => {
+    const url = closed.url("fleet");
+    const world = await worldWith({ git: { url, credentials: { secret: "x", kind: "basic" } } });
+    const textOf = (now: string) => JSON.stringify({ host: new URL(url).host, username: "u", password: now });
+    const reads: boolean[] = [];
+    const read: SecretReader["read"] = async (_name, { fresh = false } = {}) => {
+      reads.push(fresh);
+      return textOf(fresh ? password : "wr0ng");
+    };
+    await resolveSource(message, { ...world.ports(), secrets: { read } }, context);
+    expect(await world.ready()).toMatchObject({ reason });
+    expect(reads).toEqual([false, true]);
+    expect(world.asked.filter((asked) => asked.startsWith("list"))).toHaveLength(listings);
   });
 
   test.each<[string, (closed: URL, evil: string) => string]>([

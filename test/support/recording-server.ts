@@ -27,6 +27,8 @@ export interface RecordingServer {
   connections(): number;
   /** Those of them that are not closed. */
   open(): number;
+  /** Those of them that went on with a session of an earlier one. */
+  resumed(): number;
   stop(): Promise<void>;
 }
 
@@ -38,6 +40,7 @@ export async function startRecordingServer(
   const requests: RecordedRequest[] = [];
   const sockets = new Set<Socket>();
   let connections = 0;
+  let resumed = 0;
   const server: Server = createServer({ ...tls }, (incoming, response) => {
     const chunks: Buffer[] = [];
     incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -57,6 +60,7 @@ export async function startRecordingServer(
   });
   server.on("secureConnection", (socket) => {
     connections += 1;
+    if (socket.isSessionReused()) resumed += 1;
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
   });
@@ -68,6 +72,7 @@ export async function startRecordingServer(
     requests,
     connections: () => connections,
     open: () => sockets.size,
+    resumed: () => resumed,
     stop: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy();

@@ -203,10 +203,13 @@ describe("what was opened", () => {
     await Promise.all(Array.from({ length: 8 }, () => clusterUidOf(client)));
   }
 
-  test("is closed when the work has ended, and opened anew for the next", async () => {
-    for (const opened of [8, 16]) {
+  test("is closed when the work has ended, and opened anew for the next, which goes on with a session", async () => {
+    for (const [opened, resumed] of [
+      [8, 0],
+      [16, 8],
+    ]) {
       await connector.during(() => look());
-      expect(own.connections()).toBe(opened);
+      expect([own.connections(), own.resumed()]).toEqual([opened, resumed]);
       await expect.poll(() => own.open()).toBe(0);
     }
   });

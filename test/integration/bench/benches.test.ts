@@ -28,7 +28,7 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["fanout", ["--clusters", "2"], []],
   ["idle", ["--clusters", "2", "--rounds", "1"], ["usdPerMonth1000x5vs100"]],
   ["rollout", ["--clusters", "4", "--rounds", "1"], ["overCriticalPath", "recoveryVsQuiet"]],
-  ["sockets", ["--clusters", "25"], []],
+  ["sockets", ["--clusters", "12"], []],
   [
     "planner",
     ["--clusters", "2,3", "--rounds", "1"],

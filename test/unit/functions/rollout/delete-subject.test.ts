@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { allSay, ana, begin, lease, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
-import type { PlannerWorld } from "#test/support/planner-world.ts";
+import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 const go = (made: PlannerWorld, cascade: "delete" | "orphan") =>
   made.operate({ deletion: { ...ana(made.now), cascade } });
@@ -210,6 +212,21 @@ describe("a deletion", () => {
 });
 
 describe("a deletion that leaves the objects", () => {
+  test("takes what leads to the group with it, and nobody looks at its numbers again", async () => {
+    const made = await worldOf(["a"], {}, [...web, { name: "two", source: "app" }]);
+    await made.rollOut();
+    const source = { namespace: "shop", name: "app" };
+    const other = keys.uses(source, { ...subject, name: "other" });
+    const [type, rest] = ["Uses", { schema: rowSchema, version: 1 }] as const;
+    const entries = [keys.subject(subject), keys.uses(source, subject), other];
+    for (const key of entries) await made.table.write([{ put: { ...key, ...rest, type } as Row }]);
+    await go(made, "orphan");
+    await made.plan();
+    expect(made.rows("Uses")).toMatchObject([other]);
+    expect(made.unit().last).toBe(1);
+    expect(made.unit()).not.toHaveProperty("dueKey");
+  });
+
   test("needs no slots, no workers, and touches no cluster", async () => {
     const made = await worldOf(names(30), { maxConcurrent: 1 });
     await made.rollOut();

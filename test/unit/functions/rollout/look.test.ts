@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { ana, worldOf } from "#test/support/planner-story.ts";
+import type { Table } from "#shared/ports.ts";
+import { ana, counting, worldOf } from "#test/support/planner-story.ts";
 
 test("a reconcile reaches a Sync that its worker writes at the same time", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
@@ -18,4 +19,22 @@ test("a reconcile reaches a Sync that its worker writes at the same time", async
   await made.plan();
   for (const name of ["a", "b"]) expect((await made.sync(name))?.reconcile, name).toBe(1);
   expect((await made.sync("a"))?.observed?.handledReconcile).toBeUndefined();
+});
+
+test("what the table fails at is tried again, not taken for somebody else's write", async () => {
+  const made = await worldOf(["a"], {});
+  const { table } = made;
+  const fail = async () => {
+    throw new Error("the table is away");
+  };
+  const unrendered: Table = {
+    ...counting(table).table,
+    write: (writes) =>
+      writes.some((one) => "put" in one && one.put.type === "Rendering") ? fail() : table.write(writes),
+  };
+  await expect(made.plan(unrendered)).rejects.toThrow("the table is away");
+  await made.rollOut();
+  await made.operate({ reconcile: ana(made.now) });
+  await expect(made.plan({ ...counting(table).table, update: fail })).rejects.toThrow("the table is away");
+  expect(made.unit().jobs).toHaveLength(1);
 });

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { begin, revise, rings, worldOf } from "#test/support/planner-story.ts";
+
+test("a stage that passes something has those judged with it that failed when they came there, and no others", async () => {
+  const made = await worldOf({ c: "canary", r: "rest" }, { ...rings, maxConcurrent: 9, maxFailures: 9 });
+  await made.rollOut();
+  for (const name of ["c1", "c2", "c3"]) await made.addCluster(name, "canary");
+  for (const name of ["r1", "r2"]) await made.addCluster(name, "rest");
+  await begin(made);
+  for (const { cluster } of made.slots()) await made.finish(cluster, "Failed");
+  await made.plan();
+  expect(made.unit()).toMatchObject({
+    ...{ arrivals: { waiting: 0, changing: 0, failed: 5 } },
+    stages: [{ failedArrivals: 3 }, { failedArrivals: 2 }],
+  });
+  await revise(made, "bbb");
+  for (const { cluster } of made.slots()) await made.finish(cluster);
+  await made.plan();
+  expect(made.unit()).toMatchObject({
+    ...{ arrivals: { failed: 2 }, jobs: [] },
+    stages: [
+      { on: 2, failedArrivals: 0 },
+      { on: 1, failedArrivals: 2 },
+    ],
+  });
+  expect(made.rows("Arrival")).toMatchObject([{ cluster: "r1" }, { cluster: "r2" }]);
+  for (const { cluster } of made.slots()) await made.finish(cluster);
+  await made.plan();
+  expect(made.rows("Arrival")).toEqual([]);
+});

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { later } from "#shared/fleet/rows/due.ts";
+import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { ana, begin, names, playOn, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
+
+test.each([
+  ["deleted", (made: PlannerWorld) => made.removeCluster("a")],
+  ["registered anew", (made: PlannerWorld) => made.addCluster("a", "all", { uid: "another" })],
+])("a cluster that is %s after it was looked at is given nothing by that look", async (_what, act) => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
+  await made.plan();
+  await made.renderAll();
+  const { table } = made;
+  const write = table.write.bind(table);
+  const given: string[] = [];
+  let isActed = false;
+  table.write = async (writes) => {
+    const isGiving = writes.some((one) => "put" in one && one.put.type === "Slot");
+    if (isGiving && !isActed) {
+      isActed = true;
+      await act(made);
+    }
+    await write(writes);
+    for (const one of writes) if ("put" in one && one.put.type === "Slot") given.push(one.put.sk);
+  };
+  await made.plan();
+  expect(given).toEqual(["SLOT#b"]);
+});
+
+test("the deadline of a group is no later for a slot that is given after others", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s" });
+  await begin(made);
+  const first = later(made.now, 60);
+  await made.observe("a", "Applying");
+  await made.finish("b");
+  made.advanceClock(10);
+  await made.plan();
+  await made.addCluster("c", "all");
+  await made.plan(made.table, []);
+  expect(made.slots()).toHaveLength(2);
+  expect(made.unit().deadline).toBe(first);
+});
+
+describe("a cluster that has more of a group than fits a transaction", () => {
+  /** Removed one after the other while it did not answer: a group has no more than 20 at once. */
+  async function overfull(): Promise<PlannerWorld> {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
+    await made.rollOut();
+    const before = await made.sync("a");
+    if (before === undefined) throw new Error("nothing was assigned");
+    const templates = names(130, "old");
+    for (const name of templates) {
+      const own = { sk: `SYNC#shop#web.${name}`, name: `web.${name}`, stateSk: `Ready#a#web.${name}` };
+      await made.table.write([{ put: { ...before, ...own, version: 1 } }]);
+    }
+    const unit = made.unit();
+    const remembers: UnitRow = { ...unit, templates: ["app", ...templates], version: unit.version + 1 };
+    await made.table.write([{ put: remembers }]);
+    return made;
+  }
+  const left = (made: PlannerWorld) =>
+    syncs(made).filter(({ cluster, desired }) => cluster === "a" && desired.action !== "orphan");
+
+  test.each([
+    ["that is unregistered", (made: PlannerWorld) => made.removeCluster("a")],
+    ["that is selected no more", (made: PlannerWorld) => made.setGroup({ maxConcurrent: 1 }, web, { names: ["b"] })],
+    [
+      "whose group goes, and leaves the objects",
+      (made: PlannerWorld) => made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } }),
+    ],
+    [
+      "that is unregistered while its group goes",
+      async (made: PlannerWorld) => {
+        await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+        await made.removeCluster("a");
+      },
+    ],
+  ])("%s is forgotten with all of it", async (_what, act) => {
+    const made = await overfull();
+    await act(made);
+    await playOn(made, 4);
+    expect(left(made)).toEqual([]);
+    expect([made.rows("Slot"), made.rows("Arrival")]).toEqual([[], []]);
+  });
+
+  test("and joins anew under its name, is assigned what there is now, and nothing else", async () => {
+    const made = await overfull();
+    await made.addCluster("a", "all", { uid: "another" });
+    await playOn(made, 4);
+    expect(left(made).map(({ name }) => name)).toEqual(["web.app"]);
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  });
+});

@@ -111,6 +111,17 @@ describe.each([
     expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded" });
   });
 
+  test("of a halted leg is no reason to begin it again", async () => {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
+    await begin(made);
+    await allSay(made, "Failed");
+    for (const { key } of made.leg("all").pages) await loseOne(made.blobs, key);
+    made.advanceClock(700);
+    await made.plan();
+    expect(made.legs().map(({ phase }) => phase)).toEqual(["Halted"]);
+    expect((await made.group()).status).toMatchObject({ state: "Halted", clusters: { selected: 3, failed: 1 } });
+  });
+
   test("of a leg that is under way makes it sealed anew, and what was begun is counted there", {
     timeout: 60_000,
   }, async () => {

@@ -1,13 +1,82 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { planBatch } from "#functions/rollout/plan-batch.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { ConflictError } from "#shared/base/errors.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
+import type { RolloutMessage } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
-import { names, worldOf } from "#test/support/planner-story.ts";
-import { silentLog } from "#test/support/planner-world.ts";
+import { begin, names, ownPaths, worldOf } from "#test/support/planner-story.ts";
+import { type PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+
+async function planned(
+  made: PlannerWorld,
+  messages: readonly Omit<RolloutMessage, "to" | "subject">[],
+  table = made.table as Table,
+) {
+  const ports = {
+    ...{ table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog, installation: "test" },
+    clock: { now: () => made.now },
+  };
+  const other = { to: "rollout" as const, subject: { ...subject, name: "other" }, clusters: [] };
+  const [first, ...rest] = messages.map((message) => ({ to: "rollout" as const, subject, ...message }));
+  return planBatch(first === undefined ? [] : [first, other, ...rest], 60_000, ports);
+}
+
+describe("messages of one subject are one look", () => {
+  async function finished(): Promise<PlannerWorld> {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3 });
+    await begin(made);
+    for (const name of ["a", "b", "c"]) await made.finish(name);
+    return made;
+  }
+
+  test("at whoever one of them names", async () => {
+    const made = await finished();
+    expect(await planned(made, [{ clusters: ["a"] }, { clusters: [] }, { clusters: ["b"] }])).toEqual([]);
+    expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded", c: "Assigned" });
+  });
+
+  test("at everybody where one of them names none", async () => {
+    const made = await finished();
+    await planned(made, [{ clusters: ["a"] }, {}]);
+    expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded", c: "Succeeded" });
+  });
+
+  test.each([
+    ["a renderer", [{ clusters: ["b"] }, { clusters: [] }], 1],
+    ["a worker", [{ clusters: ["b"] }], 0],
+  ])("at what is rendered by now where one of them is from %s", async (_whose, messages, assigned) => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 }, ownPaths);
+    await made.plan();
+    const restsUntil = "2026-11-21T12:00:00.000Z";
+    await made.renderAll({ message: "tried 5 times", restsUntil }, ({ path }) => path === "clusters/a");
+    await begin(made);
+    await made.renderRested();
+    await planned(made, messages);
+    expect((await made.sync("a"))?.desired.attempt ?? 0).toBe(assigned);
+  });
+
+  test("and all of these come again when it fails, and no other's", async () => {
+    const made = await finished();
+    const isIts = ({ sk, pk }: { readonly pk: string; readonly sk: string }) =>
+      keyText({ pk, sk }) === keyText(keys.unit(subject));
+    const table: Table = {
+      get: (key) => made.table.get(key),
+      update: (write) => made.table.update(write),
+      async getMany(wanted, reading) {
+        if (wanted.some(isIts)) throw new Error("the table is away");
+        return made.table.getMany(wanted, reading);
+      },
+      query: (query) => made.table.query(query),
+      queryIndex: (query) => made.table.queryIndex(query),
+      write: (writes) => made.table.write(writes),
+    };
+    const failures = await planned(made, [{ clusters: ["a"] }, { clusters: ["b"] }], table);
+    expect(failures).toEqual([0, 2].map((index) => ({ index, error: new Error("the table is away") })));
+  });
+});
 
 test("subjects that take all the time they get leave as much to those behind them", async () => {
   const made = await worldOf(["a"], {});

@@ -69,8 +69,26 @@ describe("a content", () => {
       number: 3,
       revision: "main@sha1:eee",
       fromRevision: "main@sha1:bbb",
-      skipped: { count: 2 },
+      skipped: { count: 2, from: "main@sha1:ccc", to: "main@sha1:eee" },
     });
+    expect(made.unit()).not.toHaveProperty("skipped");
+  });
+
+  test("that is wanted again has skipped nothing", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await revise(made, "ccc");
+    expect(made.unit().skipped).toMatchObject({ count: 0, from: "main@sha1:ccc", to: "main@sha1:ccc" });
+    const { version } = made.unit();
+    await made.plan();
+    expect(made.unit().version).toBe(version);
+    await revise(made, "bbb");
+    expect(made.unit()).not.toHaveProperty("skipped");
+    await revise(made, "ddd");
+    await made.finish("c1");
+    await made.plan();
+    expect(made.contents().at(-1)).not.toHaveProperty("skipped");
   });
 
   test("is new when an input of a member changes, and the others are Unchanged", async () => {

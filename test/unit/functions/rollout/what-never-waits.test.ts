@@ -64,12 +64,37 @@ describe("2: one who does nothing with its slot", () => {
       await revise(made, commit);
       expect(made.stages()).toEqual({ all: "- (1)" });
     }
-    made.advanceClock(11);
+    made.advanceClock(10);
     await begin(made);
     expect(syncs(made).map(({ desired }) => desired.revision)).toEqual(["main@sha1:ccc", "main@sha1:ccc"]);
     await playOn(made);
     expect(made.stages()).toEqual({ all: "2" });
   });
+});
+
+test("2: two who do nothing with theirs keep nothing newer from the others, either", async () => {
+  const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, progressDeadline: "60s" });
+  await begin(made);
+  await made.finish("c");
+  await made.plan();
+  made.advanceClock(60);
+  await revise(made, "bbb");
+  expect(made.stages()).toEqual({ all: "- (2)" });
+});
+
+test("2: who is to begin later has done nothing wrong before", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s", jitter: "10m" });
+  await begin(made);
+  const startAt = (await made.sync("a"))?.desired.startAt ?? "";
+  await made.finish("b");
+  const begins = (new Date(startAt).getTime() - made.now.getTime()) / 1000;
+  made.advanceClock(begins + 59);
+  expect(begins).toBeGreaterThan(1);
+  await revise(made, "bbb");
+  expect(made.stages()).toEqual({ all: "- (1)" });
+  made.advanceClock(1);
+  await begin(made);
+  expect(made.stages()).toEqual({ all: "- (2)" });
 });
 
 describe("8: a rendering that never ends", () => {

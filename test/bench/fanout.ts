@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { registerClusters } from "#local/machine/register-clusters.ts";
 import { type Stack, startStack } from "#local/machine/stack.ts";
+import { AwsLedger, type LedgerLine } from "#test/bench/aws-ledger.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { rounded } from "#test/bench/figures.ts";
 import { fleetDocuments, twentyObjects } from "#test/bench/fleet-documents.ts";
@@ -27,27 +28,36 @@ interface Fanout extends Figures {
   readonly operations: Readonly<Record<string, number>>;
 }
 
+interface Measured {
+  readonly version: string;
+  readonly figures: Fanout;
+  /** Per target, by function, operation and what it was about. */
+  readonly ledger: Readonly<Record<string, LedgerLine>>;
+}
+
 /**
  * One Sync of 20 objects, two of them Deployments, to 10, 100 and 300 clusters at once: what a target costs in calls,
  * and that it costs the same in a large fleet as in a small one.
  */
 export async function fanout({ clusters: sizes = defaultSizes, say }: BenchOptions): Promise<BenchResult> {
-  const figures: Fanout[] = [];
-  let version = "";
+  const measured: Measured[] = [];
   for (const clusters of sizes) {
-    const measured = await measure(clusters);
-    say(`${clusters} clusters: ${JSON.stringify(measured.figures)}`);
-    figures.push(measured.figures);
-    version = measured.version;
+    const of = await measure(clusters);
+    say(`${clusters} clusters: ${JSON.stringify(of.figures)}`);
+    measured.push(of);
   }
+  const figures = measured.map((of) => of.figures);
   const largest = figures.at(-1);
   const ratios = figures
     .filter((of) => of !== largest)
     .map((of) => [`callsPerTarget${largest?.clusters}vs${of.clusters}`, rounded(total(largest) / total(of))] as const);
   return {
-    target: `embedded ${version}`,
+    target: `embedded ${measured.at(-1)?.version}`,
     ratios: Object.fromEntries(ratios),
-    figures: Object.fromEntries(figures.map((of) => [String(of.clusters), of])),
+    figures: Object.fromEntries([
+      ...figures.map((of) => [String(of.clusters), of]),
+      ...measured.map(({ ledger, figures: { clusters } }) => [`ledger of ${clusters}`, ledger]),
+    ]),
     failures: [],
   };
 }
@@ -56,7 +66,7 @@ function total(of: Fanout | undefined): number {
   return Object.values(of?.callsPerTarget ?? {}).reduce((sum, calls) => sum + calls, 0);
 }
 
-async function measure(clusters: number): Promise<{ readonly version: string; readonly figures: Fanout }> {
+async function measure(clusters: number): Promise<Measured> {
   const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
   const stack = await startStack({ repositories: scratch, tickEveryMs: tickMs, capacity: "measured" });
   try {
@@ -69,6 +79,7 @@ async function measure(clusters: number): Promise<{ readonly version: string; re
     await rollOut(stack, 1);
     // The second revision: the first one pays for connections and discovery, a fleet spends its life on the others.
     const { proxy } = stack.machine;
+    const ledger = new AwsLedger(stack.machine);
     proxy.resetCalls();
     const unitsBefore = proxy.capacity().writeUnits;
     const processorBefore = process.cpuUsage();
@@ -92,7 +103,7 @@ async function measure(clusters: number): Promise<{ readonly version: string; re
         Object.entries(calls).map(([operation, count]) => [operation, rounded(count / clusters)]),
       ),
     };
-    return { version: await stackVersion(stack), figures };
+    return { version: await stackVersion(stack), figures, ledger: ledger.read(clusters) };
   } finally {
     await stack.stop();
     await rm(scratch, { recursive: true, force: true });

@@ -8,6 +8,13 @@ export interface ConsumedCapacity {
   readonly writeUnits: number;
 }
 
+/** Of one call. */
+export interface CallUnits {
+  readonly written: number;
+  /** Those among them that went into entries of indexes. */
+  readonly writtenToIndexes: number;
+}
+
 export interface CapacityMeter {
   /** Passes a DynamoDB call on and adds what it consumed. */
   readonly answer: ServiceFront;
@@ -18,8 +25,14 @@ export interface CapacityMeter {
 const writes = new Set(["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"]);
 const reads = new Set(["GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"]);
 
-/** Asks DynamoDB what each call consumed, and hides the answer from callers that did not ask. */
-export function createCapacityMeter(next: ServiceFront): CapacityMeter {
+/**
+ * Asks DynamoDB what each call consumed, and hides the answer from callers that did not ask.
+ * @param onWrite - told what each write took.
+ */
+export function createCapacityMeter(
+  next: ServiceFront,
+  onWrite: (call: AwsCall, units: CallUnits) => void = () => {},
+): CapacityMeter {
   let readUnits = 0;
   let writeUnits = 0;
 
@@ -27,17 +40,18 @@ export function createCapacityMeter(next: ServiceFront): CapacityMeter {
     const { operation, request } = call;
     if (!writes.has(operation) && !reads.has(operation)) return next(call);
     const asked = request.ReturnConsumedCapacity !== undefined && request.ReturnConsumedCapacity !== "NONE";
-    const asking = withBody(call, { ...request, ReturnConsumedCapacity: "TOTAL" });
+    const asking = withBody(call, { ...request, ReturnConsumedCapacity: "INDEXES" });
     const reply = await next(asked ? call : readCall("dynamodb", asking));
     if (reply.status !== 200) return reply;
     const { ConsumedCapacity: consumed, ...rest } = JSON.parse(reply.body.toString()) as {
       readonly ConsumedCapacity?: Units | readonly Units[];
     };
-    const units = [consumed ?? []].flat().map(({ CapacityUnits = 0 }) => CapacityUnits);
-    for (const count of units) {
-      if (writes.has(operation)) writeUnits += count;
-      else readUnits += count;
-    }
+    const units = sumOf([consumed ?? []].flat());
+    if (writes.has(operation)) {
+      writeUnits += units;
+      const writtenToIndexes = sumOf([consumed ?? []].flat().flatMap(indexesOf));
+      onWrite(call, { written: units, writtenToIndexes });
+    } else readUnits += units;
     if (asked) return reply;
     const body = Buffer.from(JSON.stringify(rest));
     const { "x-amz-crc32": _checksum, ...headers } = reply.headers;
@@ -56,4 +70,13 @@ export function createCapacityMeter(next: ServiceFront): CapacityMeter {
 
 interface Units {
   readonly CapacityUnits?: number;
+  readonly GlobalSecondaryIndexes?: Readonly<Record<string, Pick<Units, "CapacityUnits">>>;
+}
+
+function indexesOf({ GlobalSecondaryIndexes = {} }: Units): readonly Units[] {
+  return Object.values(GlobalSecondaryIndexes);
+}
+
+function sumOf(units: readonly Units[]): number {
+  return units.reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0);
 }

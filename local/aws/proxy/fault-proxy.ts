@@ -9,7 +9,7 @@ import {
   type FailureVerdict,
   type PlannedFailure,
 } from "#local/aws/proxy/call-failures.ts";
-import { type ConsumedCapacity, createCapacityMeter } from "#local/aws/proxy/capacity-meter.ts";
+import { type CallUnits, type ConsumedCapacity, createCapacityMeter } from "#local/aws/proxy/capacity-meter.ts";
 import { createDynamoFront } from "#local/aws/proxy/dynamo-front.ts";
 import { createS3Front } from "#local/aws/proxy/s3-front.ts";
 import { createSilences } from "#local/aws/proxy/silences.ts";
@@ -51,6 +51,8 @@ export interface Interceptor {
   before?(call: AwsCall): unknown;
   /** Called for whatever was done, also where its answer gets lost. `"reset"` breaks the connection now. */
   after?(call: AwsCall, reply: HttpReply): unknown;
+  /** Before `after`, of writes to a measured DynamoDB. */
+  wrote?(call: AwsCall, units: CallUnits): void;
 }
 
 export interface FaultProxy {
@@ -109,7 +111,9 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     injected: injected.add,
   };
   const dynamo = createDynamoFront({ context, forward: targets.dynamodb });
-  const meter = createCapacityMeter(dynamo.answer);
+  const meter = createCapacityMeter(dynamo.answer, (call, units) => {
+    for (const interceptor of interceptors) interceptor.wrote?.(call, units);
+  });
   const sqs = createSqsFront({ context, forward: targets.sqs, rate });
   const silences = createSilences(context);
   const fronts: Readonly<Record<AwsService, ServiceFront>> = {

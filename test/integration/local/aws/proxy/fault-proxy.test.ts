@@ -87,7 +87,9 @@ test("every call is counted by service and operation, empty receives apart", asy
   expect(aws.proxy.injected()).toEqual({});
 });
 
-test("consumed capacity is summed and hidden from who did not ask", async () => {
+test("consumed capacity is summed, told of each write, and hidden from who did not ask", async () => {
+  const told: unknown[] = [];
+  const stop = aws.proxy.intercept({ wrote: ({ operation }, units) => told.push({ operation, ...units }) });
   const put = await aws.dynamodb.send(
     new PutItemCommand({ TableName: "rows", Item: { pk: { S: "big" }, data: { S: "x".repeat(3000) } } }),
   );
@@ -102,6 +104,8 @@ test("consumed capacity is summed and hidden from who did not ask", async () => 
   expect(put).not.toHaveProperty("ConsumedCapacity");
   expect(query.ConsumedCapacity?.CapacityUnits).toBe(0.5);
   expect(aws.proxy.capacity()).toEqual({ readUnits: 0.5, writeUnits: 3 });
+  stop();
+  expect(told).toEqual([{ operation: "PutItem", written: 3, writtenToIndexes: 0 }]);
 });
 
 test("queue URLs are of the endpoint that was asked, and lead back to it", async () => {

@@ -1,6 +1,7 @@
 import type { RequestRecord } from "@starling/embedded-apiserver";
 import type { AwsCall } from "#local/aws/wire/aws-call.ts";
 import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
+import { unpackedRow } from "#shared/adapters/aws/packed-row.ts";
 import { isAway, isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
 
@@ -83,7 +84,7 @@ export function watchChanges(): ChangeMonitor {
       if (call.operation !== "TransactWriteItems" || reply.status !== 200) return;
       seen += 1;
       for (const { Put } of (call.request.TransactItems ?? []) as readonly TransactItem[]) {
-        if (Put?.Item.type?.S === "SyncOnCluster") onRow(plainItem(Put.Item) as unknown as SyncRow);
+        if (Put?.Item.type?.S === "SyncOnCluster") onRow(unpackedRow(plainItem(Put.Item)) as SyncRow);
       }
     },
     changing: () => [...changing.keys()].sort(),
@@ -117,6 +118,7 @@ interface AttributeJson {
   readonly N?: string;
   readonly BOOL?: boolean;
   readonly NULL?: true;
+  readonly B?: string;
   readonly L?: readonly AttributeJson[];
   readonly M?: Readonly<Record<string, AttributeJson>>;
 }
@@ -129,6 +131,7 @@ function plainValue(value: AttributeJson): unknown {
   if (value.M !== undefined) return plainItem(value.M);
   if (value.L !== undefined) return value.L.map(plainValue);
   if (value.N !== undefined) return Number(value.N);
+  if (value.B !== undefined) return Buffer.from(value.B, "base64");
   return value.S ?? value.BOOL ?? null;
 }
 

@@ -17,6 +17,7 @@ import type { ApiSession } from "#local/machine/api-session.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
 import { registerClusters } from "#local/machine/register-clusters.ts";
 import { skewedSandboxes } from "#local/machine/skewed-sandboxes.ts";
+import { unpackedRow } from "#shared/adapters/aws/packed-row.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import type {
@@ -267,7 +268,7 @@ async function scan(machine: Machine): Promise<readonly Row[]> {
         ...defined({ ExclusiveStartKey: start }),
       }),
     );
-    rows.push(...((page.Items ?? []) as Row[]));
+    rows.push(...((page.Items ?? []).map(unpackedRow) as Row[]));
     start = page.LastEvaluatedKey;
   } while (start !== undefined);
   return rows;

@@ -9,6 +9,7 @@ import {
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
 import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
+import { packedRow } from "#shared/adapters/aws/packed-row.ts";
 import { readableRow } from "#shared/adapters/aws/readable-row.ts";
 import { refuseLargeRows, rowTooLarge } from "#shared/adapters/aws/row-limit.ts";
 import { systemClock } from "#shared/adapters/system.ts";
@@ -185,7 +186,7 @@ export class DynamoTable implements Table {
   #action(write: Write): TransactItem {
     const TableName = this.#table;
     if ("put" in write) {
-      return { Put: { TableName, Item: { ...write.put }, ...versionCondition(write.when) } };
+      return { Put: { TableName, Item: packedRow(write.put), ...versionCondition(write.when) } };
     }
     if ("delete" in write) {
       return { Delete: { TableName, Key: plainKey(write.delete), ...versionCondition(write.when) } };

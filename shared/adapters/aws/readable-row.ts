@@ -1,3 +1,4 @@
+import { unpackedRow } from "#shared/adapters/aws/packed-row.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { rowTypeOf } from "#shared/fleet/rows/keys.ts";
 import { type NewerRow, newerRowText, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -17,7 +18,7 @@ export function readableRow<Type extends RowType, Kept extends Newer = undefined
   const expected = rowTypeOf(key);
   const isOfNewer = typeof schema === "number" && schema > rowSchema;
   const isAsExpected = expected === undefined || (type === expected && typeof schema === "number");
-  if (isAsExpected && !isOfNewer) return item as RowRead<Type, Kept>;
+  if (isAsExpected && !isOfNewer) return unpackedRow(item) as RowRead<Type, Kept>;
   const row: NewerRow = { ...key, type: "Newer", schema: Number(schema ?? 0), version: 0 };
   if (newer === "kept") return row as RowRead<Type, Kept>;
   const code = isOfNewer ? "NewerRow" : "UnexpectedRow";

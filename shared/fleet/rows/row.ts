@@ -1,7 +1,7 @@
 /** What every row of the table has. docs/architecture.md has the whole table. */
 
 /** Rows are written with this; a row with a newer one is refused, not guessed. */
-export const rowSchema = 1;
+export const rowSchema = 2;
 
 export interface RowKey {
   readonly pk: string;

@@ -62,6 +62,28 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
       expect(await table.get(key("a"))).toEqual({ ...row(pk, "a"), ...kept, within: {} });
     });
 
+    test("that are large come back as they were written, with what was updated since", async () => {
+      const sync = keys.sync(pk, "shop", "web.app");
+      const timer = { dueShard: "DUE#01", dueKey: "2026-11-23T08:00:00.000Z#a", dispatches: 3 };
+      const observed = { text: "\u00e9\u{1f980}".repeat(2000), fraction: 0.25, none: null, list: [{ a: "" }] };
+      const what = { type: "SyncOnCluster", schema: rowSchema, version: 1, ...timer };
+      const written = { ...sync, ...what, cluster: pk, reconcile: 1, observed } as Row;
+      await table.write([{ put: written, when: "absent" }]);
+      expect(await table.get(sync)).toEqual(written);
+      expect(await table.getMany([sync])).toEqual([written]);
+      const pages = await all((after) => table.query({ pk: sync.pk, ...from(after) }));
+      expect(pages.flat()).toEqual([written]);
+
+      const when = [{ attribute: "dueKey", equals: timer.dueKey }];
+      const { dispatches: _dispatches, ...left } = written;
+      const updated = { ...left, reconcile: 2, version: 2 } as Row;
+      const write = { update: sync, set: { reconcile: 2 }, add: { version: 1 }, remove: ["dispatches"], when };
+      expect(await table.update(write)).toEqual(updated);
+      expect(await table.get(sync)).toEqual(updated);
+      await table.write([{ put: { ...updated, version: 3 }, when: { version: 2 } }]);
+      expect(await table.get(sync)).toEqual({ ...updated, version: 3 });
+    });
+
     test("that do not exist are undefined, or left out", async () => {
       expect(await table.get(key("none"))).toBeUndefined();
       await put("a");

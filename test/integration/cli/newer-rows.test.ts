@@ -34,7 +34,7 @@ const rowOf: Readonly<Record<string, readonly [RowKey, string]>> = {
 };
 
 describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
-  const why = `the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1`;
+  const why = `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2`;
 
   test("is a line of the list, which needs somebody, and says why", async () => {
     await makeNewer(key);
@@ -100,7 +100,7 @@ describe("verbs", () => {
     const rows = cli.table.all();
     const { code, err } = await cli.run(line);
     expect(code).toBe(1);
-    expect(err).toContain(`the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1`);
+    expect(err).toContain(`the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2`);
     expect(err).toContain("update the stack to the version that wrote it");
     expect(cli.table.all()).toEqual(rows);
   });
@@ -109,7 +109,7 @@ describe("verbs", () => {
     await makeNewer(object("Source", "app"));
     const { code, err } = await cli.run("reconcile syncgroup/shop --with-source --wait --timeout 20s");
     expect(code).toBe(1);
-    expect(err).toContain(`the row ${keyText(object("Source", "app"))} has schema 2`);
+    expect(err).toContain(`the row ${keyText(object("Source", "app"))} has schema 3`);
   });
 
   test("a recovery names the Syncs that it cannot read, and is not done", async () => {

@@ -35,7 +35,7 @@ test("a Sync that cannot be read is left alone, and the others of its cluster ha
   expect(await worker.world.phase("b")).toBe("Ready");
   expect(errors).toEqual([
     {
-      message: expect.stringContaining(`the row ${keyText(key)} has schema 2`),
+      message: expect.stringContaining(`the row ${keyText(key)} has schema 3`),
       code: "NewerRow",
       cluster: "c1",
       rows: 1,

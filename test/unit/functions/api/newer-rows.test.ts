@@ -175,7 +175,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     const [condition] = item.status.conditions;
     expect(condition).toMatchObject({ type: "Ready", status: "Unknown", reason: "NewerRow" });
     expect(condition.message).toBe(
-      `the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1; it is left alone: update the stack to the version that wrote it`,
+      `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2; it is left alone: update the stack to the version that wrote it`,
     );
     expect(await get(one)).toEqual(item);
     expect(api.table.all()).toEqual(rows);
@@ -338,7 +338,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
     const answer = await api.call("POST", "/v1/namespaces/payments/syncgroups/both/reconcile", { withSource: true });
     expect(answer).toMatchObject({ status: 200, body: { outcome: "configured" } });
     expect(answer.body.warnings).toEqual([
-      expect.stringMatching(/^Source payments\/app was not asked: the row .* has schema 2/),
+      expect.stringMatching(/^Source payments\/app was not asked: the row .* has schema 3/),
     ]);
     expect(api.takeMessages()).toContainEqual({ to: "resolve", source: { namespace: "payments", name: "lib" } });
   });
@@ -428,7 +428,7 @@ describe("nobody changes what a newer version wrote", () => {
     const answer = await api.call(method, path, body);
     expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
     expect(answer.body.message).toContain(
-      `the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1`,
+      `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2`,
     );
     expect(answer.body.message).toMatch(/update the stack to the version that wrote it$/);
     expect(api.table.all()).toEqual(rows);

@@ -179,7 +179,7 @@ describe("rollouts", () => {
     expect(await pages("limit=1000")).toEqual([100, 2]);
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(all);
     const unit = keys.unit({ namespace: "payments", kind: "SyncGroup", name: "g050" });
-    await table.write([{ update: unit, set: { schema: 2 } }]);
+    await table.write([{ update: unit, set: { schema: 3 } }]);
     const some = all.map((name) => (name === "g050-1" ? "g050" : name));
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(some);
   });

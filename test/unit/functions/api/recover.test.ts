@@ -154,7 +154,7 @@ describe("recovering several subjects of a cluster", () => {
   test("leaves alone what cannot be read, and recovers the others", async () => {
     for (const key of [keys.sync("c1", "payments", "tools.web"), keys.object("payments", "SyncGroup", "tools")]) {
       const api = await withTwo();
-      await api.table.write([{ update: key, set: { schema: 2 } }]);
+      await api.table.write([{ update: key, set: { schema: 3 } }]);
       const before = (await api.table.getMany([key], { newer: "kept" }))[0];
       const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
       expect(answer).toMatchObject({
@@ -167,7 +167,7 @@ describe("recovering several subjects of a cluster", () => {
 
   test("needs nothing of the row of the Cluster but that it is there", async () => {
     const api = await withRefused();
-    await api.table.write([{ update: keys.cluster("c1"), set: { schema: 2 } }]);
+    await api.table.write([{ update: keys.cluster("c1"), set: { schema: 3 } }]);
     const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
     expect(answer).toMatchObject({ status: 200, body: { recovered: ["payments/shop.web"] } });
     expect(await api.call("POST", "/v1/clusters/c9/recover", { syncs: [seen], sources: looked })).toMatchObject({
@@ -185,7 +185,7 @@ describe("recovering several subjects of a cluster", () => {
     ];
     const documents = [source("lib"), source("newer"), syncGroup("shop", templates)];
     await api.call("POST", "/v1/apply", { documents });
-    await api.table.write([{ update: keys.object("payments", "Source", "newer"), set: { schema: 2 } }]);
+    await api.table.write([{ update: keys.object("payments", "Source", "newer"), set: { schema: 3 } }]);
     const sources = [...looked, ...["lib", "newer"].map((name) => ({ namespace: "payments", name, number: 0 }))];
     const { body } = await api.call("POST", path, { syncs: [seen], sources });
     expect(body.refused).toMatchObject([{ syncs: ["payments/shop.web"], code: "SourceNotReady" }]);

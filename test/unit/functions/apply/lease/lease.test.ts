@@ -68,7 +68,7 @@ describe("a lease", () => {
     expect(await stored()).toEqual({
       ...key,
       type: "Lease",
-      schema: 1,
+      schema: 2,
       version: 1,
       owner: "one",
       leaseUntil: secondsLater(45).toISOString(),
@@ -113,12 +113,12 @@ describe("a lease", () => {
 
   test("that a newer version holds, before it was rolled back, is asked for, and taken when it is over", async () => {
     await taken("newer");
-    const makeNewer = () => table.update({ update: key, set: { schema: 2 } }).catch(() => {});
+    const makeNewer = () => table.update({ update: key, set: { schema: 3 } }).catch(() => {});
     await makeNewer();
     expect(await acquireLease("c1", wish("older"), table)).toBeUndefined();
     await makeNewer();
     expect(await taken("older", secondsLater(60))).toMatchObject({ fence: 2 });
-    expect(await stored()).toMatchObject({ schema: 1, owner: "older" });
+    expect(await stored()).toMatchObject({ schema: 2, owner: "older" });
   });
 
   test("that is given back before it is asked for accuses nobody", async () => {
@@ -140,7 +140,7 @@ describe("a lease", () => {
     if (renewed === undefined) throw new Error("it was lost");
     expect(await stored()).toMatchObject({ begun, dueKey: `${secondsLater(95).toISOString()}#CL#c1|LEASE` });
     await table.write([leaseRelease(renewed, {})]);
-    expect(await stored()).toEqual({ ...key, type: "Lease", schema: 1, version: 1, fence: 1, wanted: 0 });
+    expect(await stored()).toEqual({ ...key, type: "Lease", schema: 2, version: 1, fence: 1, wanted: 0 });
   });
 
   test("that is let go is due for the routine, and keeps its timer when it is taken", async () => {
@@ -172,7 +172,7 @@ describe("a lease", () => {
     await expect(table.write([leaseRelease(lease, {})])).rejects.toMatchObject({ code: "Conflict" });
     expect((await stored())?.owner).toBe("one");
     await abandonLease(lease, {}, table);
-    expect(await stored()).toEqual({ ...key, type: "Lease", schema: 1, version: 1, fence: 1, wanted: 1 });
+    expect(await stored()).toEqual({ ...key, type: "Lease", schema: 2, version: 1, fence: 1, wanted: 1 });
   });
 
   test("that is renewed ends later, and tells who wanted it; without a note an older one goes", async () => {

@@ -16,7 +16,7 @@ test("a revision is found by its Source, when it began and what it holds", () =>
     sk: "2026-11-21T09:00:00.000Z#sha256:aa",
     expiresAt: Date.parse("2026-12-21T09:00:00.000Z") / 1000,
     type: "Revision",
-    schema: 1,
+    schema: 2,
     version: 1,
     at: "2026-11-21T09:00:00.000Z",
     artifact,

@@ -1,0 +1,76 @@
+/**
+ * Rows of more than a kilobyte, with what people do not look for packed into one attribute: DynamoDB counts each kilobyte
+ * that is begun, and each twice in a transaction. Who reads gets them as they were.
+ */
+import { deflateSync, inflateSync } from "node:zlib";
+import { canonicalJson, parseJson } from "#shared/base/json.ts";
+import type { Row, RowKey } from "#shared/fleet/rows/row.ts";
+import { maxRowBytes, rowBytes } from "#shared/fleet/rows/row-size.ts";
+import type { RowType } from "#shared/fleet/rows/stored-row.ts";
+
+/** Their conditions are on versions and timers only; an update of one may set an attribute, and removes timers at most. */
+const packedTypes: ReadonlySet<string> = new Set<RowType>([
+  "SyncOnCluster",
+  "SyncGroup",
+  "Sync",
+  "Source",
+  "Cluster",
+  "Unit",
+  "Leg",
+]);
+
+/** What DynamoDB reads, and what is asked for or changed alone. */
+const bare: ReadonlySet<string> = new Set<keyof Row>([
+  "pk",
+  "sk",
+  "type",
+  "schema",
+  "version",
+  "dueShard",
+  "dueKey",
+  "dispatches",
+  "statePk",
+  "stateSk",
+  "expiresAt",
+]);
+
+/** DynamoDB counts these. */
+const unitBytes = 1024;
+
+/**
+ * A Sync on a cluster, without what differs between two of them. Each packed row was deflated with this text before it: it
+ * never changes. A better one gets a number of its own.
+ */
+const dictionary = `{"cluster":"","desired":{"action":"apply","apply":{"drift":"correct","interval":"1h","prune":true},"assignedAt":"","attempt":2,"earlier":[""],"input":"sha256:","renderDigest":"sha256:","revision":"main@sha1:","rollout":2,"source":"","token":""},"name":"","namespace":"","observed":{"applied":{"at":"","attempt":2,"renderDigest":"sha256:","revision":"main@sha1:"},"at":"","attempt":2,"claimed":"","clusterUid":"","conditions":[{"message":"20 objects ready","reason":"Ready","since":"","status":"True","type":"Ready"},{"message":"","reason":"Settled","since":"","status":"False","type":"Reconciling"},{"message":"","reason":"Ready","since":"","status":"False","type":"Stalled"},{"message":"","reason":"InSync","since":"","status":"False","type":"Drifted"}],"fence":4,"inspectedAt":"","inventory":"sha256:","message":"20 objects ready","objects":{"failed":0,"foreign":0,"ready":20,"total":20},"phase":"Ready","progress":{"applied":20,"at":"","ready":20},"readyAt":"","reason":"Ready","since":"","startedAt":"","tries":0,"troubles":[]},"subject":{"kind":"SyncGroup","name":"","namespace":""},"subjectUid":"","uid":""}`;
+
+/** The row as it is written: packed where that is fewer units. */
+export function packedRow(row: Row): object {
+  const size = rowBytes(row);
+  if (size <= unitBytes || !packedTypes.has(row.type)) return { ...row };
+  const [kept, rest]: [Record<string, unknown>, Record<string, unknown>] = [{}, {}];
+  for (const [name, value] of Object.entries(row)) (bare.has(name) ? kept : rest)[name] = value;
+  const packed = deflateSync(canonicalJson(rest), { level: 9, dictionary: textBefore(row) });
+  const smaller = rowBytes(kept) + "packed1".length + packed.length;
+  return units(smaller) < units(size) ? { ...kept, packed1: packed } : { ...row };
+}
+
+/** The row as it was given; what was updated since is newer than what is packed. @throws Error when it was packed as another. */
+export function unpackedRow(item: object): object {
+  if (!("packed1" in item)) return item;
+  const { packed1: packed, ...kept } = item;
+  const text = inflateSync(packed as Uint8Array, {
+    dictionary: textBefore(kept as unknown as RowKey),
+    // Of text; it counts quotes, commas and escapes besides.
+    maxOutputLength: 8 * maxRowBytes,
+  });
+  return { ...(parseJson(text.toString()) as object), ...kept };
+}
+
+/** Names are in the key, too. */
+function textBefore({ pk, sk }: RowKey): Buffer {
+  return Buffer.from(`${dictionary}${pk} ${sk}`);
+}
+
+function units(bytes: number): number {
+  return Math.ceil(bytes / unitBytes);
+}

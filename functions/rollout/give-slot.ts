@@ -19,12 +19,15 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
   const { cluster, fleet, slot, syncs } = rows;
   const { known, now } = transaction;
   const written = step.assignments.slice(0, mostAssignments);
+  let isKnown = true;
   for (const assignment of written) {
     const before = syncs.find(({ name }) => name === assignment.name);
+    isKnown &&= before !== undefined && before.desired.action !== "orphan";
     assign(transaction, { ...assignment, before }, ports);
   }
-  // A Cluster that was deleted, or registered anew, since it was looked at gets nothing.
-  if (fleet !== undefined)
+  // A Cluster that was deleted, or registered anew, since it was looked at gets nothing. What is assigned to it is forgotten
+  // after that, before or after this is written; for the rest a check costs as much as a write.
+  if (!isKnown && fleet !== undefined)
     transaction.write({ check: keys.fleet(cluster), when: [{ attribute: "uid", equals: fleet.uid }] });
   transaction.putSlot(
     {

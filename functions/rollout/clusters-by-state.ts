@@ -9,7 +9,7 @@ import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenIn } from "#shared/fleet/rollout/legs.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
-import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
@@ -31,6 +31,9 @@ export const clusterStates: Readonly<Record<string, ClusterState>> = {
   Failed: "failed",
 } satisfies Record<Exclude<Phase, "Ready" | "Gone"> | "Assigned", ClusterState>;
 
+/** By the index's words. */
+const indexed = new Map(Object.entries(clusterStates).map(([phase, state]) => [stateIndex.word(phase), state]));
+
 export function worseOf(a: ClusterState, b: ClusterState): ClusterState {
   return severity.indexOf(a) > severity.indexOf(b) ? a : b;
 }
@@ -43,7 +46,7 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
   const { subject, unit } = known;
   const { table } = ports;
   const [entries, arrivals, sealed] = await Promise.all([
-    Promise.all(Object.keys(clusterStates).map((phase) => stateEntries(subject, table, phase))),
+    Promise.all([...indexed.keys()].map((word) => stateEntries(subject, table, word))),
     unit.arrivals.failed === 0 ? { rows: [] } : rowsAbout(ranges.arrivals(subject, "failed"), table),
     unassigned(known, ports),
   ]);
@@ -52,7 +55,7 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
     worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
   for (const cluster of unit.unreadable ?? []) note(cluster, "unreachable");
   for (const { cluster } of arrivals.rows) note(cluster, "failed");
-  for (const { state, cluster } of entries.flat()) note(cluster, clusterStates[state] ?? "ready");
+  for (const { state, cluster } of entries.flat()) note(cluster, indexed.get(state) ?? "ready");
   // Of the arrivals that wait only those are read that are counted already.
   const asked = unit.arrivals.waiting === 0 ? [] : [...worst.keys()];
   const counted = await table.getMany(

@@ -112,7 +112,7 @@ export class BenchWorker {
         assignedAt: new Date().toISOString(),
       },
       statePk: stateIndex.pk(subject),
-      stateSk: `Assigned#${this.#cluster}#${this.#name}`,
+      stateSk: stateIndex.sk("Assigned", { cluster: this.#cluster, name: this.#name }),
     };
     await this.#table.write([{ put: row, ...(before === undefined ? {} : { when: { version: before.version } }) }]);
   }

@@ -9,7 +9,7 @@ import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, Operations, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   ContentRow,
@@ -239,7 +239,7 @@ export class PlannerWorld {
       objects: { total: 1, ready: phase === "Ready" ? 1 : 0, failed: 0, foreign: 0 },
       ...defined({ handledReconcile: row.reconcile }),
     });
-    const next: SyncRow = { ...row, observed, version: row.version + 1, stateSk: `${phase}#${cluster}#${row.name}` };
+    const next: SyncRow = { ...row, observed, version: row.version + 1, stateSk: stateIndex.sk(phase, row) };
     await this.table.write([{ put: next, when: { version: row.version } }]);
   }
 

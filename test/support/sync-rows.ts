@@ -59,6 +59,6 @@ export function syncRowOf(
     desired,
     ...(more.observed === undefined ? {} : { observed: observedOf({ attempt: desired.attempt, ...more.observed }) }),
     statePk: stateIndex.pk(subject),
-    stateSk: `${more.observed?.phase ?? "Assigned"}#${cluster}#${name}`,
+    stateSk: stateIndex.sk(more.observed?.phase ?? "Assigned", { cluster, name }),
   };
 }

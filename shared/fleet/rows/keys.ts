@@ -226,18 +226,22 @@ export const ranges = {
 const statePk = textForm("S#:namespace#:kind#:name");
 const stateSk = textForm(":state#:cluster#:sync");
 
+/** What every attempt goes through has one word: an entry that moves is two writes. */
+const onTheWay: ReadonlySet<string> = new Set(["Assigned", "Applying", "Verifying"]);
+
 /** The index of states: Syncs of a subject by what they are in, cluster by cluster. */
 export const stateIndex = {
   partition: statePk.pattern,
   pk: (subject: Subject) => statePk.text(subject),
   sk: (state: string, { cluster, name }: { readonly cluster: string; readonly name: string }) =>
-    stateSk.text({ state, cluster, sync: name }),
+    stateSk.text({ state: stateIndex.word(state), cluster, sync: name }),
+  word: (state: string): string => (onTheWay.has(state) ? "Changing" : state),
   parse: stateSk.parse,
   /** Only those in one state when given. */
   range: (subject: Subject, state?: string) => ({
     index: "state" as const,
     pk: statePk.text(subject),
-    ...(state === undefined ? {} : { prefix: stateSk.start({ state }) }),
+    ...(state === undefined ? {} : { prefix: stateSk.start({ state: stateIndex.word(state) }) }),
   }),
 };
 

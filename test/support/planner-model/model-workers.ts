@@ -1,7 +1,7 @@
 import { isConflict } from "#shared/base/errors.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
-import { keys, ranges, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges, type Subject, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { nextWork } from "#shared/fleet/rows/next-work.ts";
 import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
@@ -182,7 +182,7 @@ export class ModelWorkers {
         ...kept,
         observed,
         version: base.version + 1,
-        ...(base === row ? { dispatches: 0, stateSk: `${stateText(row, observed)}#${row.cluster}#${row.name}` } : {}),
+        ...(base === row ? { dispatches: 0, stateSk: stateIndex.sk(stateText(row, observed), row) } : {}),
       };
       const at =
         base === row && observed.nextAt !== undefined ? later(observed.nextAt, watchdogSeconds) : nextWork(next);

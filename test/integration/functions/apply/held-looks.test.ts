@@ -86,7 +86,7 @@ describe.each(clusterTargets)("looks that write nothing, on $name", ({ start }) 
       await world.work();
       await hold(world, name);
       await world.assign(name, objectsOf(name, "2"));
-      await change(world, name, { stateSk: `Assigned#c1#${name}` });
+      await change(world, name, { stateSk: `Changing#c1#${name}` });
       const before = (await rowOf(world, name)).observed;
       await edit(name);
       const called = calls.length;
@@ -99,7 +99,7 @@ describe.each(clusterTargets)("looks that write nothing, on $name", ({ start }) 
       const looked = await rowOf(world, name);
       expect(looked).toMatchObject({ desired: { attempt: 2 }, observed: { attempt: 1 } });
       expect(looked.observed?.drift).toMatchObject({ objects: 1, corrected: false });
-      expect(looked.stateSk).toBe(`Assigned#c1#${name}`);
+      expect(looked.stateSk).toBe(`Changing#c1#${name}`);
       expect(await dataOf(name)).toEqual({ k: "edited" });
 
       await release(world, name);

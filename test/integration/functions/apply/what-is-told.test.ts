@@ -61,7 +61,7 @@ describe("a worker", () => {
       const sent = await look(world, 60);
       const { observed, stateSk } = await seen(world, "slow");
       expect(observed.phase).toBe("Verifying");
-      expect(stateSk).toBe("Verifying#c1#slow");
+      expect(stateSk).toBe("Changing#c1#slow");
       expect(sent.filter(({ to }) => to === "report")).toEqual(reported ? [reportOf("slow")] : []);
       const left = (new Date(observed.nextAt ?? "").getTime() - new Date(observed.at).getTime()) / 1000;
       expect(left).toBeGreaterThan(0);

@@ -104,9 +104,9 @@ describe("Syncs", () => {
     const expected = [
       "extra c1 Ready",
       "later c9 Pending",
+      "shop.web c2 Verifying",
       "shop.api c1 Failed",
       "shop.web c1 Ready",
-      "shop.web c2 Verifying",
     ];
     for (const limit of [1, 2, 3, 500]) {
       const items = await everyPage(api, `/v1/namespaces/payments/syncs?limit=${limit}`);
@@ -124,9 +124,9 @@ describe("Syncs", () => {
       (await everyPage(api, path)).map((item) => `${item.metadata.name} ${item.spec.cluster}`);
     expect(await list("/v1/namespaces/payments/syncs?state=Failed")).toEqual(["shop.api c1"]);
     expect(await list("/v1/namespaces/payments/syncgroups/shop/syncs")).toEqual([
+      "shop.web c2",
       "shop.api c1",
       "shop.web c1",
-      "shop.web c2",
     ]);
     expect(await list("/v1/namespaces/payments/syncgroups/shop/syncs?state=Verifying")).toEqual(["shop.web c2"]);
     expect(await list("/v1/clusters/c1/syncs")).toEqual(["extra c1", "shop.api c1", "shop.web c1"]);

@@ -35,7 +35,7 @@ export function syncRow(
     ...row,
     type: "SyncOnCluster",
     statePk: stateIndex.pk(subject),
-    stateSk: `${phase}#${cluster}#${name}`,
+    stateSk: stateIndex.sk(phase, { cluster, name }),
     cluster,
     namespace: "payments",
     name,

@@ -303,6 +303,12 @@ test("the index of states has a partition for each subject, and says the state f
   expect(stateIndex.parse("Ready#c1")).toBeUndefined();
   expect(stateIndex.range(group)).toEqual({ index: "state", pk: "S#shop#SyncGroup#web" });
   expect(stateIndex.range(group, "Ready")).toEqual({ index: "state", pk: "S#shop#SyncGroup#web", prefix: "Ready#" });
+  // Through these an attempt goes without another entry.
+  for (const state of ["Assigned", "Applying", "Verifying"]) {
+    expect(stateIndex.sk(state, { cluster: "c1", name: "web.app" })).toBe("Changing#c1#web.app");
+    expect(stateIndex.range(group, state)).toMatchObject({ prefix: "Changing#" });
+  }
+  expect(stateIndex.sk("Retrying", { cluster: "c1", name: "web.app" })).toBe("Retrying#c1#web.app");
 });
 
 test("a Sync on a cluster is called after its group and template, or as its user called it", () => {

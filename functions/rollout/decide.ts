@@ -37,6 +37,8 @@ export interface Candidate {
   readonly order?: number;
   /** What rests since before is to be rendered once more. */
   readonly retriedAt?: string | undefined;
+  /** Names of the Syncs that it gets of the content; left out: all. */
+  readonly only?: ReadonlySet<string> | undefined;
 }
 
 /** By input. */
@@ -123,7 +125,7 @@ export function decide(
   };
   const freeze = fleet && freezeOver(brake, fleet.labels, now);
   const waits: Step = freeze === undefined ? itsTurn : { do: "freeze", name: freeze.name };
-  const assignments = assignmentsFor(assigning);
+  const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
   if (slot !== undefined) {
     const given = syncs.filter(({ name }) => name in slot.attempts);
     // Of what the slot is not for, something may have failed before.

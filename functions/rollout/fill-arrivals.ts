@@ -1,5 +1,6 @@
 import { type Candidate, newestOf, type Step } from "#functions/rollout/decide.ts";
 import { type ArrivalWait, type Filling, isOver, mostNext } from "#functions/rollout/fill-leg.ts";
+import { lostOf } from "#functions/rollout/give-back.ts";
 import { frozenAs } from "#functions/rollout/let-thaw.ts";
 import { type ClusterRows, seeClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -10,7 +11,7 @@ import { allPages } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
-import { clusterOf, ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ArrivalRow, ArrivalsHeld, TargetState, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -89,17 +90,25 @@ async function bringIn(
   for (const arrival of arrivals) {
     const rows = clusters.get(arrival.cluster);
     const stage = stageNow(known, rows?.fleet);
+    const { content: lost } = arrival;
+    const former = lost === undefined ? undefined : await ports.table.get(keys.content(known.subject, lost));
+    const only = former && rows && lostOf(known, former, rows.syncs);
     if (rows === undefined) waiting.set(arrival.cluster, "others");
-    else if (rows.fleet === undefined || stage?.on === undefined || isAhead(rows, stage)) {
+    else if (
+      rows.fleet === undefined ||
+      stage?.on === undefined ||
+      only?.size === 0 ||
+      (only === undefined && isAhead(rows, stage))
+    ) {
       // Gone, or it is a target of what passes there next.
       transaction.dropArrival(arrival);
     } else if (isStopped(known, stage)) waiting.set(arrival.cluster, "others");
     else {
-      const content = transaction.content(contentFor(rows.syncs, stage, known));
+      const content = former ?? transaction.content(contentFor(rows.syncs, stage, known));
       const target = sealedTarget({ ...rows.fleet, cluster: arrival.cluster }, content.plan);
       // A joiner is no reason to render again what rests.
       const retriedAt = arrival.why === "returned" ? arrival.since : undefined;
-      candidates.push({ target, rows, content, stage: stage.name, retriedAt, arrival });
+      candidates.push({ target, rows, content, stage: stage.name, retriedAt, only, arrival });
     }
   }
   const note = ({ arrival, stage }: Arrived, step: Step) => {

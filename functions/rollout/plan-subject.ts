@@ -10,6 +10,7 @@ import { endLegs } from "#functions/rollout/end-legs.ts";
 import { type Filling, isOver, type Waiting } from "#functions/rollout/fill-leg.ts";
 import { fillSlots } from "#functions/rollout/fill-slots.ts";
 import { followReconcile, takeUpReconcile } from "#functions/rollout/follow-reconcile.ts";
+import { giveBack } from "#functions/rollout/give-back.ts";
 import { listsIn } from "#functions/rollout/lists.ts";
 import { refreshMembers } from "#functions/rollout/members.ts";
 import { mendList } from "#functions/rollout/mend-list.ts";
@@ -122,6 +123,7 @@ async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<
     (await wakeResumed(known, ports)) ??
     (await settleSlots(known, look.round, ports)) ??
     (await letComeBack(known, look.answering, ports)) ??
+    giveBack(known, ports) ??
     // Jobs first: a list of members that is computed while they run would add to them.
     (await runJob(known, ports)) ??
     (await refreshMembers(known, ports)) ??

@@ -66,9 +66,9 @@ export async function clearPage(
 }
 
 /** @returns the rows that can be read, and what is left of the job. */
-async function readPage<Type extends "Target" | "Arrival">(
+export async function readPage<Type extends "Target" | "Arrival">(
   transaction: Transaction,
-  { range, job }: { readonly range: RowRange<Type>; readonly job: Extract<Job, { do: "retry" | "clear" }> },
+  { range, job }: { readonly range: RowRange<Type>; readonly job: Extract<Job, { after?: string }> },
   table: Table,
 ) {
   const start = { limit: failedInPage, ...defined({ after: job.after }) };

@@ -1,4 +1,5 @@
 import { arrivePage } from "#functions/rollout/arrive.ts";
+import { restorePage } from "#functions/rollout/give-back.ts";
 import { leavePage } from "#functions/rollout/leave.ts";
 import { lookPage } from "#functions/rollout/look.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
@@ -24,6 +25,7 @@ export async function runJob(known: Known, ports: PlannerPorts): Promise<Transac
 async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts): Promise<Job | undefined> {
   if (job.do === "retry") return retryPage(transaction, job, ports);
   if (job.do === "clear") return clearPage(transaction, job, ports);
+  if (job.do === "restore") return restorePage(transaction, job, ports);
   if (job.do === "look") return lookPage(transaction, job, ports);
   const clusters = await ports.lists.read<string>(job.clusters);
   const page = clusters.slice(job.at, job.at + pageSize);

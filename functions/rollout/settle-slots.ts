@@ -230,7 +230,7 @@ function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: Planne
   if (deletion !== undefined || suspended !== undefined) return false;
   const wanted = new Set(relationOf(known.row).templates.map(({ name }) => syncName(known.subject, name)));
   const withdrawn = syncs.flatMap((sync) => {
-    const desired = wanted.has(sync.name) && sync.observed?.phase !== "Gone" ? takenBack(sync, now) : undefined;
+    const desired = wanted.has(sync.name) ? takenBack(sync, now) : undefined;
     return desired === undefined ? [] : [{ sync, desired }];
   });
   if (withdrawn.length === 0) return false;

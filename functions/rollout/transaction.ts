@@ -206,7 +206,11 @@ export class Transaction {
   }
 
   /** @returns false when it is one already. */
-  putArrival(cluster: string, state: ArrivalState, arrival: Pick<ArrivalRow, "why" | "reason" | "stage">): boolean {
+  putArrival(
+    cluster: string,
+    state: ArrivalState,
+    arrival: Pick<ArrivalRow, "why" | "reason" | "stage" | "content">,
+  ): boolean {
     const key = keys.arrival(this.known.subject, state, cluster);
     if (this.#arrivals.has(keyText(key))) return false;
     this.put<ArrivalRow>({ ...key, type: "Arrival", cluster, since: this.at, ...arrival });

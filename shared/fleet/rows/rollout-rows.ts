@@ -95,11 +95,13 @@ export interface LedgerEntry {
  * Work on many clusters that is done in pages, one transaction each:
  * `arrive`: clusters that joined or moved to another stage; `leave`: those that are no longer selected;
  * `retry`: targets of a leg that failed, or arrivals, get another turn;
+ * `restore`: those that a leg is through with come once more, for what it took away and is wanted again;
  * `clear`: a stage passed a content, and those that failed as arrivals before were judged with it; `look`: every Sync of the members is looked at.
  */
 export type Job =
   | { readonly do: "arrive" | "leave"; readonly clusters: string; readonly at: number }
   | { readonly do: "retry"; readonly leg?: LegRef; readonly after?: string }
+  | { readonly do: "restore"; readonly leg: LegRef; readonly from: number; readonly after?: string }
   | { readonly do: "clear"; readonly stage: string; readonly after?: string }
   | { readonly do: "look"; readonly number: number; readonly at: number };
 
@@ -240,6 +242,8 @@ export interface LegRow extends Row, LegRef {
   readonly retriedAt?: string;
   readonly startedAt: string;
   readonly endedAt?: string;
+  /** Templates that it was to take away and are wanted again. */
+  readonly putBack?: readonly string[];
   /** The content that took its place. */
   readonly supersededBy?: number;
   readonly transitions: readonly Transition[];
@@ -285,6 +289,8 @@ export interface ArrivalRow extends Row {
   readonly why: "joined" | "returned" | "relabelled";
   /** In which it failed. */
   readonly stage?: string;
+  /** It comes for what it lost of this content, and for nothing else. */
+  readonly content?: number;
   readonly since: string;
   /** Why it failed. */
   readonly reason?: string;

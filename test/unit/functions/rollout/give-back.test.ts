@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import { playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const both = [...web, { name: "data", source: "app" }];
+const pace = { maxConcurrent: 4 };
+const data = async (made: PlannerWorld, cluster: string) => (await made.sync(cluster, "web.data"))?.desired;
+const app = async (made: PlannerWorld, cluster: string) => (await made.sync(cluster))?.desired;
+
+/** With another revision `data` is dropped: `a` is through with that, and `b` and `c` are at it. */
+async function dropped(): Promise<PlannerWorld> {
+  const made = await worldOf(["a", "b", "c"], pace, both);
+  await made.rollOut();
+  await made.setGroup(pace, web);
+  await revise(made, "bbb");
+  await made.finish("a");
+  await made.plan();
+  expect(await made.sync("a", "web.data")).toBeUndefined();
+  for (const name of ["b", "c"]) expect(await data(made, name)).toMatchObject({ action: "delete" });
+  return made;
+}
+
+describe("a template that is dropped and put back", () => {
+  test("is given back to who has lost it as its stage has it, although another content goes through that", async () => {
+    const made = await dropped();
+    await made.setGroup(pace, both);
+    await made.plan(made.table, []);
+    expect(made.stages()).toEqual({ all: "1 (2)" });
+    expect(await data(made, "a")).toMatchObject({ action: "apply", revision: "main@sha1:aaa", rollout: 1 });
+    expect(await app(made, "a")).toMatchObject({ revision: "main@sha1:bbb", attempt: 2 });
+    await playOn(made);
+    for (const name of ["a", "b", "c"]) {
+      expect(await data(made, name)).toMatchObject({ action: "apply", revision: "main@sha1:bbb" });
+      expect(await app(made, name)).toMatchObject({ revision: "main@sha1:bbb" });
+    }
+    expect(made.rows("Arrival")).toEqual([]);
+    expect((await made.group()).status.clusters).toMatchObject({ selected: 3, ready: 3 });
+  });
+
+  test("is given back to who is seen to have lost it only later", async () => {
+    const made = await dropped();
+    await made.finish("b");
+    await made.setGroup(pace, both);
+    await made.plan(made.table, []);
+    expect(await data(made, "b")).toMatchObject({ action: "delete" });
+    await made.plan(made.table, ["b"]);
+    expect(await data(made, "b")).toMatchObject({ action: "apply", revision: "main@sha1:aaa" });
+  });
+
+  test("is given back once for each time that it was lost, and to nobody who has it", async () => {
+    const made = await dropped();
+    await made.plan();
+    expect(await made.sync("a", "web.data")).toBeUndefined();
+    for (let time = 0; time < 2; time++) {
+      await made.setGroup(pace, both);
+      await made.plan(made.table, []);
+      await made.finish("a");
+      await made.plan(made.table, ["a"]);
+      expect(await data(made, "a")).toMatchObject({ action: "apply", attempt: 1 });
+      expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+      await made.setGroup(pace, web);
+      await made.plan(made.table, []);
+    }
+    expect(made.stages()).toEqual({ all: "1 (2)" });
+  });
+
+  test("is given back where a later stage takes what the first has passed, and no cluster to what that is on", async () => {
+    const made = await worldOf({ c: "canary", r: "rest", s: "rest" }, { ...rings, ...pace }, both);
+    await made.rollOut();
+    await made.setGroup({ ...rings, ...pace }, web);
+    await revise(made, "bbb");
+    await made.finish("c");
+    await made.plan();
+    await made.finish("r");
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+    await made.setSource("ccc");
+    await made.setGroup({ ...rings, ...pace }, both);
+    await made.plan();
+    expect(await data(made, "r")).toMatchObject({ action: "apply", revision: "main@sha1:aaa" });
+    expect(await app(made, "r")).toMatchObject({ revision: "main@sha1:bbb" });
+  });
+});

@@ -19,10 +19,11 @@ export async function arrivePage(
   ports: PlannerPorts,
 ): Promise<number> {
   const { known } = transaction;
-  const found = await seeClusters(transaction, { clusters: page, with: ["arrivals"] }, ports.table);
+  const found = await seeClusters(transaction, { clusters: page, with: ["arrivals", "left"] }, ports.table);
   const late = new Map<LegRow, FleetRow[]>();
-  for (const { fleet, arrivals } of found.values()) {
+  for (const { fleet, arrivals, left } of found.values()) {
     if (!isSelected(known, fleet)) continue;
+    transaction.catchUp(left);
     for (const arrival of arrivals) if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
     const stage = stageNow(known, fleet);
     const leg = stage && legOf(stage, known.legs);

@@ -72,7 +72,7 @@ export async function letComeBack(
   const { row } = known;
   const { jobs, unreadable = [] } = known.unit;
   const transaction = new Transaction(known, ports.clock.now());
-  const parts = ["slot", "arrivals", "syncs", "targets"] as const;
+  const parts = ["slot", "arrivals", "syncs", "targets", "left"] as const;
   const found = await seeClusters(transaction, { clusters: page, with: parts }, ports.table);
   const readable = page.filter((cluster) => unreadable.includes(cluster) && found.has(cluster));
   const strayed: string[] = [];
@@ -98,7 +98,8 @@ export async function letComeBack(
     if (stage.on === undefined || isAhead(rows, stage) || isUnrendered) continue;
     for (const arrival of rows.arrivals)
       if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
-    transaction.bringBack(cluster, stage.name, "unreachable");
+    transaction.catchUp(rows.left);
+    transaction.putArrival(cluster, "waiting", { why: "returned" });
   }
   if (readable.length > 0) {
     const left = transaction.unit.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [];

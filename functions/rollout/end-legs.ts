@@ -38,12 +38,10 @@ function isLeft(leg: LegRow): boolean {
 
 /** Its stage is on its content: who joined since it was sealed wants that, too. */
 async function pass(transaction: Transaction, leg: LegRow, ports: PlannerPorts): Promise<void> {
-  const { Failed: failed, Unreachable: unreachable } = leg.counts;
   transaction.editStage(leg.stage, ({ moving: _moving, ...stage }) => ({
     ...stage,
     on: leg.content,
     passed: refOf(leg),
-    behind: { failed, unreachable },
   }));
   const { unit, known } = transaction;
   if (unit.arrivals.failed > 0) transaction.edit({ jobs: [...unit.jobs, { do: "clear", stage: leg.stage }] });

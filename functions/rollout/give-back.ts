@@ -58,6 +58,6 @@ export async function restorePage(
   const given = rows.filter(({ attempts }) => Object.keys(attempts).length > 0).map(({ cluster }) => cluster);
   const found = await seeClusters(transaction, { clusters: given, with: ["arrivals"] }, table);
   for (const cluster of found.keys())
-    transaction.putArrival(cluster, "waiting", { why: "returned", reason: "", content: job.from });
+    transaction.putArrival(cluster, "waiting", { why: "returned", content: job.from });
   return rest;
 }

@@ -1,6 +1,6 @@
 import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { type ClusterRows, seeClusters } from "#functions/rollout/read-clusters.ts";
+import { type ClusterRows, isBehind, seeClusters } from "#functions/rollout/read-clusters.ts";
 import { parkSlot } from "#functions/rollout/settle-slots.ts";
 import { isSelected } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
@@ -14,7 +14,7 @@ export async function leavePage(
   ports: PlannerPorts,
 ): Promise<number> {
   const { known } = transaction;
-  const parts = ["slot", "lease", "arrivals", "syncs", "targets"] as const;
+  const parts = ["slot", "lease", "arrivals", "syncs", "targets", "left"] as const;
   const found = await seeClusters(transaction, { clusters: page, with: parts }, ports.table);
   for (const [index, cluster] of page.entries()) {
     const rows = found.get(cluster);
@@ -24,8 +24,7 @@ export async function leavePage(
     if (!forget(transaction, rows, ports)) return index;
     for (const arrival of rows.arrivals) transaction.dropArrival(arrival);
     // What kept its stage from passing does so no longer.
-    for (const target of rows.targets)
-      if (target.state === "Failed" || target.state === "Unreachable") transaction.amend(target, outcome);
+    for (const target of [...rows.targets.filter(isBehind), ...rows.left]) transaction.amend(target, outcome);
     takeSlot(transaction, rows);
   }
   return page.length;

@@ -1,9 +1,10 @@
 import type { Known } from "#functions/rollout/read-subject.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
+import { isSameLeg } from "#shared/fleet/rollout/legs.ts";
 import { arrivalStates, clusterOf, keys, syncName } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ArrivalRow, SlotRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ArrivalRow, SlotRow, TargetRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type NewerRow, newerRowText, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -24,11 +25,13 @@ export interface ClusterRows {
   readonly syncs: readonly SyncRow[];
   /** Of the legs that are under way. */
   readonly targets: readonly TargetRow[];
+  /** Of what its stage, or another, has passed last, where that left it behind. */
+  readonly left: readonly TargetRow[];
   /** Why some of it, other than the lease, is not here: only a newer version can read it. */
   readonly newer?: string | undefined;
 }
 
-type Part = "slot" | "lease" | "arrivals" | "syncs" | "targets";
+type Part = "slot" | "lease" | "arrivals" | "syncs" | "targets" | "left";
 type PartKey = RowKeyOf<"Slot" | "Lease" | "Arrival" | "SyncOnCluster" | "Target">;
 
 /** Clusters by name, in their order, each with its entry in the fleet and the parts that are named. */
@@ -43,13 +46,14 @@ export async function readClusters(
     arrivals: (cluster) => arrivalStates.map((state) => keys.arrival(subject, state, cluster)),
     syncs: (cluster) => unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name))),
     targets: (cluster) => unit.stages.flatMap(({ moving }) => (moving ? [keys.target(subject, moving, cluster)] : [])),
+    left: (cluster) => unit.stages.flatMap(({ passed }) => (passed ? [keys.target(subject, passed, cluster)] : [])),
   };
   const wanted = clusters.flatMap((cluster) => [
     keys.fleet(cluster),
     ...parts.flatMap((part) => keysOf[part](cluster)),
   ]);
   const found = Map.groupBy(await table.getMany(wanted, { newer: "kept" }), clusterOf);
-  return new Map(clusters.map((cluster) => [cluster, rowsOf(cluster, found.get(cluster) ?? [])]));
+  return new Map(clusters.map((cluster) => [cluster, rowsOf(cluster, found.get(cluster) ?? [], unit)]));
 }
 
 /** For a step about them: it knows their arrivals, and leaves alone those that cannot be read. @returns the others. */
@@ -66,8 +70,15 @@ export async function seeClusters(
   return new Map([...found].filter(([, { newer }]) => newer === undefined));
 }
 
-function rowsOf(cluster: string, rows: readonly Row[]): ClusterRows {
+/** It failed, or did not answer, when its leg was through with it. */
+export function isBehind({ state }: TargetRow): boolean {
+  return state === "Failed" || state === "Unreachable";
+}
+
+function rowsOf(cluster: string, rows: readonly Row[], { stages }: Pick<UnitRow, "stages">): ClusterRows {
   const isLease = (row: Row): row is FoundLease => keys.lease.parse(row) !== undefined;
+  const targets = rows.filter((row) => isOfType(row, "Target"));
+  const isOpen = ({ leg }: TargetRow) => stages.some(({ moving }) => isSameLeg(moving, leg));
   const newer = rows.find((row) => isNewer(row) && !isLease(row));
   return {
     cluster,
@@ -76,7 +87,8 @@ function rowsOf(cluster: string, rows: readonly Row[]): ClusterRows {
     lease: rows.find(isLease),
     arrivals: rows.filter((row) => isOfType(row, "Arrival")),
     syncs: rows.filter((row) => isOfType(row, "SyncOnCluster")),
-    targets: rows.filter((row) => isOfType(row, "Target")),
+    targets: targets.filter(isOpen),
+    left: targets.filter((target) => !isOpen(target) && isBehind(target)),
     newer: newer === undefined ? undefined : newerRowText(newer),
   };
 }

@@ -47,8 +47,8 @@ export async function tryAgain(
     const leg = transaction.leg(row.leg);
     if (leg?.phase !== "Passed") transaction.amend(row);
     else {
-      transaction.putLeg({ ...leg, unrendered: leg.unrendered.filter((order) => order !== row.order) });
-      if (!arrived.has(row.cluster)) transaction.bringBack(row.cluster, leg.stage, "failed");
+      transaction.catchUp([row]);
+      if (!arrived.has(row.cluster)) transaction.putArrival(row.cluster, "waiting", { why: "returned" });
     }
   }
 }

@@ -219,13 +219,9 @@ export class Transaction {
     return true;
   }
 
-  /** What its stage has passed left it behind; now it is an arrival. */
-  bringBack(cluster: string, name: string, from: "failed" | "unreachable"): void {
-    if (!this.putArrival(cluster, "waiting", { why: "returned" })) return;
-    this.editStage(name, ({ behind = { failed: 0, unreachable: 0 }, ...stage }) => ({
-      ...stage,
-      behind: { ...behind, [from]: Math.max(0, behind[from] - 1) },
-    }));
+  /** What their stage has passed left them behind, and they are no more. */
+  catchUp(left: readonly TargetRow[]): void {
+    for (const target of left) this.amend(target, { state: "Superseded", reason: "comes to its stage again" });
   }
 
   dropArrival(arrival: ArrivalRow): void {

@@ -1,7 +1,7 @@
 /** The status half of a SyncGroup or Sync: the one place that says what state it is in. */
 import { defined } from "#shared/base/defined.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
-import { legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
+import { lastLegOf, legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { isStalled, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import { type DesiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
@@ -21,7 +21,7 @@ const namesShown = 3;
 export interface StatusFacts {
   readonly now: Date;
   readonly unit: UnitRow;
-  /** At least those that are under way. */
+  /** At least those that are under way, and that passed last. */
   readonly legs: ReadonlyMap<string, LegRow>;
   readonly desired: DesiredPlan;
   readonly brake?: Brake;
@@ -101,15 +101,15 @@ function freezeIn({ brake, now }: StatusFacts): Freeze | undefined {
   return brake && freezeOfAll(brake, now);
 }
 
-/** Of each stage what the leg says that goes through it, else who is left behind; and the arrivals. */
+/** Of each stage what the leg says that goes through it, else whom the last left behind; and the arrivals. */
 function clustersOf({ unit, legs }: StatusFacts): NonNullable<SubjectStatus["clusters"]> {
   const { waiting, changing, failed } = unit.arrivals;
   const counts = { waiting, changing, failed, unreachable: 0 };
   for (const stage of unit.stages) {
-    const leg = legOf(stage, legs);
-    const { behind = { failed: 0, unreachable: 0 }, on, members } = stage;
-    counts.failed += leg?.counts.Failed ?? behind.failed;
-    counts.unreachable += leg?.counts.Unreachable ?? behind.unreachable;
+    const [leg, last] = [legOf(stage, legs), lastLegOf(stage, legs)];
+    const { on, members } = stage;
+    counts.failed += last?.counts.Failed ?? 0;
+    counts.unreachable += last?.counts.Unreachable ?? 0;
     // Not by slots: who failed has one until its worker is through, and who waits may have one of another content.
     counts.changing += leg?.counts.Assigned ?? 0;
     counts.waiting += leg === undefined ? (on === undefined ? members : 0) : waitingOf(leg);

@@ -76,8 +76,6 @@ export interface UnitStage {
   readonly members: number;
   /** Slots of its legs, also of those that another one took the place of. */
   readonly changing: number;
-  /** What passed it last left these failed, or unreachable; less those that have come back since. */
-  readonly behind?: { readonly failed: number; readonly unreachable: number };
   /** Clusters that failed as arrivals since it passed a content last. */
   readonly failedArrivals: number;
 }

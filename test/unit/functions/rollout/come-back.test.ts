@@ -81,14 +81,12 @@ describe("a cluster that answers again", () => {
     await made.finish("c");
     for (const name of ["a", "b"]) await made.finish(name, "Unreachable");
     await made.plan();
-    expect(made.unit().stages).toMatchObject([{ behind: { failed: 0, unreachable: 2 } }]);
+    expect(made.leg("all").counts).toMatchObject({ Unreachable: 2, Superseded: 0 });
     await made.operate({ suspended: ana(made.now) });
     await made.observe("a", "Reachable");
     for (let look = 0; look < 3; look++) await made.plan(made.table, ["a"]);
-    expect(made.unit()).toMatchObject({
-      arrivals: { waiting: 1 },
-      stages: [{ behind: { failed: 0, unreachable: 1 } }],
-    });
+    expect(made.unit().arrivals).toMatchObject({ waiting: 1 });
+    expect(made.leg("all").counts).toMatchObject({ Unreachable: 1, Superseded: 1 });
   });
 
   test("while its stage gets another name is brought up under that", async () => {

@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { allSay, ana, begin, ownPaths, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 test("who came back to what its stage is on is counted once on the way, and as ready after it, while another stage moves", async () => {
   const made = await worldOf(
@@ -122,5 +123,61 @@ test("who answers again and waits for its turn is counted once", async () => {
   await made.plan();
   expect((await made.group()).status.clusters).toEqual({
     ...{ selected: 4, ready: 2, changing: 0, failed: 0, unreachable: 2, waiting: 0 },
+  });
+});
+
+describe("who was left behind while another stage moves", () => {
+  const pace = { maxConcurrent: 4, maxUnreachable: 2, maxFailures: 1 };
+  const moving = { changing: 1, waiting: 0 };
+
+  /** `c2` and `c3` do not answer, `c4` failed; `rest` goes on. */
+  async function leftBehind(): Promise<PlannerWorld> {
+    const ring = { c1: "canary", c2: "canary", c3: "canary", c4: "canary", r1: "rest" };
+    const made = await worldOf(ring, { ...rings, ...pace });
+    await begin(made);
+    await made.finish("c1");
+    for (const name of ["c2", "c3"]) await made.finish(name, "Unreachable");
+    await made.finish("c4", "Failed");
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "1", rest: "- (1)" });
+    expect(await clusters(made)).toEqual({ ...moving, selected: 5, ready: 1, failed: 1, unreachable: 2 });
+    return made;
+  }
+
+  const clusters = async (made: PlannerWorld) => (await made.group()).status.clusters;
+
+  test("and is not registered any more is counted no more", async () => {
+    const made = await leftBehind();
+    await made.removeCluster("c2");
+    await made.plan();
+    expect(await clusters(made)).toEqual({ ...moving, selected: 4, ready: 1, failed: 1, unreachable: 1 });
+    await made.removeCluster("c4");
+    await made.plan();
+    expect(await clusters(made)).toEqual({ ...moving, selected: 3, ready: 1, failed: 0, unreachable: 1 });
+  });
+
+  test("and moved is counted where it is", async () => {
+    const made = await leftBehind();
+    await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
+    await made.addCluster("c2", "rest");
+    await made.plan();
+    await made.operate({});
+    await made.plan();
+    expect((await clusters(made))?.unreachable).toBe(1);
+  });
+
+  test("and comes back again and again is counted out once", async () => {
+    const made = await leftBehind();
+    for (let time = 0; time < 2; time++) {
+      await made.observe("c2", "Reachable");
+      await made.plan();
+      await made.finish("c2", "Unreachable");
+      await made.plan();
+    }
+    await made.observe("c2", "Reachable");
+    await made.plan();
+    await made.finish("c2");
+    await made.plan();
+    expect(await clusters(made)).toEqual({ ...moving, selected: 5, ready: 2, failed: 1, unreachable: 1 });
   });
 });

@@ -95,10 +95,10 @@ describe("the status of a subject", () => {
   });
 
   test("counts of each stage what goes through it, else who is left behind, and the arrivals", () => {
-    const canary = leg(13, "canary", { phase: "Passed", counts: { Succeeded: 2, Failed: 4, Unreachable: 2 } });
+    const canary = leg(13, "canary", { phase: "Passed", counts: { Succeeded: 2, Failed: 1, Superseded: 5 } });
     const early = leg(12, "early", { counts: { Assigned: 2, Unreachable: 1, Rendering: 2, Waiting: 1 } });
     // Of those that canary left behind, some have come back since.
-    const passed = { ...unitStage(canary), members: 3, behind: { failed: 1, unreachable: 0 } };
+    const passed = { ...unitStage(canary), members: 3, passed: refOf(canary) };
     const facts: StatusFacts = {
       ...nothing,
       unit: unitRow([passed, { ...unitStage(early), on: 11 }, stage("rest", { members: 10, on: 11 })], {

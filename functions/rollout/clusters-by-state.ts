@@ -1,10 +1,13 @@
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
+import { keptUnreadable } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenIn } from "#shared/fleet/rollout/legs.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
@@ -53,7 +56,7 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
   const worst = new Map<string, ClusterState>();
   const note = (cluster: string, state: ClusterState) =>
     worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
-  for (const cluster of unit.unreadable ?? []) note(cluster, "unreachable");
+  for await (const cluster of unreadable(known, ports)) note(cluster, "unreachable");
   for (const { cluster } of arrivals.rows) note(cluster, "failed");
   for (const { state, cluster } of entries.flat()) note(cluster, indexed.get(state) ?? "ready");
   // Of the arrivals that wait only those are read that are counted already.
@@ -68,6 +71,18 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
   for (const state of worst.values()) counts[state]++;
   const waiting = counts.waiting + unit.arrivals.waiting - counted.length;
   return clusterCounts(membersOfAll(unit), { ...counts, waiting });
+}
+
+/** Those that are named; where there may be more than that, those that are found to be. */
+async function* unreadable(known: Known, ports: PlannerPorts): AsyncGenerator<string> {
+  const { unreadable: named = [] } = known.unit;
+  yield* named;
+  if (named.length < keptUnreadable) return;
+  for (const page of inParts(await readMembers(known, ports), 100)) {
+    const clusters = page.map(({ cluster }) => cluster);
+    const found = await readClusters(known, { clusters, with: ["slot", "syncs"] }, ports.table);
+    for (const { cluster, newer } of found.values()) if (newer !== undefined) yield cluster;
+  }
 }
 
 /** Members to whom nothing was assigned of what their stage has: the index has nothing of them, or what was before. */

@@ -302,6 +302,9 @@ test("of more clusters than are named each is brought up when it can be read", {
   await playOn();
   expect(world.stages()).toEqual({ all: "2" });
   expect(world.unit().unreadable).toHaveLength(100);
+  world.advanceClock(60);
+  await world.plan();
+  expect((await world.group()).status.clusters).toMatchObject({ selected: 108, ready: 1, unreachable: 107 });
   for (const row of rows) await makeReadable(row);
   world.advanceClock(700);
   await playOn();

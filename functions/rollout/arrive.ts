@@ -1,5 +1,5 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { seeClusters } from "#functions/rollout/read-clusters.ts";
+import { type ClusterRows, seeClusters } from "#functions/rollout/read-clusters.ts";
 import { sealedInPage } from "#functions/rollout/seal-leg.ts";
 import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
@@ -21,10 +21,10 @@ export async function arrivePage(
   const { known } = transaction;
   const found = await seeClusters(transaction, { clusters: page, with: ["arrivals", "left"] }, ports.table);
   const late = new Map<LegRow, FleetRow[]>();
-  for (const { fleet, arrivals, left } of found.values()) {
+  for (const rows of found.values()) {
+    const { fleet } = rows;
     if (!isSelected(known, fleet)) continue;
-    transaction.catchUp(left);
-    for (const arrival of arrivals) if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
+    startOver(transaction, rows);
     const stage = stageNow(known, fleet);
     const leg = stage && legOf(stage, known.legs);
     if (stage?.on !== undefined) transaction.putArrival(fleet.name, "waiting", { why: "joined" });
@@ -32,6 +32,12 @@ export async function arrivePage(
   }
   for (const [leg, fleet] of late) await append(transaction, { leg, fleet }, ports);
   return page.length;
+}
+
+/** It is to come to a stage: what became of it there before is over. */
+export function startOver(transaction: Transaction, { arrivals, left }: ClusterRows): void {
+  for (const arrival of arrivals) if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
+  transaction.catchUp(left);
 }
 
 /** The one exception of the seal: until a stage has passed anything, who comes to it goes with its leg. */

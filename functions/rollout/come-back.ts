@@ -1,3 +1,4 @@
+import { startOver } from "#functions/rollout/arrive.ts";
 import { isAhead } from "#functions/rollout/fill-arrivals.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
@@ -9,7 +10,7 @@ import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { keptUnreadable, Transaction } from "#functions/rollout/transaction.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { legsIn } from "#shared/fleet/rollout/feed.ts";
-import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -96,9 +97,7 @@ export async function letComeBack(
     // One that could not be rendered for fails again, whether it answers or not.
     const isUnrendered = rows.arrivals.some(({ reason }) => isRenderFailure(reason));
     if (stage.on === undefined || isAhead(rows, stage) || isUnrendered) continue;
-    for (const arrival of rows.arrivals)
-      if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
-    transaction.catchUp(rows.left);
+    startOver(transaction, rows);
     transaction.putArrival(cluster, "waiting", { why: "returned" });
   }
   if (readable.length > 0) {

@@ -16,6 +16,7 @@ interface Sample {
   readonly ms: number;
   readonly cpuMs: number;
   readonly requests?: number;
+  readonly steps?: readonly string[];
 }
 
 /** Applies a new revision of every object; what it has to prepare is done before the clock starts. */
@@ -68,6 +69,10 @@ function result(
       requests: median(of.map(({ requests = byKubectl }) => requests)),
     };
   }
+  const { steps = [] } = samples.get("starling")?.at(-1) ?? {};
+  figures["steps that wait for each other"] = Object.fromEntries(
+    steps.map((step, index) => [String(index + 1).padStart(2, "0"), step]),
+  );
   return {
     target,
     ratios: {
@@ -91,10 +96,10 @@ function starling({ worker, cluster, address }: Ground, objects: number): Conten
       await worker.checkApplied();
       await worker.assign(benchObjects(objects, at(revision)));
       before = revision;
-      const { ms, cpuMs, requests } = await measured(() => worker.invoke());
+      const { ms, cpuMs, requests, steps } = await measured(() => worker.invoke());
       await worker.checkApplied();
       for (const object of leaving) await checkGone(cluster, object);
-      return { ms, cpuMs, requests: requests.get(new URL(address.server).host) ?? 0 };
+      return { ms, cpuMs, requests: requests.get(new URL(address.server).host) ?? 0, steps };
     },
   };
 }

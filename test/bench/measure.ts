@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ClientRequest } from "node:http";
+import { Steps } from "#test/bench/steps.ts";
 
 export interface Measurement {
   readonly ms: number;
@@ -7,6 +8,8 @@ export interface Measurement {
   readonly cpuMs: number;
   /** Requests begun, by the host and port they went to. */
   readonly requests: ReadonlyMap<string, number>;
+  /** Those that waited for each other. */
+  readonly steps: readonly string[];
 }
 
 const requestStarted = "http.client.request.start";
@@ -18,15 +21,18 @@ export async function measured(work: () => Promise<void>): Promise<Measurement> 
     const host = String((message as { readonly request: ClientRequest }).request.getHeader("host"));
     requests.set(host, (requests.get(host) ?? 0) + 1);
   };
+  const steps = new Steps();
   subscribe(requestStarted, count);
+  steps.start();
   try {
     const cpu = process.cpuUsage();
     const started = performance.now();
     await work();
     const ms = performance.now() - started;
     const { user, system } = process.cpuUsage(cpu);
-    return { ms, cpuMs: (user + system) / 1000, requests };
+    return { ms, cpuMs: (user + system) / 1000, requests, steps: steps.read() };
   } finally {
     unsubscribe(requestStarted, count);
+    steps.stop();
   }
 }

@@ -193,9 +193,12 @@ describe.each(storyTargets)("on $name", (fleet) => {
     return first === undefined ? [] : [first, ...chosen];
   }
 
-  /** How many deaths, where not every call gets its own. */
+  /**
+   * How many deaths, where not every call gets its own. Nearly all of the workers' are the first cluster's, which nothing else
+   * is assigned before: with more of them in a row its Sync rests for hours.
+   */
   const spreads: Readonly<Record<string, number>> = {
-    apply: 14,
+    apply: 9,
     rollout: 5,
     render: 2,
     resolve: 3,

@@ -151,7 +151,7 @@ export function isAhead({ targets, syncs }: ClusterRows, { name, on = 0, moving 
  * What its stage is on; where it has something newer, the oldest content that a stage has passed and that is as new: no
  * cluster goes back by moving. What it has and no stage has passed is taken back.
  */
-function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: Known): number {
+export function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: Known): number {
   const has = newestOf(syncs);
   const passed = unit.stages.flatMap((stage) => (stage.on !== undefined && stage.on >= has ? [stage.on] : []));
   return has > on && passed.length > 0 ? Math.min(...passed) : on;

@@ -1,4 +1,5 @@
 import { readRenderings } from "#functions/rollout/decide.ts";
+import { contentFor } from "#functions/rollout/fill-arrivals.ts";
 import type { Waiting } from "#functions/rollout/fill-leg.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
@@ -55,10 +56,11 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
   const range = { ...ranges.arrivals(subject, "failed"), limit: failedInPage, newer: "kept" } as const;
   for await (const page of allPages((start) => table.query({ ...range, ...start }))) {
     const failed = page.filter((row) => !isNewer(row)).filter(({ reason }) => isRenderFailure(reason));
-    const found = await readClusters(known, { clusters: failed.map(({ cluster }) => cluster), with: [] }, table);
+    const found = await readClusters(known, { clusters: failed.map(({ cluster }) => cluster), with: ["syncs"] }, table);
     yield failed.flatMap((key): readonly Unrendered[] => {
-      const { cluster, fleet } = found.get(key.cluster) ?? {};
-      const content = contents.get(unit.stages.find(({ name }) => name === key.stage)?.on ?? 0);
+      const { cluster, fleet, syncs = [] } = found.get(key.cluster) ?? {};
+      const stage = unit.stages.find(({ name }) => name === key.stage);
+      const content = stage && contents.get(contentFor(syncs, stage, known));
       if (cluster === undefined || fleet === undefined || content === undefined) return [];
       return [{ key, target: sealedTarget({ ...fleet, cluster }, content.plan) }];
     });

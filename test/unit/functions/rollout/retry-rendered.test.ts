@@ -1,10 +1,11 @@
 /** Renderings that failed for a reason that may not be the input's: what becomes of those who wanted them. */
 import { describe, expect, test } from "vitest";
+import { digestOf } from "#shared/base/digest.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Table } from "#shared/ports.ts";
 import { countedTable } from "#test/support/counted-table.ts";
-import { ana, ownPaths, worldOf } from "#test/support/planner-story.ts";
+import { allSay, ana, begin, ownPaths, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 const struck = { message: "tried 5 times", restsUntil: "2026-11-21T12:00:00.000Z" };
@@ -212,6 +213,29 @@ describe("a cluster that joined", () => {
   test("waits for nothing else when the input itself is wrong", async () => {
     const made = await joined("no kind");
     const { version } = made.unit();
+    await made.plan();
+    expect(made.unit().version).toBe(version);
+  });
+
+  test("is not tried again at each look where it moved ahead of its stage", async () => {
+    const byRing = [{ name: "app", source: "app", path: "rings/{{ cluster.labels.ring }}" }];
+    const fleet = { c1: "canary", c2: "canary", r1: "rest", r2: "rest" };
+    const made = await worldOf(fleet, { ...rings, maxConcurrent: 4 }, byRing);
+    await made.rollOut();
+    await revise(made, "bbb");
+    await allSay(made, "Ready");
+    await begin(made);
+    await made.setSource("ccc");
+    await begin(made);
+    for (const cluster of ["c1", "c2"]) await made.finish(cluster);
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "3", rest: "1 (2)" });
+    await made.addCluster("c2", "rest");
+    await made.plan();
+    await made.renderAll("no such path", ({ artifactDigest }) => artifactDigest === digestOf("ccc"));
+    await made.plan();
+    const { arrivals, version } = made.unit();
+    expect(arrivals.failed).toBe(1);
     await made.plan();
     expect(made.unit().version).toBe(version);
   });

@@ -4,6 +4,7 @@ import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { LegRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
@@ -45,9 +46,13 @@ export async function normalForm(world: World): Promise<NormalForm> {
   }
   const rows: (readonly [string, unknown])[] = [];
   const events = new Set<string>();
-  for (const row of await world.rows()) {
+  const all = await world.rows();
+  const late = Map.groupBy(all.filter(isTarget).filter(cameLater), ({ pk, leg }) => `${pk} ${legKey(leg)}`);
+  for (const row of all) {
     if (row.type === "Event") events.add(eventText(row as EventRow));
-    const form = await normalRow(world, row, uids);
+    const form = isOfType(row, "Leg")
+      ? strip(normalLeg(row, late.get(`${row.pk} ${legKey(row)}`) ?? []), uids)
+      : await normalRow(world, row, uids);
     if (form !== undefined) rows.push([keyOf(row), form]);
   }
   return {
@@ -90,7 +95,7 @@ const passing = new Set([
   ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "handledReconcile", "observedOperation"],
   ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "pk", "sk"],
   // When the planner looked last, whose turn it was, and by which version of the fleet it selected.
-  ...["deadline", "turn", "fleet"],
+  ...["deadline", "served", "fleet"],
   // When what is needed in the bucket was stored again.
   ...["listsAt", "renewedAt"],
   // The keys of blobs say what is in them, and so the uids of clusters.
@@ -143,19 +148,34 @@ async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, strin
   // A lease is a matter of the moment.
   if (row.type === "Lease" || row.type === "Event") return undefined;
   if (row.type === "SyncOnCluster") return normalSync(world, row as SyncRow, uids);
-  if (isOfType(row, "Leg")) return strip(normalLeg(row), uids);
-  if (isOfType(row, "Target")) return strip({ ...row, ...normalTarget(row) }, uids);
+  if (isTarget(row)) return strip({ ...row, ...normalTarget(row) }, uids);
   const { members } = row as Row & { readonly members?: string };
   return strip({ ...row, ...(members === undefined ? {} : { members: JSON.parse(await blob(world, members)) }) }, uids);
 }
 
-/** Who did not answer came later, outside the leg: that it did is told by its Sync. */
-function normalLeg({ counts, away: _away, message: _message, transitions: _transitions, ...rest }: LegRow) {
-  return { ...rest, counts: { ...counts, Succeeded: counts.Succeeded + counts.Unreachable, Unreachable: 0 } };
+/** @param late - its targets that came later. */
+function normalLeg(
+  { counts, away: _away, message: _message, transitions: _transitions, ...rest }: LegRow,
+  late: readonly TargetRow[],
+) {
+  const { Succeeded, Superseded } = counts;
+  const folded = { Succeeded: Succeeded + late.length, Unreachable: 0 };
+  const caughtUp = late.filter(({ state }) => state === "Superseded").length;
+  return { ...rest, counts: { ...counts, ...folded, Superseded: Superseded - caughtUp } };
 }
 
-function normalTarget({ state, reason }: TargetRow) {
-  return state === "Unreachable" || state === "Succeeded" ? { state: "Succeeded", reason: "" } : { state, reason };
+function normalTarget(target: TargetRow) {
+  const { state, reason } = target;
+  return state === "Succeeded" || cameLater(target) ? { state: "Succeeded", reason: "" } : { state, reason };
+}
+
+/** Who did not answer came later, outside the leg, or will: that it did is told by its Sync. */
+function cameLater({ state, reason }: TargetRow): boolean {
+  return state === "Unreachable" || (state === "Superseded" && reason === "comes to its stage again");
+}
+
+function isTarget(row: Row): row is TargetRow {
+  return isOfType(row, "Target");
 }
 
 /** Attempts count how often something was tried: what matters is whether everything is about the newest. */

@@ -80,8 +80,11 @@ describe("the machine in the background", () => {
   test("starts again after it was killed, and says so of a process that is gone", async () => {
     const { pid } = await status();
     // What the clusters hold is written every few seconds.
+    const held = (name: string) => readFileSync(join(state, "clusters", `${name}.cluster.json`), "utf8");
     await vi.waitFor(
-      () => expect(readFileSync(join(state, "clusters", "broad-1.cluster.json"), "utf8")).toContain('"two"'),
+      () => {
+        for (const name of ["canary-1", "early-1", "broad-1"]) expect(held(name), name).toContain('"two"');
+      },
       { timeout: 20_000, interval: 200 },
     );
     process.kill(pid, "SIGKILL");

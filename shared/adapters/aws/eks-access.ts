@@ -2,6 +2,7 @@ import type { STSClient } from "@aws-sdk/client-sts";
 import { LRUCache } from "lru-cache";
 import { type EksClusterOptions, EksClusters, type EksEndpoint } from "#shared/adapters/aws/eks-clusters.ts";
 import { eksToken } from "#shared/adapters/aws/eks-token.ts";
+import { expiringAfter } from "#shared/adapters/aws/expiring-after.ts";
 import { type Identity, RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -40,12 +41,7 @@ export class EksAccess {
   constructor({ sts, eks, clock, installation }: EksAccessOptions) {
     const clients = new Map<string, STSClient>();
     this.#clock = clock;
-    this.#tokens = new LRUCache({
-      max: mostTokens,
-      ttl: tokenMs - 1,
-      perf: { now: () => clock.now().getTime() },
-      ttlResolution: 0,
-    });
+    this.#tokens = new LRUCache({ max: mostTokens, ...expiringAfter(tokenMs, clock) });
     this.#sessions = new RoleSessions({
       sts(region) {
         const client = clients.get(region) ?? sts({ region });

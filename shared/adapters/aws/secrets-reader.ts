@@ -6,6 +6,7 @@ import {
   SecretsManagerServiceException,
 } from "@aws-sdk/client-secrets-manager";
 import { LRUCache } from "lru-cache";
+import { expiringAfter } from "#shared/adapters/aws/expiring-after.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { SecretReader } from "#shared/ports.ts";
@@ -33,9 +34,7 @@ export class SecretsManagerReader implements SecretReader {
     this.#prefix = prefix;
     this.#kept = new LRUCache({
       max: mostKept,
-      ttl: keptMs - 1,
-      perf: { now: () => clock.now().getTime() },
-      ttlResolution: 0,
+      ...expiringAfter(keptMs, clock),
       ignoreFetchAbort: true,
       noDeleteOnFetchRejection: true,
       fetchMethod: async (name, _before, { options }) => {
@@ -44,7 +43,7 @@ export class SecretsManagerReader implements SecretReader {
         } catch (error) {
           // Who was not answered knows nothing of the secret.
           if (!(error instanceof StarlingError)) throw error;
-          options.ttl = failureKeptMs - 1;
+          options.ttl = expiringAfter(failureKeptMs, clock).ttl;
           return new Failure(error);
         }
       },

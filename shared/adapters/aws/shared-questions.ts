@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { expiringAfter } from "#shared/adapters/aws/expiring-after.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
 
@@ -15,12 +16,7 @@ export class SharedQuestions<Answer> {
   readonly #failures: LRUCache<string, { readonly error: unknown }>;
 
   constructor(clock: Clock) {
-    this.#failures = new LRUCache({
-      max: mostRemembered,
-      ttl: rememberedMs - 1,
-      perf: { now: () => clock.now().getTime() },
-      ttlResolution: 0,
-    });
+    this.#failures = new LRUCache({ max: mostRemembered, ...expiringAfter(rememberedMs, clock) });
   }
 
   /**

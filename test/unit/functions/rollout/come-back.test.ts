@@ -4,6 +4,7 @@ import {
   allSay,
   ana,
   begin,
+  type Group,
   names,
   ownPaths,
   playOn,
@@ -15,13 +16,19 @@ import {
 
 const arrivals = { waiting: 0, changing: 0, failed: 0 };
 
+/** Of two clusters the stage has passed without `a`, which does not answer. */
+async function withoutA(rollout: Group[0] = {}) {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1, ...rollout });
+  await begin(made);
+  await made.finish("b");
+  await made.finish("a", "Unreachable");
+  await made.plan();
+  return made;
+}
+
 describe("a cluster that answers again", () => {
   test("after its stage has passed without it is brought to what that is on", async () => {
-    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
-    await begin(made);
-    await made.finish("b");
-    await made.finish("a", "Unreachable");
-    await made.plan();
+    const made = await withoutA();
     expect(made.stages()).toEqual({ all: "1" });
     expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { unreachable: 1 } });
     await made.observe("a", "Reachable");
@@ -90,11 +97,7 @@ describe("a cluster that answers again", () => {
   });
 
   test("while its stage gets another name is brought up under that", async () => {
-    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
-    await begin(made);
-    await made.finish("b");
-    await made.finish("a", "Unreachable");
-    await made.plan();
+    const made = await withoutA();
     await made.observe("a", "Reachable");
     await made.setGroup({ maxConcurrent: 2, stages: [{ name: "prod" }] });
     await made.plan();
@@ -159,11 +162,7 @@ describe("a cluster that answers again", () => {
   });
 
   test("and fails then counts against its stage's arrivals, not against a leg", async () => {
-    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
-    await begin(made);
-    await made.finish("b");
-    await made.finish("a", "Unreachable");
-    await made.plan();
+    const made = await withoutA();
     await made.observe("a", "Reachable");
     await made.plan();
     await allSay(made, "Failed");
@@ -175,11 +174,7 @@ describe("a cluster that answers again", () => {
   });
 
   test("and whose arrival fails more than once is one that failed", async () => {
-    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1, maxFailures: 5 });
-    await begin(made);
-    await made.finish("b");
-    await made.finish("a", "Unreachable");
-    await made.plan();
+    const made = await withoutA({ maxFailures: 5 });
     for (let time = 0; time < 3; time++) {
       await made.observe("a", "Unreachable");
       await made.plan();

@@ -266,7 +266,8 @@ function runVerbs(program: Command, verb: AddVerb): void {
   )
     .description("Add an installation, and make it current. --profile, --region and -n are kept with it.")
     .addArgument(new Argument("<name>"))
-    .requiredOption("--url <url>", "of its API: output ApiUrl of the control stack")
+    .option("--stack <name>", "the control stack, whose outputs say where it is: starling-control")
+    .option("--url <url>", "of its API instead: output ApiUrl of the control stack")
     .option("--role <arn>", "role to assume before requests are signed");
   verb(context, "show", async (session, args) =>
     (await import("#cli/commands/context.ts")).contextShow(session, args[0]),

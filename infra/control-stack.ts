@@ -35,7 +35,7 @@ export class ControlStack extends Stack {
     sayWhichAccounts(this, clusterRoles);
     sayWhichQuota(this, concurrency);
     const { apiUrl, webhookUrl, dashboardName, caller } = wiring;
-    this.#say("ApiUrl", apiUrl, "For people and CI: starling context add NAME --url URL");
+    this.#say("ApiUrl", apiUrl, `For people and CI: starling context add NAME --stack ${this.stackName}`);
     this.#say("WebhookUrl", webhookUrl, "For the git host: content type application/json, event push");
     this.#say("WebhookSecretArn", state.webhookSecretArn, "Where to write the secret that the git host signs with");
     this.#say("ApplyRole", caller.roleArn, "Whom the roles of clusters trust");

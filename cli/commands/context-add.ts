@@ -2,11 +2,14 @@ import { isIP } from "node:net";
 import { type Context, readContexts, writeContexts } from "#cli/session/contexts.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
+import { stackOutputs } from "#cli/session/stack-outputs.ts";
 import { defined } from "#shared/base/defined.ts";
 
 export interface ContextAddOptions {
   /** Output `ApiUrl` of the control stack. */
-  readonly url: string;
+  readonly url?: string;
+  /** The control stack, in whose outputs it is found. */
+  readonly stack?: string;
   readonly role?: string;
 }
 
@@ -14,26 +17,26 @@ export interface ContextAddOptions {
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 const rolePattern = /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/;
 
-/** Adds a context, or says anew what is at its address, and makes it current. Nothing is asked of the installation. */
+/**
+ * Adds a context, or says anew what is at its address, and makes it current. Nothing is asked of the installation; with
+ * `--stack` it is CloudFormation that says where it is.
+ */
 export async function contextAdd(session: Session, name: string, options: ContextAddOptions): Promise<"done"> {
   if (!namePattern.test(name)) {
     throw usageFailure(
       `NAME is "${name}"; expected at most 63 letters, digits, dots, dashes and underscores`,
-      "starling context add prod --url URL",
+      "starling context add prod --stack starling-control",
     );
   }
   const { profile, namespace } = session.options;
-  const endpoint = endpointOf(options.url);
   if (options.role !== undefined && !rolePattern.test(options.role)) {
     throw usageFailure(
       `--role is "${options.role}"; expected the ARN of a role`,
       "--role arn:aws:iam::111122223333:role/starling-operator",
     );
   }
-  const region = session.options.region ?? regionOf(endpoint) ?? session.io.env.AWS_REGION;
-  if (region === undefined) {
-    throw usageFailure(`which region? ${endpoint} does not name one, and AWS_REGION is not set`, "add --region REGION");
-  }
+  const place = await placeOf(session, name, options);
+  const { endpoint, region } = place;
   const file = readContexts(session.io);
   const before = file.contexts[name];
   if (before !== undefined && before.endpoint !== endpoint) {
@@ -43,8 +46,7 @@ export async function contextAdd(session: Session, name: string, options: Contex
     });
   }
   const context: Context = {
-    endpoint,
-    region,
+    ...place,
     ...defined({ namespace, role: options.role }),
     ...(profile === undefined ? {} : { credentials: { profile } }),
   };
@@ -56,11 +58,44 @@ export async function contextAdd(session: Session, name: string, options: Contex
   return "done";
 }
 
+type Place = Pick<Context, "endpoint" | "region" | "stack">;
+
+async function placeOf(session: Session, name: string, { url, stack }: ContextAddOptions): Promise<Place> {
+  if ((url === undefined) === (stack === undefined)) {
+    const given = url === undefined ? "neither --stack nor --url is given" : "both --stack and --url are given";
+    throw usageFailure(`${given}; expected one of them`, `starling context add ${name} --stack starling-control`);
+  }
+  if (stack !== undefined) return placeOfStack(session, stack);
+  const endpoint = endpointOf(url ?? "", "--url");
+  const region = session.options.region ?? regionOf(endpoint) ?? session.io.env.AWS_REGION;
+  if (region !== undefined) return { endpoint, region };
+  throw usageFailure(`which region? ${endpoint} does not name one, and AWS_REGION is not set`, "add --region REGION");
+}
+
+/** @throws CliFailure when the stack is none that has an API. */
+async function placeOfStack({ options, signal }: Session, stack: string): Promise<Place> {
+  const { profile, region: wanted } = options;
+  const answer = await stackOutputs({ stack, signal, ...defined({ profile, region: wanted }) });
+  const { outputs, status, region } = answer;
+  if (outputs.ApiUrl !== undefined) {
+    return { endpoint: endpointOf(outputs.ApiUrl, "its output ApiUrl"), region, stack };
+  }
+  const message = `stack ${stack} has no output ApiUrl (${region}, ${status})`;
+  if (status.endsWith("_COMPLETE") && !status.includes("ROLLBACK")) {
+    throw usageFailure(message, "name the control stack: starling-control, where nothing else was chosen");
+  }
+  const next =
+    /^(CREATE|UPDATE)_/.test(status) && status.endsWith("_IN_PROGRESS")
+      ? `aws cloudformation wait stack-create-complete --stack-name ${stack} --region ${region}, then again`
+      : `npx cdk deploy ${stack}, then again`;
+  throw new CliFailure(message, { exit: "unknown", next });
+}
+
 /** @throws CliFailure when it is no address that requests may be sent to. */
-function endpointOf(text: string): string {
+function endpointOf(text: string, given: string): string {
   const url = URL.parse(text);
   const refuse = (why: string) =>
-    usageFailure(`--url is "${text}"; ${why}`, "the output ApiUrl of the control stack: https://….amazonaws.com");
+    usageFailure(`${given} is "${text}"; ${why}`, "the output ApiUrl of the control stack: https://….amazonaws.com");
   if (url === null) throw refuse("expected an https URL");
   if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback(url.hostname))) {
     throw refuse("expected https: whoever is on the way reads and answers everything else");

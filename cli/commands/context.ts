@@ -21,7 +21,7 @@ export async function contextList(session: Session): Promise<ExitReason> {
   }
   if (items.length === 0) {
     session.note(
-      `no context in ${contextPath(session.io)}\n  next: starling context add NAME --url URL, or starling local up`,
+      `no context in ${contextPath(session.io)}\n  next: starling context add NAME --stack STACK, or starling local up`,
     );
     return "done";
   }
@@ -48,7 +48,7 @@ export async function contextUse(session: Session, name: string): Promise<ExitRe
 /** The chosen one when no name is given. Keys and certificates are not shown. */
 export async function contextShow(session: Session, name: string | undefined): Promise<ExitReason> {
   const chosen = chooseContext(session.io, name ?? session.options.context);
-  const { endpoint, region, namespace, credentials, role, caData } = chosen.context;
+  const { endpoint, region, namespace, credentials, role, stack, caData } = chosen.context;
   const signs =
     credentials === undefined
       ? "the default chain of the AWS SDK"
@@ -60,7 +60,7 @@ export async function contextShow(session: Session, name: string | undefined): P
     current: readContexts(session.io).current === chosen.name,
     endpoint,
     region,
-    ...defined({ namespace, role }),
+    ...defined({ namespace, role, stack }),
     credentials: signs,
     authority: caData === undefined ? "public" : "its own",
     file: contextPath(session.io),

@@ -23,6 +23,10 @@ const contextSchema = z.strictObject({
   credentials: credentials.optional(),
   /** ARN of a role that is assumed with them. */
   role: z.string().min(1).optional(),
+  /** Control stack that it was read from. */
+  stack: z.string().min(1).optional(),
+  /** Where STS is asked instead of at its region's own address: a machine that runs AWS's emulators. */
+  sts: z.url({ protocol: /^https?$/ }).optional(),
   /** PEM of the endpoint's authority, base64; absent: the public ones. */
   caData: z.string().optional(),
 });
@@ -82,7 +86,7 @@ export function chooseContext(io: Pick<CliIo, "env">, wanted: string | undefined
   if (chosen !== undefined) return chosen;
   const next =
     Object.keys(file.contexts).length === 0
-      ? "starling context add NAME --url URL, or starling local up"
+      ? "starling context add NAME --stack STACK, or starling local up"
       : "starling context use NAME";
   throw new CliFailure(`no context is chosen in ${contextPath(io)}`, { exit: "unknown", next });
 }

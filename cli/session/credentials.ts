@@ -10,12 +10,13 @@ import { errorMessage } from "#shared/base/errors.ts";
  */
 export function credentialsOf({ name, context }: NamedContext, profile: string | undefined): () => Promise<AwsKeys> {
   const own = ownCredentials(context.credentials, profile);
-  const { role, region } = context;
+  const { role, region, sts } = context;
   if (role === undefined) return own;
   return async () => {
     const { fromTemporaryCredentials } = await import("@aws-sdk/credential-providers");
     const params = { RoleArn: role, RoleSessionName: "starling" };
-    const session = fromTemporaryCredentials({ params, masterCredentials: await own(), clientConfig: { region } });
+    const clientConfig = { region, ...defined({ endpoint: sts }) };
+    const session = fromTemporaryCredentials({ params, masterCredentials: await own(), clientConfig });
     try {
       return await session();
     } catch (error) {
@@ -35,7 +36,11 @@ function ownCredentials(
     const { accessKeyId, secretAccessKey, sessionToken } = given;
     return async () => ({ accessKeyId, secretAccessKey, ...defined({ sessionToken }) });
   }
-  const profile = profileFlag ?? (given !== undefined && "profile" in given ? given.profile : undefined);
+  return profileCredentials(profileFlag ?? (given !== undefined && "profile" in given ? given.profile : undefined));
+}
+
+/** Those of a profile, or what the SDK's default chain finds. */
+export function profileCredentials(profile: string | undefined): () => Promise<AwsKeys> {
   return async () => {
     const { fromIni, fromNodeProviderChain } = await import("@aws-sdk/credential-providers");
     try {

@@ -1,6 +1,7 @@
 /** The stacks on this machine: resources made as the templates say, and what each function is told of them. */
 
 import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
+import type { DeployedStack } from "#local/aws/services/cloudformation-server.ts";
 import {
   type CreatedQueue,
   createBucket,
@@ -8,6 +9,7 @@ import {
   createTable,
   putSecret,
 } from "#local/aws/services/create-resources.ts";
+import { namedValues } from "#local/machine/named-values.ts";
 import { physicalName } from "#local/template/cloudformation.ts";
 import type { FunctionPlan, MachinePlan, Planned } from "#local/template/machine-plan.ts";
 import { type ResourceValues, resolveValue, type ValueScope } from "#local/template/resolve-value.ts";
@@ -31,6 +33,8 @@ export interface Deployment {
   variables(lambda: FunctionPlan): Readonly<Record<string, string>>;
   /** Patterns of the ARNs of secrets that the role of a function may read. */
   readableSecrets(lambda: FunctionPlan): readonly string[];
+  /** The stacks as CloudFormation describes them; their API is at this endpoint. */
+  stacks(apiEndpoint: string): readonly DeployedStack[];
 }
 
 const pseudo = {
@@ -60,9 +64,12 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
     ...[...queues].map(([name, { url, arn: Arn, queueName: QueueName }]) => entry(name, { ref: url, Arn, QueueName })),
     ...plan.functions.map(({ name, folder }) => entry(name, { ref: folder, Arn: arn("lambda", `function:${folder}`) })),
   ]);
-  const scope = (stack: string): ValueScope => ({
+  const scope = (stack: string, named: ReadonlyMap<string, ResourceValues> = new Map()): ValueScope => ({
     pseudo,
-    resource: (logicalId) => values.get(physicalName(stack, logicalId)),
+    resource: (logicalId) => {
+      const name = physicalName(stack, logicalId);
+      return values.get(name) ?? named.get(name);
+    },
     exported(name) {
       const found = plan.exports.find((candidate) => candidate.name === name);
       return found === undefined ? undefined : resolveValue(found.value, scope(found.stack));
@@ -77,6 +84,7 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
       if (found === undefined) throw new Error(`no queue of the stacks is named ${name}`);
       return found;
     },
+    stacks: (apiEndpoint) => describedStacks(plan, (stack) => scope(stack, namedValues(plan.namedOnly, apiEndpoint))),
     readableSecrets: ({ stack, readableSecrets }) => readableSecrets.map((each) => resolveValue(each, scope(stack))),
     variables: ({ stack, logicalId, environment }) =>
       Object.fromEntries(
@@ -89,6 +97,15 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
         }),
       ),
   };
+}
+
+function describedStacks(plan: MachinePlan, scope: (stack: string) => ValueScope): readonly DeployedStack[] {
+  return [...Map.groupBy(plan.outputs, ({ stack }) => stack)].map(([name, outputs]) => ({
+    name,
+    arn: arn("cloudformation", `stack/${name}/local`),
+    status: "CREATE_COMPLETE",
+    outputs: Object.fromEntries(outputs.map((output) => [output.name, resolveValue(output.value, scope(name))])),
+  }));
 }
 
 /** URLs of queues, by the folder of the function that works on them. */
@@ -109,7 +126,7 @@ export function sessionArnOf({ role, folder }: FunctionPlan): string {
   return `arn:aws:sts::${localAccountId}:assumed-role/${role}/${folder}`;
 }
 
-export function roleArnOf({ role }: FunctionPlan): string {
+export function roleArnOf({ role }: Pick<FunctionPlan, "role">): string {
   return `arn:aws:iam::${localAccountId}:role/${role}`;
 }
 

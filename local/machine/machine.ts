@@ -17,6 +17,7 @@ import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts
 import type { LambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 import { type FailureRecord, startSchedule } from "#local/aws/lambda/scheduler.ts";
 import { type FaultProxy, startFaultProxy } from "#local/aws/proxy/fault-proxy.ts";
+import { startCloudFormation } from "#local/aws/services/cloudformation-server.ts";
 import { putSecret } from "#local/aws/services/create-resources.ts";
 import { startDynamo } from "#local/aws/services/dynamo-server.ts";
 import { startSecrets } from "#local/aws/services/secrets-server.ts";
@@ -80,6 +81,8 @@ export interface Machine {
   /** Where `starling` and git hosts call. */
   readonly api: { readonly endpoint: string; readonly region: string; readonly credentials: AccessKey };
   readonly webhook: { readonly url: string; readonly secret: string };
+  /** Says what the stacks put out. */
+  readonly cloudFormation: { readonly endpoint: string };
   /** The EKS clusters and IAM roles that the functions find. */
   readonly eks: LocalEks;
   readonly sources: ReadonlyMap<QueueName, readonly EventSourceLoop[]>;
@@ -193,6 +196,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   });
   const parts: Parts = { plan, deployment, lambda: (name) => named(functions, name), rate, options };
   const front = await started(openFront(parts, principals));
+  const stacksNow = deployment.stacks(front.url);
+  const cloudFormation = await started(startCloudFormation({ principals, stacks: () => stacksNow }));
   const sources = await startSources(parts, aws.sqs);
   stops.unshift(() => stopSources([...sources.values()].flat()));
   const apply = only(
@@ -215,6 +220,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     principals,
     api: { endpoint: front.url, region: localRegion, credentials: accessKey },
     webhook: { url: `${front.url}/hook/github`, secret },
+    cloudFormation: { endpoint: cloudFormation.endpoint },
     eks: {
       ...eksParts,
       endpoint: eks.endpoint,

@@ -2,6 +2,7 @@
 
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
 import { defined } from "#shared/base/defined.ts";
+import { externalIdOf } from "#shared/base/external-id.ts";
 
 export interface PlanOverrides {
   /** PEM certificates of this machine's git hosts. */
@@ -38,6 +39,11 @@ export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): Machi
   return {
     ...plan,
     functions: plan.functions.map(overridden),
+    outputs: plan.outputs.map((output) =>
+      installationId === undefined || output.name !== "ExternalId"
+        ? output
+        : { ...output, value: externalIdOf(installationId, "<name of the Cluster>") },
+    ),
     queues: plan.queues.map((queue) => {
       const worker = plan.eventSources.find((source) => source.queue === queue.name)?.function;
       const folder = plan.functions.find(({ name }) => name === worker)?.folder ?? "";

@@ -159,7 +159,7 @@ export async function writeContextFile(stack: Stack, folder: string, namespace: 
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, "starling.json");
   const { endpoint, region, credentials } = stack.machine.api;
-  const contexts = { local: { endpoint, region, namespace, credentials } };
+  const contexts = { local: { endpoint, region, namespace, credentials, sts: stack.machine.eks.endpoint } };
   await writeFile(path, `${JSON.stringify({ contexts, current: "local" }, null, 2)}\n`, { mode: 0o600 });
   return path;
 }

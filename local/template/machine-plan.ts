@@ -9,6 +9,9 @@ export interface MachinePlan {
   readonly routes: readonly RoutePlan[];
   readonly schedules: readonly SchedulePlan[];
   readonly exports: readonly ExportPlan[];
+  readonly outputs: readonly OutputPlan[];
+  /** What outputs may name, and nothing here is made of. */
+  readonly namedOnly: readonly NamedOnly[];
 }
 
 export interface Planned {
@@ -93,6 +96,27 @@ export interface SchedulePlan extends Planned {
   /** The event; `{}` when the target has no input. */
   readonly input: unknown;
 }
+
+export interface OutputPlan {
+  readonly stack: string;
+  readonly name: string;
+  /** As in the template: it may hold intrinsics. */
+  readonly value: unknown;
+}
+
+export interface NamedOnly extends Planned {
+  readonly type: (typeof namedOnlyTypes)[number];
+}
+
+/** Of resources that outputs may name, and nothing here is made of. */
+export const namedOnlyTypes = [
+  "AWS::ApiGatewayV2::Api",
+  "AWS::CloudWatch::Dashboard",
+  "AWS::IAM::ManagedPolicy",
+  "AWS::IAM::Role",
+  "AWS::Logs::LogGroup",
+  "AWS::SNS::Topic",
+] as const;
 
 export interface ExportPlan {
   readonly stack: string;

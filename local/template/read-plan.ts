@@ -1,6 +1,12 @@
 import type * as z from "zod";
 import { physicalName, type Stacks, type Template, type TemplateResource } from "#local/template/cloudformation.ts";
-import type { FunctionPlan, MachinePlan, Planned, QueuePlan } from "#local/template/machine-plan.ts";
+import {
+  type FunctionPlan,
+  type MachinePlan,
+  namedOnlyTypes,
+  type Planned,
+  type QueuePlan,
+} from "#local/template/machine-plan.ts";
 import {
   bucketProperties,
   eventInvokeProperties,
@@ -130,6 +136,10 @@ export function readPlan(stacks: Stacks): MachinePlan {
         Export === undefined ? [] : [{ stack, name: String(Export.Name), value: Value }],
       ),
     ),
+    outputs: Object.entries(stacks).flatMap(([stack, { Outputs = {} }]) =>
+      Object.entries(Outputs).map(([name, { Value }]) => ({ stack, name, value: Value })),
+    ),
+    namedOnly: namedOnlyTypes.flatMap((type) => ofType(type).map((each) => ({ ...identity(each), type }))),
   };
 }
 

@@ -5,6 +5,7 @@ import type { IamRoles } from "#local/aws/iam/iam-roles.ts";
 import { isPresigned, verifyPresigned } from "#local/aws/iam/presigned-url.ts";
 import { accountOf } from "#local/aws/iam/principal-arns.ts";
 import type { AccessKey, Principals } from "#local/aws/iam/principals.ts";
+import { queryRefusal } from "#local/aws/iam/signature-refusals.ts";
 import { type ArrivingRequest, type Genuine, type Refused, verifySigV4 } from "#local/aws/iam/sigv4-verifier.ts";
 import {
   assumeRole,
@@ -174,24 +175,17 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
 }
 
 /** What STS or EKS says to a request that is nobody's. */
-function refusal(service: "sts" | "eks", { fault, reason }: Refused): StsRefusal {
-  const isSts = service === "sts";
-  switch (fault) {
-    case "missing":
-      return new StsRefusal("MissingAuthenticationToken", "Request is missing Authentication Token");
-    case "unknown key":
-    case "wrong token": {
-      const code = isSts ? "InvalidClientTokenId" : "UnrecognizedClientException";
-      return new StsRefusal(code, "The security token included in the request is invalid.");
-    }
-    case "expired": {
-      const code = isSts ? "ExpiredToken" : "ExpiredTokenException";
-      return new StsRefusal(code, "The security token included in the request is expired");
-    }
-    default:
-      return new StsRefusal(isSts ? "SignatureDoesNotMatch" : "InvalidSignatureException", reason);
-  }
+function refusal(service: "sts" | "eks", refused: Refused): StsRefusal {
+  const { code, message } = queryRefusal(refused);
+  return new StsRefusal(service === "sts" ? code : (eksCodes[code] ?? code), message);
 }
+
+/** Where EKS has other words than STS. */
+const eksCodes: Readonly<Record<string, string>> = {
+  InvalidClientTokenId: "UnrecognizedClientException",
+  ExpiredToken: "ExpiredTokenException",
+  SignatureDoesNotMatch: "InvalidSignatureException",
+};
 
 function accessKeyOf({ principalArn, accessKeyId }: AccessKey): Pick<EksStsCall, "principalArn" | "accessKeyId"> {
   return { principalArn, accessKeyId };

@@ -27,6 +27,21 @@ const jsonWordings = {
   "too large": { code: "RequestEntityTooLargeException", message: "The request is too large." },
 } as const satisfies Readonly<Record<SignatureFault, Wording>>;
 
+/** As the services of the Query protocol word it: STS, CloudFormation. */
+export function queryRefusal({ fault, reason }: Refused): Wording {
+  switch (fault) {
+    case "missing":
+      return { code: "MissingAuthenticationToken", message: "Request is missing Authentication Token" };
+    case "unknown key":
+    case "wrong token":
+      return { code: "InvalidClientTokenId", message: "The security token included in the request is invalid." };
+    case "expired":
+      return { code: "ExpiredToken", message: "The security token included in the request is expired" };
+    default:
+      return { code: "SignatureDoesNotMatch", message: reason };
+  }
+}
+
 const s3Wordings = {
   missing: { status: 403, code: "AccessDenied", message: "Access Denied" },
   malformed: { status: 400, code: "AuthorizationHeaderMalformed", message: "The authorization header is malformed." },

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import type { IamRoles } from "#local/aws/iam/iam-roles.ts";
 import { accountOf, canonicalArn, sessionNameOf } from "#local/aws/iam/principal-arns.ts";
 import type { AccessKey, Principals } from "#local/aws/iam/principals.ts";
+import { queryErrorXml, queryXml } from "#local/aws/wire/query-xml.ts";
 
 export interface StsParts {
   readonly principals: Principals;
@@ -78,12 +79,11 @@ function userIdOf(principalArn: string): string {
   return session === undefined ? `AIDA${id}` : `AROA${id}:${session}`;
 }
 
-const xmlns = "https://sts.amazonaws.com/doc/2011-06-15/";
+const namespace = "https://sts.amazonaws.com/doc/2011-06-15/";
 
 /** The Query protocol's XML. */
 export function stsXml(action: string, answer: StsAnswer): string {
-  const result = Object.entries(answer).map(([name, value]) => element(name, value));
-  return `<${action}Response xmlns="${xmlns}"><${action}Result>${result.join("")}</${action}Result><ResponseMetadata><RequestId>${randomUUID()}</RequestId></ResponseMetadata></${action}Response>`;
+  return queryXml({ action, namespace, result: answer });
 }
 
 /** What STS says to whoever accepts JSON only, as authenticators do. */
@@ -93,20 +93,10 @@ export function stsJson(action: string, answer: StsAnswer): string {
   });
 }
 
-export function stsErrorXml({ code, message }: StsRefusal): string {
-  return `<ErrorResponse xmlns="${xmlns}"><Error><Type>Sender</Type>${element("Code", code)}${element("Message", message)}</Error><RequestId>${randomUUID()}</RequestId></ErrorResponse>`;
+export function stsErrorXml(refusal: StsRefusal): string {
+  return queryErrorXml(namespace, refusal);
 }
 
 export function stsErrorJson({ code, message }: StsRefusal): string {
   return JSON.stringify({ Error: { Type: "Sender", Code: code, Message: message }, RequestId: randomUUID() });
-}
-
-function element(name: string, value: string | Readonly<Record<string, string>>): string {
-  const text =
-    typeof value === "string"
-      ? value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
-      : Object.entries(value)
-          .map(([inner, each]) => element(inner, each))
-          .join("");
-  return `<${name}>${text}</${name}>`;
 }

@@ -61,7 +61,8 @@ describe("context add", () => {
   });
 
   test.each([
-    ["context add prod", "required option '--url <url>'"],
+    ["context add prod", "neither --stack nor --url is given"],
+    [`context add prod --url ${url} --stack s`, "both --stack and --url are given"],
     ["context add prod --url starling", '--url is "starling"; expected an https URL'],
     ["context add prod --url http://starling.example.com", "expected https"],
     ["context add prod --url http://127.evil.example.com", "expected https"],

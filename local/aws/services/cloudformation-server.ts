@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Principals } from "#local/aws/iam/principals.ts";
+import { queryRefusal } from "#local/aws/iam/signature-refusals.ts";
+import { type Refused, verifySigV4 } from "#local/aws/iam/sigv4-verifier.ts";
+import { type QueryValue, queryErrorXml, queryXml } from "#local/aws/wire/query-xml.ts";
+import { serveOnLoopback } from "#local/base/loopback-server.ts";
+import { readBytesUpTo } from "#local/base/read-bytes.ts";
+
+export interface DeployedStack {
+  readonly name: string;
+  readonly arn: string;
+  /** E.g. `CREATE_COMPLETE`. */
+  readonly status: string;
+  /** Values by the names of the outputs, which are there when the stack is. */
+  readonly outputs: Readonly<Record<string, string>>;
+}
+
+export interface CloudFormationOptions {
+  readonly principals: Pick<Principals, "find">;
+  /** As they are now. */
+  readonly stacks: () => readonly DeployedStack[];
+  /** Who may describe stacks; by default everybody whose signature is right. */
+  readonly allows?: (principalArn: string) => boolean;
+  /** Any free one by default. */
+  readonly port?: number;
+}
+
+export interface CloudFormationServer {
+  readonly endpoint: string;
+  stop(): Promise<void>;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly body: string;
+}
+
+const maxBodyBytes = 64 * 1024;
+const namespace = "http://cloudformation.amazonaws.com/doc/2010-05-15/";
+
+/** CloudFormation on 127.0.0.1, as far as it says what stacks put out: DescribeStacks of one by name or ARN, and of all. */
+export async function startCloudFormation(options: CloudFormationOptions): Promise<CloudFormationServer> {
+  const { principals, stacks, allows = () => true } = options;
+
+  function answer(principalArn: string, parameters: URLSearchParams): Reply {
+    const action = parameters.get("Action") ?? "";
+    if (action !== "DescribeStacks") {
+      return refused(400, "InvalidAction", `Could not find operation ${action} for version 2010-05-15`);
+    }
+    const wanted = parameters.get("StackName") ?? undefined;
+    if (!allows(principalArn)) {
+      const wish = `cloudformation:DescribeStacks on resource: ${wanted ?? "*"}`;
+      const why = "because no identity-based policy allows the cloudformation:DescribeStacks action";
+      return refused(403, "AccessDenied", `User: ${principalArn} is not authorized to perform: ${wish} ${why}`);
+    }
+    const found = stacks().filter(({ name, arn }) => wanted === undefined || wanted === name || wanted === arn);
+    if (wanted !== undefined && found.length === 0) {
+      return refused(400, "ValidationError", `Stack with id ${wanted} does not exist`);
+    }
+    return { status: 200, body: queryXml({ action, namespace, result: { Stacks: found.map(description) } }) };
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "GET", url = "/", headers } = request;
+    const arrived = { method, url, headers, body: () => readBytesUpTo(maxBodyBytes, request) };
+    const verdict = await verifySigV4(arrived, { principals, service: "cloudformation", now: () => new Date() });
+    const { status, body } =
+      verdict.verdict === "refused"
+        ? refusedSignature(verdict)
+        : answer(verdict.accessKey.principalArn, new URLSearchParams(verdict.body.toString()));
+    response.writeHead(status, { "content-type": "text/xml" }).end(body);
+  }
+
+  const listening = await serveOnLoopback(
+    (request, response) => {
+      // What fails here is the reading of a request whose sender has left.
+      respond(request, response).catch(() => response.destroy());
+    },
+    options.port === undefined ? {} : { port: options.port },
+  );
+  return { endpoint: listening.origin, stop: () => listening.stop() };
+}
+
+function description({ name, arn, status, outputs }: DeployedStack): QueryValue {
+  return {
+    StackId: arn,
+    StackName: name,
+    CreationTime: "2026-01-01T00:00:00.000Z",
+    StackStatus: status,
+    Outputs: Object.entries(outputs).map(([OutputKey, OutputValue]) => ({ OutputKey, OutputValue })),
+  };
+}
+
+function refusedSignature(verdict: Refused): Reply {
+  const { code, message } = queryRefusal(verdict);
+  return refused(403, code, message);
+}
+
+function refused(status: number, code: string, message: string): Reply {
+  return { status, body: queryErrorXml(namespace, { code, message }) };
+}

@@ -1,0 +1,22 @@
+import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
+import type { NamedOnly } from "#local/template/machine-plan.ts";
+import type { ResourceValues } from "#local/template/resolve-value.ts";
+
+const regional = (service: string, resource: string) =>
+  `arn:aws:${service}:${localRegion}:${localAccountId}:${resource}`;
+const iam = (resource: string) => `arn:aws:iam::${localAccountId}:${resource}`;
+
+/** By types: what `Ref` and `Fn::GetAtt` would give of a resource with this name. */
+const valuesOf: Readonly<Record<NamedOnly["type"], (name: string, apiEndpoint: string) => ResourceValues>> = {
+  "AWS::ApiGatewayV2::Api": (name, ApiEndpoint) => ({ ref: name, attributes: { ApiEndpoint } }),
+  "AWS::CloudWatch::Dashboard": (name) => ({ ref: name, attributes: {} }),
+  "AWS::IAM::ManagedPolicy": (name) => ({ ref: iam(`policy/${name}`), attributes: {} }),
+  "AWS::IAM::Role": (name) => ({ ref: name, attributes: { Arn: iam(`role/${name}`) } }),
+  "AWS::Logs::LogGroup": (name) => ({ ref: name, attributes: { Arn: regional("logs", `log-group:${name}:*`) } }),
+  "AWS::SNS::Topic": (name) => ({ ref: regional("sns", name), attributes: {} }),
+};
+
+/** What outputs say of resources that are not made here; their API is at this endpoint. */
+export function namedValues(namedOnly: readonly NamedOnly[], apiEndpoint: string): ReadonlyMap<string, ResourceValues> {
+  return new Map(namedOnly.map(({ name, type }) => [name, valuesOf[type](name, apiEndpoint)]));
+}

@@ -1,9 +1,10 @@
 import { Annotations, Aws } from "aws-cdk-lib";
 import type { IConstruct } from "constructs";
 import type { Grant } from "#infra/constructs/starling-function.ts";
+import type { Settings } from "#infra/settings.ts";
 import { defined } from "#shared/base/defined.ts";
 
-/** Which roles in the accounts of clusters `apply` may assume: all of it is the operator's to say, in context. */
+/** Which roles in the accounts of clusters `apply` may assume: all of it is the operator's to say. */
 export interface ClusterRoles {
   /** Path and name, which may end in a `*`. */
   readonly names: string;
@@ -13,34 +14,11 @@ export interface ClusterRoles {
   readonly organization?: string;
 }
 
-/**
- * @param context.clusterRoles - `starling/clusters/*` and the like.
- * @param context.clusterAccounts - account ids, separated by commas.
- * @throws Error that names the context and says what to write.
- */
 export function clusterRoles(
-  installation: string,
-  context: { readonly clusterRoles?: string; readonly clusterAccounts?: string; readonly organization?: string },
+  settings: Pick<Settings, "installation" | "clusterRoles" | "clusterAccounts" | "organization">,
 ): ClusterRoles {
-  const { clusterRoles: names = `${installation}/clusters/*`, clusterAccounts = "", organization } = context;
-  // The roles of functions are made without a path: this is what keeps them, whatever they are called, from being assumed.
-  if (!/^[\w+=,.@-]+\/([\w+=,.@-]+\/)*[\w+=,.@-]*\*?$/.test(names)) {
-    const wanted = `a path and a name, such as ${installation}/clusters/*, so that no role of Starling's own is among them`;
-    throw new Error(`context clusterRoles is "${names}"; give it ${wanted}`);
-  }
-  const accounts = clusterAccounts.split(",").map((account) => account.trim());
-  const wrong = clusterAccounts === "" ? undefined : accounts.find((account) => !/^\d{12}$/.test(account));
-  if (wrong !== undefined) {
-    throw new Error(`context clusterAccounts has "${wrong}"; give it account ids of 12 digits, separated by commas`);
-  }
-  if (organization !== undefined && !/^o-[a-z0-9]{10,32}$/.test(organization)) {
-    throw new Error(`context organization is "${organization}"; give it the id of one, such as o-a1b2c3d4e5`);
-  }
-  return {
-    names,
-    accounts: clusterAccounts === "" ? [] : accounts,
-    ...defined({ organization }),
-  };
+  const { installation, clusterRoles: names = `${installation}/clusters/*`, clusterAccounts, organization } = settings;
+  return { names, accounts: clusterAccounts, ...defined({ organization }) };
 }
 
 /** With nothing named it is Starling's own account only: any other is to be let in on purpose, here as well as there. */
@@ -63,6 +41,6 @@ export function sayWhichAccounts(scope: IConstruct, { names, accounts, organizat
   const remedy = "clusterAccounts (ids, separated by commas) or organization";
   Annotations.of(scope).addInfoV2(
     "starling:clusterAccounts",
-    `apply may assume roles ${names} of its own account only; name others by context ${remedy}`,
+    `apply may assume roles ${names} of its own account only; name others by setting ${remedy}`,
   );
 }

@@ -1,10 +1,11 @@
 import { Annotations } from "aws-cdk-lib";
 import type { IConstruct } from "constructs";
+import type { Settings } from "#infra/settings.ts";
 
 /** How many invocations each queue may have at once. */
 export type Bounds = Readonly<Record<keyof typeof wanted, number>>;
 
-/** What may run at once, and the account that it has to fit into: both are the operator's to say, in context. */
+/** What may run at once, and the account that it has to fit into: both are the operator's to say. */
 export interface Concurrency {
   readonly bounds: Bounds;
   /** Kept for the timer, whatever else the account runs; absent where Lambda refuses to keep any. */
@@ -48,21 +49,25 @@ const tickAtOnce = 2;
 /** Lambda reserves nothing that would leave the account's other functions with fewer, so nothing in a new account. */
 const unreservedAtLeast = 100;
 
-const newAccountQuota = 10;
-const defaultClusters = 100;
+/** What somebody says of single queues, whatever the fleet wants. */
+type Said = Partial<Bounds>;
 
-/**
- * @param context.clusters - how many the fleet has, or is to have.
- * @param context.concurrency - the account's quota, or the part of it that is Starling's.
- * @throws Error that names the context and says what to write.
- */
-export function concurrency(context: { readonly clusters?: string; readonly concurrency?: string }): Concurrency {
-  const clusters = wholeNumber({ name: "clusters", text: context.clusters, least: 1 }) ?? defaultClusters;
-  const given = wholeNumber({ name: "concurrency", text: context.concurrency, least: newAccountQuota });
-  const quota = given ?? newAccountQuota;
-  const boundsThen = boundsFor(clusters, Number.POSITIVE_INFINITY);
+type ConcurrencySettings = Pick<Settings, "clusters" | "concurrency" | `${keyof Bounds}Concurrency`>;
+
+/** @throws Error with what to do when the queues that are said take more than the account has. */
+export function concurrency(settings: ConcurrencySettings): Concurrency {
+  const { clusters, concurrency: quota } = settings;
+  const said: Said = Object.fromEntries(
+    queues.flatMap((queue) => {
+      const bound = settings[`${queue}Concurrency`];
+      return bound === undefined ? [] : [[queue, bound]];
+    }),
+  );
+  const bounds = boundsFor(clusters, { said, room: quota - roomForDoors });
+  const boundsThen = boundsFor(clusters, { said, room: Number.POSITIVE_INFINITY });
+  if (Object.keys(said).length > 0) refuseTooMuch(said, { bounds, quota });
   return {
-    bounds: boundsFor(clusters, quota - roomForDoors),
+    bounds,
     ...(quota - tickAtOnce < unreservedAtLeast ? {} : { reservedForTick: tickAtOnce }),
     clusters,
     quota,
@@ -71,17 +76,28 @@ export function concurrency(context: { readonly clusters?: string; readonly conc
   };
 }
 
+function refuseTooMuch(said: Said, { bounds, quota }: { readonly bounds: Bounds; readonly quota: number }): void {
+  const needed = taken(bounds) + roomForDoors;
+  if (needed <= quota) return;
+  const names = Object.entries(said).map(([queue, bound]) => `${queue}Concurrency ${bound}`);
+  throw new Error(
+    `setting ${names.join(" and ")}: with the other queues, the API and the timer that takes ${needed} concurrent ` +
+      `executions of Lambda, and setting concurrency says that ${quota} are there; lower it, or ask for a larger quota ` +
+      "(Service Quotas, Lambda, L-B99A9384) and say so by setting concurrency",
+  );
+}
+
 /** As much as the fleet wants, or as `room` has when each queue gives up the same part of what it wants beyond the least. */
-function boundsFor(clusters: number, room: number): Bounds {
+function boundsFor(clusters: number, { said, room }: { readonly said: Said; readonly room: number }): Bounds {
+  const least = each((queue) => said[queue] ?? fewest);
   const full = each((queue) => {
     const { clustersEach, most } = wanted[queue];
-    return Math.min(most, Math.max(fewest, Math.ceil(clusters / clustersEach)));
+    return said[queue] ?? Math.min(most, Math.max(fewest, Math.ceil(clusters / clustersEach)));
   });
-  const least = taken(each(() => fewest));
-  const beyond = taken(full) - least;
-  const spare = Math.max(0, room - least);
+  const beyond = taken(full) - taken(least);
+  const spare = Math.max(0, room - taken(least));
   if (spare >= beyond) return full;
-  return each((queue) => fewest + Math.floor(((full[queue] - fewest) * spare) / beyond));
+  return each((queue) => least[queue] + Math.floor(((full[queue] - least[queue]) * spare) / beyond));
 }
 
 function each(bound: (queue: keyof Bounds) => number): Bounds {
@@ -93,27 +109,16 @@ function taken(bounds: Bounds): number {
   return queues.reduce((sum, queue) => sum + bounds[queue] * wanted[queue].takes, 0);
 }
 
-function wholeNumber(given: {
-  readonly name: string;
-  readonly text: string | undefined;
-  readonly least: number;
-}): number | undefined {
-  const { name, text, least } = given;
-  if (text === undefined) return undefined;
-  if (/^\d{1,6}$/.test(text) && Number(text) >= least) return Number(text);
-  throw new Error(`context ${name} is "${text}"; give it a whole number of at least ${least}`);
-}
-
 /** Told at each synthesis: an account that is too small shows as a fleet that is slow, and as nothing else. */
 export function sayWhichQuota(scope: IConstruct, concurrency: Concurrency): void {
   const { bounds, boundsThen, clusters, quota, quotaToAskFor } = concurrency;
-  const needs = `${clusters} clusters (context clusters) need ${quotaToAskFor} concurrent executions of Lambda`;
-  const enough = `${quota} are there (context concurrency)`;
+  const needs = `${clusters} clusters (setting clusters) need ${quotaToAskFor} concurrent executions of Lambda`;
+  const enough = `${quota} are there (setting concurrency)`;
   const lacking =
     bounds.apply < boundsThen.apply
       ? `${bounds.apply} clusters are worked on at once instead of ${boundsThen.apply}`
       : "none can be kept for the timer";
-  const remedy = "ask for them (Service Quotas, Lambda, L-B99A9384), then say so by context concurrency";
+  const remedy = "ask for them (Service Quotas, Lambda, L-B99A9384), then say so by setting concurrency";
   const told = quota >= quotaToAskFor ? `${needs}; ${enough}` : `${needs}; while ${enough}, ${lacking}: ${remedy}`;
   Annotations.of(scope).addInfoV2("starling:concurrency", told);
 }

@@ -2,25 +2,26 @@ import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import { type ClusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
 import { type Concurrency, sayWhichQuota } from "#infra/concurrency.ts";
+import { AlarmReceivers } from "#infra/constructs/alarm-receivers.ts";
+import type { Settings } from "#infra/settings.ts";
 import type { StateStack } from "#infra/state-stack.ts";
 import { Wiring } from "#infra/wiring.ts";
 import { defined } from "#shared/base/defined.ts";
 import { starlingVersion } from "#shared/base/version.ts";
 
 export interface ControlStackProps extends StackProps {
-  readonly installation: string;
+  readonly settings: Settings;
   readonly state: StateStack;
   readonly clusterRoles: ClusterRoles;
   readonly concurrency: Concurrency;
-  readonly gitAllow?: string;
-  readonly gitCa?: string;
 }
 
 /** Everything that runs. It can be deleted and deployed again: what must survive is in the state stack. */
 export class ControlStack extends Stack {
   constructor(scope: Construct, id: string, props: ControlStackProps) {
     super(scope, id, props);
-    const { installation, state, clusterRoles, concurrency, gitAllow, gitCa } = props;
+    const { settings, state, clusterRoles, concurrency } = props;
+    const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail } = settings;
     this.addStackDependency(state, "it imports what the state stack exports");
     const wiring = new Wiring(this, "Wiring", {
       installation,
@@ -30,8 +31,11 @@ export class ControlStack extends Stack {
       audit: state.audit,
       clusterRoles,
       concurrency,
-      ...defined({ gitAllow, gitCa }),
+      gitAllow,
+      ...defined({ gitCa }),
     });
+    const receivers = defined({ topicArn: alarmTopicArn, email: alarmEmail });
+    new AlarmReceivers(this, "AlarmReceivers", receivers).hearOf(this);
     sayWhichAccounts(this, clusterRoles);
     sayWhichQuota(this, concurrency);
     const { apiUrl, webhookUrl, dashboardName, caller } = wiring;

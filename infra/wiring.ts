@@ -36,8 +36,8 @@ export interface WiringProps {
   readonly audit: Named;
   readonly clusterRoles: ClusterRoles;
   readonly concurrency: Concurrency;
-  /** Private hosts and address ranges that git may be fetched from; none by default. */
-  readonly gitAllow?: string;
+  /** Private hosts and address ranges that git may be fetched from. */
+  readonly gitAllow: readonly string[];
   /** PEM certificates to trust for git besides the public authorities. */
   readonly gitCa?: string;
 }
@@ -166,7 +166,7 @@ export class Wiring extends Construct {
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["artifacts"] }),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_SECRET_PREFIX: plain(`${installation}/git/`),
-        ...(props.gitAllow === undefined ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow) }),
+        ...(props.gitAllow.length === 0 ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow.join(",")) }),
         ...(props.gitCa === undefined ? {} : { STARLING_GIT_CA: plain(props.gitCa) }),
       },
       namedByRows: [

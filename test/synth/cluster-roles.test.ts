@@ -2,13 +2,18 @@
 import { App, Stack } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
 import { assumeClusterRoles, clusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
+import { readSettings, type StarlingSettings } from "#infra/settings.ts";
 import { textOf } from "#test/synth/synthesized.ts";
 
 const accounts = "111122223333, 444455556666";
 const organization = "o-a1b2c3d4e5";
 
-function granted(context: Parameters<typeof clusterRoles>[1]) {
-  const { action, arns, conditions } = assumeClusterRoles(clusterRoles("staging", context));
+function rolesFor(settings: StarlingSettings) {
+  return clusterRoles(readSettings({ installation: "staging", ...settings }));
+}
+
+function granted(settings: StarlingSettings) {
+  const { action, arns, conditions } = assumeClusterRoles(rolesFor(settings));
   const stack = new Stack(new App(), "Any");
   return { action, arns: arns.map((arn) => textOf(stack.resolve(arn))), conditions };
 }
@@ -33,30 +38,8 @@ describe("apply may assume the roles", () => {
       member,
     ],
     ["of another path", { clusterRoles: "fleet/member-*" }, [roleIn("<AWS::AccountId>", "fleet/member-*")], undefined],
-  ])("%s", (_what, context, arns, conditions) => {
-    expect(granted(context)).toEqual({ action: "sts:AssumeRole", arns, conditions });
-  });
-
-  test.each([
-    [
-      { clusterRoles: "starling-*" },
-      /^context clusterRoles is "starling-\*"; give it a path and a name, such as staging\/clusters\/\*, /,
-    ],
-    [{ clusterRoles: "*" }, /^context clusterRoles/],
-    [{ clusterRoles: "*/x" }, /^context clusterRoles/],
-    [{ clusterRoles: "fleet*/x" }, /^context clusterRoles/],
-    [{ clusterRoles: "/fleet/x" }, /^context clusterRoles/],
-    [{ clusterRoles: "admin" }, /^context clusterRoles/],
-    [
-      { clusterAccounts: "11112222333" },
-      /^context clusterAccounts has "11112222333"; give it account ids of 12 digits/,
-    ],
-    [{ clusterAccounts: "111122223333,*" }, /^context clusterAccounts has "\*"/],
-    [{ clusterAccounts: "111122223333," }, /^context clusterAccounts has ""/],
-    [{ organization: "acme" }, /^context organization is "acme"; give it the id of one, such as o-a1b2c3d4e5/],
-    [{ organization: "*" }, /^context organization/],
-  ])("unless the context is %j", (context, message) => {
-    expect(() => clusterRoles("staging", context)).toThrow(message);
+  ])("%s", (_what, settings, arns, conditions) => {
+    expect(granted(settings)).toEqual({ action: "sts:AssumeRole", arns, conditions });
   });
 });
 
@@ -64,10 +47,10 @@ test.each([
   [{}, true],
   [{ clusterAccounts: "111122223333" }, false],
   [{ organization }, false],
-])("a synthesis with %j says that other accounts are to be named: %s", (context, said) => {
+])("a synthesis with %j says that other accounts are to be named: %s", (settings, said) => {
   const stack = new Stack(new App(), "Any");
-  sayWhichAccounts(stack, clusterRoles("staging", context));
+  sayWhichAccounts(stack, rolesFor(settings));
   const infos = stack.node.metadata.filter(({ type }) => type === "aws:cdk:info").map(({ data }) => String(data));
-  const expected = expect.stringContaining("staging/clusters/* of its own account only; name others by context");
+  const expected = expect.stringContaining("staging/clusters/* of its own account only; name others by setting");
   expect(infos).toEqual(said ? [expected] : []);
 });

@@ -2,9 +2,12 @@
 import { App, Stack } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
 import { concurrency, sayWhichQuota } from "#infra/concurrency.ts";
+import { readSettings } from "#infra/settings.ts";
 import { functionNamed, ofType, type Synthesized, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
 
-type Context = Parameters<typeof concurrency>[0];
+type Context = Readonly<Record<string, string>>;
+
+const concurrencyOf = (context: Context) => concurrency(readSettings(context));
 
 const fed = ["resolve", "rollout", "render", "apply", "report"] as const;
 
@@ -33,7 +36,7 @@ function reservations({ resources }: Synthesized): Readonly<Record<string, unkno
 
 function said(context: Context): readonly string[] {
   const stack = new Stack(new App(), "Any");
-  sayWhichQuota(stack, concurrency(context));
+  sayWhichQuota(stack, concurrencyOf(context));
   return stack.node.metadata.filter(({ type }) => type === "aws:cdk:info").map(({ data }) => String(data));
 }
 
@@ -69,6 +72,13 @@ describe("the template for a fleet and an account", () => {
     // All give way alike.
     [{ clusters: "1000", concurrency: "50" }, [5, 10, 5, 10, 3], undefined],
     [{ clusters: "10000", concurrency: "50" }, [2, 4, 2, 24, 2], undefined],
+    // What is said of a queue holds, and the others give way alike.
+    [{ clusters: "1", concurrency: "1000", applyConcurrency: "40" }, [2, 2, 2, 40, 2], 2],
+    [
+      { clusters: "1000", concurrency: "60", applyConcurrency: "34", reportConcurrency: "2" },
+      [3, 4, 3, 34, 2],
+      undefined,
+    ],
     // Lambda takes no more than a thousand.
     [{ clusters: "100000", concurrency: "5000" }, [10, 20, 10, 1000, 5], 2],
   ])("%j: resolve, rollout, render, apply and report run %j at once", async (context, expected, reserved) => {
@@ -85,7 +95,7 @@ describe("the template for a fleet and an account", () => {
 test("no account is too small, and none leaves the doors without room that has it", () => {
   for (const clusters of [1, 99, 100, 101, 500, 1000, 5000, 10_000, 50_000]) {
     for (let quota = 10; quota < 300; quota++) {
-      const { bounds } = concurrency({ clusters: `${clusters}`, concurrency: `${quota}` });
+      const { bounds } = concurrencyOf({ clusters: `${clusters}`, concurrency: `${quota}` });
       const each = fed.map((queue) => bounds[queue]);
       expect(Math.min(...each)).toBeGreaterThanOrEqual(2);
       expect(mostAtOnce(each)).toBeLessThanOrEqual(Math.max(12, quota - 10));
@@ -97,33 +107,40 @@ describe("a synthesis says which quota to ask for", () => {
   test.each<[Context, string]>([
     [
       {},
-      "100 clusters (context clusters) need 102 concurrent executions of Lambda; while 10 are there (context concurrency), " +
+      "100 clusters (setting clusters) need 102 concurrent executions of Lambda; while 10 are there (setting concurrency), " +
         "none can be kept for the timer: ask for them (Service Quotas, Lambda, L-B99A9384), " +
-        "then say so by context concurrency",
+        "then say so by setting concurrency",
     ],
     [
       { clusters: "1000" },
-      "1000 clusters (context clusters) need 102 concurrent executions of Lambda; while 10 are there (context concurrency), " +
+      "1000 clusters (setting clusters) need 102 concurrent executions of Lambda; while 10 are there (setting concurrency), " +
         "2 clusters are worked on at once instead of 20: ask for them (Service Quotas, Lambda, L-B99A9384), " +
-        "then say so by context concurrency",
+        "then say so by setting concurrency",
     ],
     [
       { clusters: "10000", concurrency: "200" },
-      "10000 clusters (context clusters) need 265 concurrent executions of Lambda; while 200 are there (context " +
+      "10000 clusters (setting clusters) need 265 concurrent executions of Lambda; while 200 are there (setting " +
         "concurrency), 147 clusters are worked on at once instead of 200: ask for them (Service Quotas, Lambda, " +
-        "L-B99A9384), then say so by context concurrency",
+        "L-B99A9384), then say so by setting concurrency",
     ],
     [
       { clusters: "10000", concurrency: "265" },
-      "10000 clusters (context clusters) need 265 concurrent executions of Lambda; 265 are there (context concurrency)",
+      "10000 clusters (setting clusters) need 265 concurrent executions of Lambda; 265 are there (setting concurrency)",
     ],
   ])("%j", (context, expected) => expect(said(context)).toEqual([expect.stringContaining(expected)]));
+});
 
-  test.each<[Context, string]>([
-    [{ clusters: "many" }, 'context clusters is "many"; give it a whole number of at least 1'],
-    [{ clusters: "0" }, 'context clusters is "0"; give it a whole number of at least 1'],
-    [{ clusters: "1e3" }, 'context clusters is "1e3"; give it a whole number of at least 1'],
-    [{ concurrency: "9" }, 'context concurrency is "9"; give it a whole number of at least 10'],
-    [{ concurrency: "-10" }, 'context concurrency is "-10"; give it a whole number of at least 10'],
-  ])("unless it is %j", (context, message) => expect(() => concurrency(context)).toThrow(message));
+test("a queue that is said to take more than the account has is refused, with what to ask for", () => {
+  expect(() => concurrencyOf({ applyConcurrency: "30", renderConcurrency: "4" })).toThrow(
+    "setting renderConcurrency 4 and applyConcurrency 30: with the other queues, the API and the timer that takes 54 " +
+      "concurrent executions of Lambda, and setting concurrency says that 10 are there; lower it, or ask for a larger " +
+      "quota (Service Quotas, Lambda, L-B99A9384) and say so by setting concurrency",
+  );
+  expect(concurrencyOf({ concurrency: "54", applyConcurrency: "30", renderConcurrency: "4" }).bounds).toEqual({
+    resolve: 2,
+    rollout: 2,
+    render: 4,
+    apply: 30,
+    report: 2,
+  });
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { starlingApp } from "#infra/starling-app.ts";
 import { ofType, resourcesIn, synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const { state, resources } = await synthesizeTemplates();
@@ -135,9 +134,5 @@ describe("the stacks", () => {
     expect(JSON.stringify(other.control.toJSON())).not.toContain(":secret:starling/");
     expect(JSON.stringify(other.control.toJSON())).toContain(":role/staging/clusters/*");
     expect(JSON.stringify(other.control.toJSON())).not.toContain(":role/starling/");
-  });
-
-  test("a context that is not text is refused by name", () => {
-    expect(() => starlingApp({ context: { gitAllow: 7 } })).toThrow(/context gitAllow is 7/);
   });
 });

@@ -1,0 +1,163 @@
+/** Every setting of the stacks: what an operator may say, in context or as props, and what each of them does. */
+import { Token } from "aws-cdk-lib";
+import * as z from "zod";
+import { nearestName } from "#shared/base/nearest-name.ts";
+
+/** What docs/settings.md says of a setting, and what an error asks for. */
+export interface SettingRow {
+  readonly type: string;
+  /** Ends "setting x is y; give it ...". */
+  readonly wanted: string;
+  readonly does: string;
+}
+
+/** By the schema of each setting. */
+export const settingRows = z.registry<SettingRow>();
+
+/** Context comes as texts from `-c`, and as JSON from cdk.json. */
+function wholeNumber({ least, most }: { readonly least: number; readonly most: number }) {
+  return z
+    .union([z.int(), z.string().regex(/^\d{1,6}$/)])
+    .transform(Number)
+    .refine((number) => number >= least && number <= most);
+}
+
+/** A list, or a text with commas. */
+function listOf(entry: RegExp) {
+  return z
+    .union([z.array(z.string()), z.string().transform((text) => text.split(","))])
+    .transform((entries) => entries.map((each) => each.trim()))
+    .refine((entries) => entries.length > 0 && entries.every((each) => entry.test(each)));
+}
+
+/** In an app of one's own it may be a resource's, which has no name before it is deployed. */
+function nameOf(pattern: RegExp) {
+  return z.string().refine((text) => Token.isUnresolved(text) || pattern.test(text));
+}
+
+const concurrencyOf = (queue: string, what: string) =>
+  wholeNumber({ least: 2, most: 1000 })
+    .optional()
+    .register(settingRows, {
+      type: "number",
+      wanted: "a whole number from 2 to 1000, or leave it out",
+      does: `How many ${what} at once, instead of what \`clusters\` and \`concurrency\` come to for \`${queue}\`.`,
+    });
+
+export const settingsSchema = z.strictObject({
+  installation: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9-]{0,39}$/)
+    .default("starling")
+    .register(settingRows, {
+      type: "name",
+      wanted: "1 to 40 letters, digits and dashes, a letter first",
+      does:
+        "Name of the installation: first part of the names of its stacks, queues and secrets, and of the path of the roles " +
+        "that clusters are reached by. Another name is another installation.",
+    }),
+  clusters: wholeNumber({ least: 1, most: 999_999 }).default(100).register(settingRows, {
+    type: "number",
+    wanted: "a whole number of at least 1",
+    does: "How many clusters the fleet has, or is to have. What runs at once follows from it.",
+  }),
+  concurrency: wholeNumber({ least: 10, most: 999_999 })
+    .default(10)
+    .register(settingRows, {
+      type: "number",
+      wanted: "a whole number of at least 10",
+      does:
+        "The account's quota of concurrent executions of Lambda in this region, or the part of it that is Starling's. " +
+        "Everything that runs at once fits into it; from 102 on two places are kept for the timer.",
+    }),
+  resolveConcurrency: concurrencyOf("resolve", "Sources are fetched"),
+  rolloutConcurrency: concurrencyOf("rollout", "groups are planned"),
+  renderConcurrency: concurrencyOf("render", "renderings are made"),
+  applyConcurrency: concurrencyOf("apply", "clusters are worked on"),
+  reportConcurrency: concurrencyOf("report", "batches of reports are told"),
+  clusterRoles: z
+    .string()
+    // The roles of functions are made without a path: this is what keeps them, whatever they are called, from being assumed.
+    .regex(/^[\w+=,.@-]+\/([\w+=,.@-]+\/)*[\w+=,.@-]*\*?$/)
+    .optional()
+    .register(settingRows, {
+      type: "path and name",
+      wanted: "a path and a name, such as starling/clusters/*, so that no role of Starling's own is among them",
+      does: "Path and name of the IAM roles that Clusters may be reached by. Left out: `<installation>/clusters/*`.",
+    }),
+  clusterAccounts: listOf(/^\d{12}$/)
+    .default([])
+    .register(settingRows, {
+      type: "list",
+      wanted: "account ids of 12 digits, separated by commas",
+      does: "Accounts whose cluster roles may be assumed, besides Starling's own account.",
+    }),
+  organization: z
+    .string()
+    .regex(/^o-[a-z0-9]{10,32}$/)
+    .optional()
+    .register(settingRows, {
+      type: "id",
+      wanted: "the id of an organization, such as o-a1b2c3d4e5",
+      does:
+        "Organization whose member accounts may have clusters. With `clusterAccounts` only those that are named there, as " +
+        "long as they are members.",
+    }),
+  gitAllow: listOf(/^[\w.:-]+(\/\d{1,3})?$/)
+    .default([])
+    .register(settingRows, {
+      type: "list",
+      wanted: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
+      does: "Private hosts and address ranges that git may be fetched from. Public ones need no entry.",
+    }),
+  gitCa: z.string().min(1).optional().register(settingRows, {
+    type: "PEM",
+    wanted: "certificates in PEM",
+    does: "Certificates to trust for git besides the public authorities.",
+  }),
+  alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
+    .optional()
+    .register(settingRows, {
+      type: "ARN",
+      wanted: "the ARN of an SNS topic, such as arn:aws:sns:eu-west-1:111122223333:on-call",
+      does: "Topic of this region that every alarm is sent to, when it begins and when it is over. Its policy has to let CloudWatch publish.",
+    }),
+  alarmEmail: z.email().optional().register(settingRows, {
+    type: "address",
+    wanted: "an e-mail address, such as on-call@example.com",
+    does: "Address that every alarm is sent to. Amazon asks it to confirm, once; until then nothing is sent.",
+  }),
+});
+
+/** What an operator says. */
+export type StarlingSettings = z.input<typeof settingsSchema>;
+/** What the stacks are made by. */
+export type Settings = z.output<typeof settingsSchema>;
+
+export const settingNames = Object.keys(settingsSchema.shape) as readonly (keyof Settings)[];
+
+/** @throws Error with all that is wrong, a line for each: the setting, its value, and what to write instead. */
+export function readSettings(given: Readonly<Record<string, unknown>>): Settings {
+  const result = settingsSchema.safeParse(given);
+  if (result.success) return result.data;
+  const problems = result.error.issues.flatMap((issue) =>
+    issue.code === "unrecognized_keys" ? issue.keys.map(unknownSetting) : [wrongValue(String(issue.path[0]), given)],
+  );
+  throw new Error([...new Set(problems)].join("\n"));
+}
+
+function wrongValue(name: string, given: Readonly<Record<string, unknown>>): string {
+  const wanted = settingRows.get(settingsSchema.shape[name as keyof Settings])?.wanted;
+  return `setting ${name} is ${shown(given[name])}; give it ${wanted}`;
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+function unknownSetting(name: string): string {
+  const nearest = nearestName(name, settingNames);
+  const remedy = nearest === undefined ? "docs/settings.md lists all of them" : `did you mean ${nearest}?`;
+  return `there is no setting ${name}; ${remedy}`;
+}

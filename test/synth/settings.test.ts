@@ -1,0 +1,156 @@
+/** What an operator may say: every setting is checked before anything is made, and docs/settings.md has all of them. */
+import { readFileSync } from "node:fs";
+import { App } from "aws-cdk-lib";
+import { describe, expect, test } from "vitest";
+import { contextSettings } from "#infra/context-settings.ts";
+import { readSettings, settingNames, settingRows, settingsSchema } from "#infra/settings.ts";
+import { starlingApp } from "#infra/starling-app.ts";
+
+const shape: Readonly<Record<string, (typeof settingsSchema.shape)[keyof typeof settingsSchema.shape]>> =
+  settingsSchema.shape;
+
+describe("a setting that is wrong is refused by name, with its value and what to write", () => {
+  test.each<[string, unknown, RegExp]>([
+    ["installation", "", /^setting installation is ""; give it 1 to 40 letters, digits and dashes, a letter first$/],
+    ["installation", "two words", /^setting installation is "two words"/],
+    ["installation", "a".repeat(41), /^setting installation is "a{41}"/],
+    ["clusters", "many", /^setting clusters is "many"; give it a whole number of at least 1$/],
+    ["clusters", "0", /^setting clusters is "0"/],
+    ["clusters", 0, /^setting clusters is 0;/],
+    ["clusters", 1.5, /^setting clusters is 1.5;/],
+    ["clusters", "1e3", /^setting clusters is "1e3"/],
+    ["clusters", ["1"], /^setting clusters is \["1"\];/],
+    ["concurrency", "9", /^setting concurrency is "9"; give it a whole number of at least 10$/],
+    ["concurrency", "-10", /^setting concurrency is "-10"/],
+    [
+      "applyConcurrency",
+      "1",
+      /^setting applyConcurrency is "1"; give it a whole number from 2 to 1000, or leave it out$/,
+    ],
+    ["reportConcurrency", 1001, /^setting reportConcurrency is 1001;/],
+    [
+      "clusterRoles",
+      "starling-*",
+      /^setting clusterRoles is "starling-\*"; give it a path and a name, such as starling\/clusters\/\*, so that no role of/,
+    ],
+    ["clusterRoles", "*", /^setting clusterRoles is/],
+    ["clusterRoles", "*/x", /^setting clusterRoles is/],
+    ["clusterRoles", "fleet*/x", /^setting clusterRoles is/],
+    ["clusterRoles", "/fleet/x", /^setting clusterRoles is/],
+    ["clusterRoles", "admin", /^setting clusterRoles is/],
+    [
+      "clusterAccounts",
+      "11112222333",
+      /^setting clusterAccounts is "11112222333"; give it account ids of 12 digits, sep/,
+    ],
+    ["clusterAccounts", "111122223333,*", /^setting clusterAccounts is/],
+    ["clusterAccounts", "111122223333,", /^setting clusterAccounts is/],
+    ["clusterAccounts", [111122223333], /^setting clusterAccounts is/],
+    ["clusterAccounts", "", /^setting clusterAccounts is ""/],
+    [
+      "organization",
+      "acme",
+      /^setting organization is "acme"; give it the id of an organization, such as o-a1b2c3d4e5$/,
+    ],
+    ["organization", "*", /^setting organization is/],
+    ["gitAllow", 7, /^setting gitAllow is 7; give it host names, addresses and ranges, separated by commas, such as/],
+    ["gitAllow", "https://git.corp.example", /^setting gitAllow is "https:/],
+    ["gitCa", "", /^setting gitCa is ""/],
+    [
+      "alarmTopicArn",
+      "on-call",
+      /^setting alarmTopicArn is "on-call"; give it the ARN of an SNS topic, such as arn:aws:sns:/,
+    ],
+    ["alarmTopicArn", "arn:aws:sqs:eu-west-1:111122223333:on-call", /^setting alarmTopicArn is/],
+    [
+      "alarmEmail",
+      "on-call",
+      /^setting alarmEmail is "on-call"; give it an e-mail address, such as on-call@example.com$/,
+    ],
+  ])("%s: %j", (name, value, message) => {
+    expect(() => starlingApp({ context: { [name]: value } })).toThrow(message);
+  });
+
+  test("and so are all others, in the same breath", () => {
+    expect(() => readSettings({ clusters: "many", concurrency: "1", cluster: "3" })).toThrow(
+      /^setting clusters is "many"; .*\nsetting concurrency is "1"; .*\nthere is no setting cluster; did you mean clusters\?$/,
+    );
+  });
+
+  test("a value that is long is cut", () => {
+    const wrong = () => readSettings({ clusterRoles: "x".repeat(500) });
+    expect(wrong).toThrow(/^setting clusterRoles is "x{76}\.\.\.; give it/);
+  });
+});
+
+describe("a setting that there is not", () => {
+  test.each([
+    ["clusterAccount", "there is no setting clusterAccount; did you mean clusterAccounts?"],
+    ["gitca", "there is no setting gitca; did you mean gitCa?"],
+    ["alarm-email", "there is no setting alarm-email; did you mean alarmEmail?"],
+    ["colour", "there is no setting colour; docs/settings.md lists all of them"],
+  ])("%s is refused, with the one that is near", (name, message) => {
+    expect(() => starlingApp({ context: { [name]: "1" } })).toThrow(message);
+  });
+
+  test("is no setting when it is the CDK's own", () => {
+    const { context } = JSON.parse(readFileSync("cdk.json", "utf8")) as { context: Record<string, unknown> };
+    const app = new App({
+      context: {
+        ...context,
+        "aws:cdk:bundling-stacks": [],
+        "availability-zones:account=111122223333:region=eu-west-1": ["eu-west-1a"],
+        "cli-telemetry": false,
+        "acknowledged-issue-numbers": [1],
+        clusters: "30",
+      },
+    });
+    expect(contextSettings(app)).toEqual({ clusters: "30" });
+  });
+});
+
+test("texts of the command line and values of cdk.json say the same", () => {
+  const texts = {
+    clusters: "30",
+    clusterAccounts: "111122223333, 444455556666",
+    gitAllow: "git.corp.example,10.20.0.0/16",
+  };
+  const values = {
+    clusters: 30,
+    clusterAccounts: ["111122223333", "444455556666"],
+    gitAllow: ["git.corp.example", "10.20.0.0/16"],
+  };
+  expect(readSettings(texts)).toEqual(readSettings(values));
+  expect(readSettings(texts)).toMatchObject(values);
+});
+
+test("what is left out is a small installation in a new account, that nobody else has a part in", () => {
+  expect(readSettings({})).toEqual({
+    installation: "starling",
+    clusters: 100,
+    concurrency: 10,
+    clusterAccounts: [],
+    gitAllow: [],
+  });
+});
+
+test("docs/settings.md has the table of all settings", () => {
+  const documented = readFileSync("docs/settings.md", "utf8");
+  expect(documented).toContain(tableOfSettings());
+});
+
+/** Copy what it gives into docs/settings.md when a setting has changed. */
+function tableOfSettings(): string {
+  const rows = settingNames.map((name) => {
+    const row = settingRows.get(shape[name] as object as never);
+    if (row === undefined) throw new Error(`${name} says nothing of itself; register it in infra/settings.ts`);
+    return `| \`${name}\` | ${row.type} | ${defaultOf(name)} | ${row.does} |`;
+  });
+  return ["| setting | type | default | what it does |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+function defaultOf(name: string): string {
+  const value = (readSettings({}) as Readonly<Record<string, unknown>>)[name];
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return "none";
+  return `\`${String(value)}\``;
+}

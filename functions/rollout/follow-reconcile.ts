@@ -107,7 +107,7 @@ async function* statesSince(
 function stateSince({ desired, observed, parked, reconcile = 0 }: SyncRow, asked: number): State | undefined {
   if (desired.action === "orphan") return "waiting";
   // It waits for the planner's word, not for a worker's look.
-  if (parked !== undefined) return "failed";
+  if (parked !== undefined) return parked.freeze === undefined ? "failed" : "waiting";
   if (observed?.attempt !== desired.attempt) return undefined;
   const { phase, handledReconcile = 0 } = observed;
   // What nobody was asked to look at was not there yet: all that is seen of it was seen since.

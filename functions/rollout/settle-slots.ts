@@ -10,7 +10,7 @@ import { takenBack } from "#shared/fleet/rollout/assignments.ts";
 import { type Deadlines, judge, type Verdict, wasSick } from "#shared/fleet/rollout/judge.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { freezeOver, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
+import { freezeOfAll, freezeOver, freezeText, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { arrivalStates, clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -92,6 +92,8 @@ interface Seen {
   readonly syncs: readonly SyncRow[];
   readonly clock: Clock;
   readonly verdict: Verdict;
+  /** Nothing more is to be written by this attempt: why. */
+  readonly parked: Parked | undefined;
   /** Read of what gives its slot back while a worker may be writing. */
   readonly lease: FoundLease | undefined;
 }
@@ -122,40 +124,54 @@ async function readSeen(
     const isPaused = clock.pausedAt !== undefined || freezing?.freeze !== undefined;
     const isUnsure = unread.has(slot.cluster) && (isPaused || stuckAt(slot, syncs, clock) > transaction.at);
     const verdict = isUnsure ? ({ state: "Assigned", reason: "" } as const) : judge(slot, syncs, clock);
-    return { slot, syncs, clock, verdict };
+    const parked = unread.has(slot.cluster) ? undefined : parkedFor({ slot, syncs, clock, verdict }, transaction);
+    return { slot, syncs, clock, verdict, parked };
   });
-  const ending = judged.filter(({ slot, verdict }) => slot.parking !== undefined || verdict.state === "Failed");
+  const ending = judged.filter(({ slot, parked }) => slot.parking !== undefined || parked !== undefined);
   const asked = ending.map(({ slot }) => keys.lease(slot.cluster));
   const leases = new Map((await table.getMany(asked, { newer: "kept" })).map((row) => [clusterOf(row), row]));
   return judged.map((one) => ({ ...one, lease: leases.get(one.slot.cluster) }));
 }
 
+/** What failed; and whom a freeze holds for as long as it would have had time: others may need the slot meanwhile. */
+function parkedFor(
+  { slot, syncs, clock, verdict }: Pick<Seen, "slot" | "syncs" | "clock" | "verdict">,
+  { known, now, at }: Transaction,
+): Parked | undefined {
+  if (verdict.state === "Failed") return { reason: verdict.reason, at };
+  const freeze = clock.freezing?.freeze;
+  if (verdict.state !== "Assigned" || freeze === undefined || stuckAt(slot, syncs, clock) > at) return undefined;
+  const isForNobody = clock.pausedAt !== undefined || freezeOfAll(known.brake, now) !== undefined;
+  return isForNobody ? undefined : { reason: freezeText(freeze), at, freeze: freeze.name };
+}
+
 /** What has no deadline is no failure, and for as long as one would be it is waited for. */
-function stuckAt({ since }: SlotRow, syncs: readonly SyncRow[], clock: Deadlines): string {
+function stuckAt({ since }: SlotRow, syncs: readonly SyncRow[], { resumedAt, freezing, progressSeconds }: Deadlines) {
   const starts = syncs.flatMap(({ desired }) => desired.startAt ?? []);
-  const [last = since] = [since, ...starts, clock.resumedAt ?? "", clock.freezing?.releasedAt ?? ""].sort().reverse();
-  return later(last, clock.progressSeconds);
+  const ends = [resumedAt, freezing?.releasedAt, freezing?.freeze?.at].filter((time) => time !== undefined);
+  const [last = since] = [since, ...starts, ...ends].sort().reverse();
+  return later(last, progressSeconds);
 }
 
 /** @returns when it is to be looked at, where it keeps its slot. */
 function settle(transaction: Transaction, seen: Seen, ports: PlannerPorts): Pick<Verdict, "deadline"> | undefined {
-  const { slot, syncs, verdict, lease } = seen;
+  const { slot, syncs, verdict, parked, lease } = seen;
   if (slot.parking !== undefined) {
     if (!isLetGo(slot.parking.fence, lease, transaction.now)) return endOf(lease, transaction.now);
     transaction.dropSlot(slot);
     return undefined;
   }
   if (takeBack(transaction, seen, ports)) return undefined;
-  if (verdict.state === "Assigned") return verdict;
+  if (verdict.state === "Assigned" && parked === undefined) return verdict;
   const leg = slot.leg && transaction.leg(slot.leg);
-  if (verdict.state === "Failed") {
-    for (const sync of syncs) parkSync(transaction, sync, { reason: verdict.reason, at: transaction.at });
+  if (parked !== undefined) {
+    for (const sync of syncs) parkSync(transaction, sync, parked);
     parkSlot(transaction, seen);
   } else transaction.dropSlot(slot);
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
   if (leg !== undefined) settleTarget(transaction, seen, leg);
   else if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
-  return verdict.state === "Failed" ? endOf(lease, transaction.now) : undefined;
+  return parked === undefined ? undefined : endOf(lease, transaction.now);
 }
 
 function settleTarget(transaction: Transaction, { slot, syncs, verdict }: Seen, leg: LegRow): void {
@@ -171,7 +187,7 @@ function settleTarget(transaction: Transaction, { slot, syncs, verdict }: Seen, 
 }
 
 function settleArrival(transaction: Transaction, { cluster, stage }: SlotRow, { state, reason }: Verdict): void {
-  if (state === "Waiting") transaction.putArrival(cluster, "waiting", { why: "returned" });
+  if (state === "Waiting" || state === "Assigned") transaction.putArrival(cluster, "waiting", { why: "returned" });
   if (state === "Failed") transaction.putArrival(cluster, "failed", { why: "returned", reason, stage });
 }
 

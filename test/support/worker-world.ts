@@ -11,7 +11,7 @@ import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
-import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { BlobStore, Log, Table } from "#shared/ports.ts";
 import { encodeRendering } from "#shared/source/rendering.ts";
@@ -94,12 +94,12 @@ export class WorkerWorld {
   }
 
   /** It loses its slot before it is done. */
-  async park(name: string, reason = "DeadlineExceeded"): Promise<void> {
+  async park(name: string, { reason = "DeadlineExceeded", ...more }: Partial<Parked> = {}): Promise<void> {
     const before = await this.sync(name);
     if (before === undefined) throw new Error(`there is no Sync ${name}`);
     const held: SyncRow = {
       ...before,
-      parked: { reason, at: this.clock.now().toISOString() },
+      parked: { reason, at: this.clock.now().toISOString(), ...more },
       version: before.version + 1,
     };
     await this.table.write([{ put: { ...held, stateSk: stateIndex.sk(stateOf(held), held) } }]);

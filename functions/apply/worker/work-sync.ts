@@ -73,9 +73,10 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
   const { ports, lease } = context;
   const gate = new WriteGate(stored, lease, ports);
   const given: Basis = { row: stored, cluster: context.cluster, subject: context.subject };
-  if (stored.parked !== undefined) return lookParked(given, { parked: stored.parked, gate }, context);
-  if (!writesAtOnce(verbOf(given, ports.clock.now()))) return look(given, gate, context);
+  const isParked = stored.parked !== undefined;
+  if (!isParked && !writesAtOnce(verbOf(given, ports.clock.now()))) return look(given, gate, context);
   try {
+    if (isParked) return await lookParked(given, { parked: stored.parked, gate }, context);
     const standing = await gate.read();
     const { row, subject, brake } = standing;
     const now = ports.clock.now();
@@ -126,6 +127,20 @@ async function lookFrozen(
   return { ...outcome, row: basis.row, held: heldFor(basis.row, freeze, now) };
 }
 
+/** A freeze took its turn, and may be over: the planner gives it another one. */
+async function lookBetweenTurns(
+  basis: Basis,
+  { withheld, gate }: { readonly withheld: Withheld; readonly gate: WriteGate },
+  context: SyncContext,
+): Promise<SyncOutcome> {
+  const now = context.ports.clock.now();
+  const freeze = freezeOver((await gate.read()).brake, basis.cluster.labels, now);
+  if (freeze !== undefined) return lookFrozen(basis, { freeze, gate }, context);
+  const look = heldLook(basis, withheld, now);
+  const outcome = look === undefined ? {} : await carryOut(look, gate, context);
+  return { ...outcome, row: basis.row };
+}
+
 /** What was applied is looked at, also of an attempt before; where nothing was, whether the cluster answers. */
 async function lookParked(
   basis: Basis,
@@ -134,6 +149,7 @@ async function lookParked(
 ): Promise<SyncOutcome> {
   const { row, cluster } = basis;
   const withheld = parkedBy(row, parked);
+  if (parked.freeze !== undefined) return lookBetweenTurns(basis, { withheld, gate }, context);
   const applied = asLastApplied(row);
   if (applied === undefined || isOfAnother(row, identityOf(cluster))) {
     return carryOut({ ...basis, verb: probeSync, withheld }, gate, context);

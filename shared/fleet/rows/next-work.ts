@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import { jittered, later } from "#shared/fleet/rows/due.ts";
 import { heldBy, intervalOf, isAsked, isPruneAsked, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
@@ -32,12 +33,30 @@ export function timerOf(row: Scheduled): string | undefined {
 type Wait = { readonly at: string | undefined } | "routine";
 
 function waitOf(row: Scheduled): Wait {
-  if (row.parked !== undefined) return parkedWait({ ...row, parked: row.parked });
+  const { parked } = row;
+  if (parked === undefined) return heldWait(row) ?? (isLeftToResume(row) ? { at: row.observed?.at } : lookWait(row));
+  if (parked.freeze === undefined) return parkedWait({ ...row, parked });
+  // What is asked of it is done with its next turn.
+  const { reconcile: _reconcile, operations: _operations, ...kept } = row;
+  const unasked = { ...kept, ...defined({ reconcile: row.observed?.handledReconcile }) };
+  return heldWait(unasked) ?? turnWait(unasked);
+}
+
+/** @returns undefined for what no freeze holds, as far as the worker knows. */
+function heldWait(row: Scheduled): Wait | undefined {
   const held = heldBy(row);
-  if (held === undefined) return isLeftToResume(row) ? { at: row.observed?.at } : lookWait(row);
+  if (held === undefined) return undefined;
   const look = isLookedAt(row) ? nextLook(row) : undefined;
   const times = [later(held.at, heldSeconds), held.until, look];
   return { at: times.filter((time) => time !== undefined).sort()[0] };
+}
+
+/** Only the planner gives it another turn; until then what was applied is looked at. */
+function turnWait(row: Scheduled): Wait {
+  const { observed } = row;
+  if (isLookedAt(row)) return lookWait(row);
+  const isApplied = observed?.applied !== undefined && observed.applied.attempt === observed.attempt;
+  return isApplied ? "routine" : { at: undefined };
 }
 
 /** Looks that write nothing go on under a freeze; what is only begun waits. */

@@ -5,7 +5,7 @@ export type SyncStateWord = Phase | "Assigned" | "Orphaned";
 
 /**
  * The one word for what planner and worker wrote. What lost its slot is `Failed`, begun or not, until everything turns out
- * well all the same.
+ * well all the same; where a freeze took it, nothing is wrong with it, and it is as it was before it was begun.
  */
 export function stateOf({
   desired,
@@ -15,5 +15,6 @@ export function stateOf({
   if (desired.action === "orphan") return "Orphaned";
   const phase = observed?.attempt === desired.attempt ? observed.phase : "Assigned";
   const isWell = phase === "Ready" || phase === "Gone";
-  return parked === undefined || isWell ? phase : "Failed";
+  if (parked === undefined || isWell) return phase;
+  return parked.freeze === undefined ? "Failed" : "Assigned";
 }

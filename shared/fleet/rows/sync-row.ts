@@ -202,6 +202,8 @@ export interface SyncRow extends Row {
 export interface Parked {
   readonly reason: string;
   readonly at: string;
+  /** Name of the one that took its turn: it waits for another. Absent: it has failed. */
+  readonly freeze?: string;
 }
 
 /** Written by the worker that finds the lease of one that died at this Sync. */

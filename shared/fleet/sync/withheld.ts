@@ -15,7 +15,7 @@ export interface Standing {
 /** Why nothing is written to the cluster for a Sync, in words for people. */
 export type Withheld =
   | {
-      readonly reason: "Superseded" | "Parked" | "Suspended" | "Withdrawn" | "Unreadable";
+      readonly reason: "Superseded" | "Parked" | "Waiting" | "Suspended" | "Withdrawn" | "Unreadable";
       readonly message: string;
     }
   | { readonly reason: "Frozen"; readonly message: string; readonly freeze: Freeze };
@@ -41,8 +41,9 @@ export function withheldFrom(attempt: number, standing: Standing, now: Date): Wi
 /** Only another assignment lets it go on, and only the planner gives one. */
 export function parkedBy(
   { subject: { namespace, kind, name } }: Pick<SyncRow, "subject">,
-  { reason }: Parked,
+  { reason, freeze }: Parked,
 ): Withheld {
+  if (freeze !== undefined) return { reason: "Waiting", message: `waits for its turn, which freeze ${freeze} took` };
   const verb = `starling reconcile ${kind.toLowerCase()}/${name} -n ${namespace}`;
   return { reason: "Parked", message: `parked (${reason}); it has another turn by newer content, or by: ${verb}` };
 }

@@ -53,7 +53,7 @@ function freezes({ brake, now, legs, unit, slots, syncs }: WaitFacts): readonly 
   return inForce.flatMap((freeze) => {
     const isHeld = (slot: SlotRow) =>
       assignedIn(slot, syncs.get(slot.cluster) ?? []).some((sync) => heldBy(sync)?.name === freeze.name);
-    // They keep their slots: whoever waits for one waits for the thaw.
+    // They keep their slots for a while: whoever waits for one waits for that, or for the thaw.
     const names = slots.filter(isHeld).map(({ cluster }) => cluster);
     return [
       ...(names.length === 0 ? [] : [frozen(freeze, { clusters: { count: names.length, names } })]),

@@ -11,6 +11,7 @@ const worker = forEachTest(startTroubledWorker);
 
 const before = [namespace("shop"), configMap("shop/kept"), configMap("shop/gone")];
 const after = [namespace("shop"), configMap("shop/kept", { k: "2" }), configMap("shop/new")];
+const freeze = { name: "inc-1", by: "ana", at: "2026-11-21T08:00:00.000Z", reason: "INC-1" };
 const path = "/apis/apps/v1/namespaces/shop/deployments/web";
 /** An API server that does not know its kind takes everything but this. */
 const unfit: ManifestObject = { apiVersion: "tests.example.com/v1", kind: "Unknown", metadata: { name: "x" } };
@@ -137,6 +138,51 @@ describe("what is parked", () => {
     expect(asked).toBeGreaterThan(0);
     for (let second = 0; second < 20; second++) await look(1);
     expect(worker.host.requests()).toHaveLength(asked);
+    expect(writes()).toEqual([]);
+  });
+
+  test("because a freeze took its turn is not begun before it has another, and nothing is wrong with it", async () => {
+    await synced();
+    await worker.world.assign("web", after, { interval: "10m" });
+    await worker.world.setBrake({ freezes: [freeze] });
+    await worker.world.work();
+    await worker.world.park("web", { freeze: "inc-1" });
+    await byHand(connection(), {
+      method: "PATCH",
+      path: "/api/v1/namespaces/shop/configmaps/kept",
+      body: { data: { k: "edited" } },
+    });
+    worker.host.clearRequests();
+    await timePasses();
+    const frozen = await rowOf();
+    expect(frozen).toMatchObject({ stateSk: "Changing#c1#web", held: { name: "inc-1" } });
+    expect(frozen.observed).toMatchObject({ attempt: 1, drift: { objects: 1, corrected: false } });
+
+    await worker.world.setBrake({});
+    await timePasses();
+    const waiting = await rowOf();
+    expect(waiting).toMatchObject({ stateSk: "Changing#c1#web", observed: { attempt: 1 } });
+    expect(waiting).not.toHaveProperty("held");
+    expect(writes()).toEqual([]);
+    expect(worker.host.requests().length).toBeGreaterThan(0);
+    expect(worker.host.requests().length).toBeLessThan(120);
+
+    await worker.world.assign("web", after, { interval: "10m" });
+    expect((await look(1)).observed).toMatchObject({ attempt: 3, phase: "Ready" });
+    expect(worker.members()).toEqual(namesOf(after));
+  });
+
+  test("because a freeze took its turn, and was never applied, is not told as Failed", async () => {
+    await worker.world.assign("web", before);
+    await worker.world.setBrake({ freezes: [freeze] });
+    await worker.world.work();
+    await worker.world.park("web", { freeze: "inc-1" });
+    for (const brake of [{ freezes: [freeze] }, {}]) {
+      await worker.world.setBrake(brake);
+      await timePasses();
+      expect(await rowOf()).not.toHaveProperty("observed");
+      expect((await rowOf()).stateSk).toBe("Changing#c1#web");
+    }
     expect(writes()).toEqual([]);
   });
 

@@ -140,31 +140,43 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await world.phase("gate-long")).toBe("Ready");
   });
 
-  test("an attempt that is parked while a long set is applied writes no more of it", async () => {
+  test.each([
+    [
+      "parked",
+      "gate-parked",
+      {},
+      { stateSk: "Failed#c1#gate-parked", observed: { phase: "Failed", reason: "Parked" } },
+    ],
+    [
+      "told that a freeze has taken its turn",
+      "gate-turn",
+      { freeze: "inc-1" },
+      { stateSk: "Changing#c1#gate-turn", observed: { phase: "Applying", reason: "Waiting" } },
+    ],
+  ])("an attempt that is %s while a long set is applied writes no more of it", async (_what, name, parked, told) => {
     const { world, at, calls } = await begin();
-    const objects = Array.from({ length: 120 }, (_, index) => configMap(`gate-parked/c${index}`));
-    await world.assign("gate-parked", [namespace("gate-parked"), ...objects]);
+    const objects = Array.from({ length: 120 }, (_, index) => configMap(`${name}/c${index}`));
+    await world.assign(name, [namespace(name), ...objects]);
     at(writes("c10"), async () => {
-      await world.park("gate-parked");
+      await world.park(name, parked);
       world.aheadMs += 20_000;
     });
     await world.work();
     const written = calls.filter(isWrite).length;
     // Those that were on their way when it was read again.
     expect(written).toBeLessThan(40);
-    expect(await world.sync("gate-parked")).toMatchObject({
+    expect(await world.sync(name)).toMatchObject({
       parked: { reason: "DeadlineExceeded" },
-      stateSk: "Failed#c1#gate-parked",
-      observed: { phase: "Failed", reason: "Parked" },
+      ...told,
     });
     for (let look = 0; look < 30; look++) {
       world.aheadMs += 60_000;
       await world.work();
     }
     expect(calls.filter(isWrite)).toHaveLength(written);
-    await world.assign("gate-parked", [namespace("gate-parked"), ...objects]);
+    await world.assign(name, [namespace(name), ...objects]);
     await world.work();
-    expect(await world.phase("gate-parked")).toBe("Ready");
+    expect(await world.phase(name)).toBe("Ready");
   });
 
   test("a removal that is wanted again while a long set is deleted deletes no more of it", async () => {

@@ -5,7 +5,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { begin, counting, names, ownPaths, playOn, revise, web } from "#test/support/planner-story.ts";
+import { ana, begin, counting, lease, names, ownPaths, playOn, revise, web } from "#test/support/planner-story.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
 async function brake(made: PlannerWorld, row: Partial<Pick<BrakeRow, "freezes" | "lifted">>): Promise<void> {
@@ -118,7 +118,7 @@ describe("a leg under a freeze", () => {
     expect(made.states()).toEqual({ a1: "Assigned", p1: "Assigned", p2: "Assigned" });
   });
 
-  test("gives nobody a slot that one has under it, of whatever content", async () => {
+  test("takes the only slot from the one that it holds, for whoever is next of a newer content", async () => {
     await made.setGroup({ maxConcurrent: 1, progressDeadline: "60s", maxUnreachable: 0 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -130,11 +130,12 @@ describe("a leg under a freeze", () => {
     await brake(made, { freezes: [freeze] });
     made.advanceClock(600);
     await revise(made, "ccc");
-    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["p1"]);
-    expect((await made.sync("a1"))?.desired.revision).toBe("main@sha1:bbb");
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a1"]);
     await lift(freeze);
     await made.plan();
-    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["p1"]);
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a1"]);
+    await playOn(made, 4);
+    expect((await made.sync("p1"))?.desired).toMatchObject({ revision: "main@sha1:ccc", attempt: 3 });
   });
 
   test("of many holds up nobody else", async () => {
@@ -276,6 +277,139 @@ describe("a leg under a freeze", () => {
       return counted.read();
     }
     expect(await rowsRead(40)).toBe(await rowsRead(20));
+  });
+
+  describe("that comes over one with a slot", () => {
+    const freezeProd = async () => {
+      const freeze = freezeAt(made, { clusters: prod });
+      await brake(made, { freezes: [freeze] });
+      return freeze;
+    };
+    const holders = () => made.slots().map(({ cluster }) => cluster);
+
+    /** `p1` has the only slot when the freeze comes, and `z1`, who comes after it, waits. */
+    async function heldUp() {
+      await made.addCluster("z1", "all", { labels: { env: "dev" } });
+      await made.setGroup({ maxConcurrent: 1, progressDeadline: "60s" });
+      await begin(made);
+      await made.finish("a1");
+      await made.plan();
+      expect(holders()).toEqual(["p1"]);
+      return freezeProd();
+    }
+
+    test("leaves it the slot for its time, and then holds up nobody else", async () => {
+      const freeze = await heldUp();
+      made.advanceClock(59);
+      await made.plan();
+      expect(holders()).toEqual(["p1"]);
+      made.advanceClock(2);
+      await made.plan();
+      expect(holders()).toEqual(["z1"]);
+      expect(made.leg("all").counts).toMatchObject({ Waiting: 2, Assigned: 1, Failed: 0 });
+      expect((await made.sync("p1"))?.parked).toMatchObject({ freeze: "inc-4711" });
+      await made.finish("z1");
+      await lift(freeze);
+      await playOn(made, 3);
+      expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 4 } });
+      expect((await made.sync("p1"))?.parked).toBeUndefined();
+    });
+
+    test("and over nobody else leaves the slot where its worker may be writing still", async () => {
+      await heldUp();
+      await made.observe("p1", "Applying");
+      await lease(made, "p1", { fence: 4, seconds: 90 });
+      made.advanceClock(61);
+      await made.plan();
+      expect(holders()).toEqual(["p1"]);
+      made.advanceClock(30);
+      await made.plan();
+      expect(holders()).toEqual(["z1"]);
+    });
+
+    test("gives no slot to anybody where it is over all", async () => {
+      await heldUp();
+      await brake(made, { freezes: [freezeAt(made, { clusters: prod }), freezeAt(made, { name: "all" })] });
+      made.advanceClock(600);
+      await made.plan();
+      expect(holders()).toEqual(["p1"]);
+      expect((await made.sync("p1"))?.parked).toBeUndefined();
+    });
+
+    test("takes nothing from it while the group is suspended", async () => {
+      await heldUp();
+      await made.operate({ suspended: ana(made.now) });
+      made.advanceClock(600);
+      await made.plan();
+      expect(holders()).toEqual(["p1"]);
+      expect((await made.sync("p1"))?.parked).toBeUndefined();
+    });
+
+    test("is no failure, is told as waiting, and answers a reconcile", async () => {
+      await heldUp();
+      made.advanceClock(61);
+      await playOn(made, 2);
+      await made.operate({ reconcile: ana(made.now) });
+      await made.plan();
+      made.advanceClock(61);
+      await made.plan();
+      const { status } = await made.group();
+      expect(status.clusters).toEqual({ selected: 4, ready: 2, changing: 0, failed: 0, unreachable: 0, waiting: 2 });
+      expect((await made.sync("p1"))?.stateSk).toMatch(/^Changing#/);
+    });
+
+    test("brings a joiner back when it thaws, and holds up no other joiner", async () => {
+      await made.rollOut();
+      await made.setGroup({ maxConcurrent: 1, progressDeadline: "60s" });
+      await made.addCluster("p3", "all", { labels: { env: "prod" } });
+      await begin(made);
+      expect(holders()).toEqual(["p3"]);
+      const freeze = await freezeProd();
+      await made.addCluster("z1", "all", { labels: { env: "dev" } });
+      made.advanceClock(61);
+      await made.plan();
+      expect(holders()).toEqual(["z1"]);
+      await made.finish("z1");
+      await made.plan();
+      expect(made.unit().arrivals).toEqual({ waiting: 1, changing: 0, failed: 0 });
+      expect(made.unit().arrivalsHeld).toMatchObject({ frozen: { "inc-4711": 1 } });
+      await lift(freeze);
+      await playOn(made, 2);
+      expect((await made.sync("p3"))?.observed?.phase).toBe("Ready");
+      expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    });
+
+    test("whose leg is halted meanwhile keeps it parked after the thaw", async () => {
+      const freeze = await heldUp();
+      made.advanceClock(61);
+      await made.plan();
+      await made.finish("z1", "Failed");
+      await made.plan();
+      expect(made.leg("all").phase).toBe("Halted");
+      await lift(freeze);
+      await made.plan();
+      expect(holders()).toEqual([]);
+      expect(await made.sync("p1")).toMatchObject({ desired: { attempt: 1 }, parked: { freeze: "inc-4711" } });
+      await revise(made, "bbb");
+      await playOn(made, 4);
+      expect((await made.sync("p1"))?.desired.revision).toBe("main@sha1:bbb");
+    });
+
+    test("in the middle of an attempt does not make it sick: what it fails at after that counts", async () => {
+      await made.rollOut();
+      await made.setGroup({ maxConcurrent: 1, progressDeadline: "60s" });
+      await made.addCluster("p3", "all", { labels: { env: "prod" } });
+      await begin(made);
+      await made.observe("p3", "Applying");
+      const freeze = await freezeProd();
+      made.advanceClock(61);
+      await made.plan();
+      await lift(freeze);
+      await begin(made);
+      expect(holders()).toEqual(["p3"]);
+      expect((await made.sync("p3"))?.desired).toMatchObject({ attempt: 2 });
+      expect((await made.sync("p3"))?.desired.preexisting).toBeUndefined();
+    });
   });
 
   test("that cannot be read assigns nothing", async () => {

@@ -329,6 +329,24 @@ test.each<[string, SyncRow, number | undefined, boolean]>([
     true,
   ],
   [
+    "that a freeze holds in the middle",
+    {
+      ...sync({ desired: { rollout: 3 }, observed: { phase: "Applying" } }),
+      parked: { reason: "frozen", at, freeze: "inc-1" },
+    },
+    3,
+    false,
+  ],
+  [
+    "that a freeze holds, and that was not ready before either",
+    {
+      ...sync({ desired: { rollout: 3, preexisting: true }, observed: { phase: "Applying" } }),
+      parked: { reason: "frozen", at, freeze: "inc-1" },
+    },
+    3,
+    true,
+  ],
+  [
     "away that was not ready before either",
     sync({ desired: { rollout: 3, preexisting: true }, observed: { phase: "Unreachable" } }),
     3,

@@ -16,6 +16,39 @@ const hourly = desiredOf({ attempt: 2, apply: applyOptions.parse({ interval: "1h
 const applied = { renderDigest: "sha256:1", revision: "r", attempt: 1, at };
 const hour = "within 5% of 3600 seconds";
 
+const held = { name: "inc-1", by: "ana", reason: "INC-1", attempt: 2, since: at, at };
+
+const betweenTurns: typeof parked = [
+  { name: "and that was never seen, is never", row: row(undefined, hourly), expected: undefined },
+  { name: "before it was begun, is after its interval", row: row({ attempt: 1, applied }, hourly), expected: hour },
+  { name: "before anything was applied whole, is never", row: row({ attempt: 1 }, hourly), expected: undefined },
+  { name: "and that was begun only, is never", row: row({ phase: "Applying" }, hourly), expected: undefined },
+  {
+    name: "and all of which is applied, is when that said",
+    row: row({ phase: "Verifying", nextAt: later(at, 9) }, hourly),
+    expected: later(at, 9),
+  },
+  {
+    name: "and that is ready all the same, is after its interval",
+    row: row({ phase: "Ready" }, hourly),
+    expected: hour,
+  },
+  {
+    name: "and that is asked for, is not for that",
+    row: {
+      ...row({ phase: "Ready" }, hourly),
+      reconcile: 3,
+      operations: { prune: { number: 4, by: "ana", at, objects: [] } },
+    },
+    expected: hour,
+  },
+  {
+    name: "and still holds, is whether it does",
+    row: { ...row(undefined, hourly), held, reconcile: 3 },
+    expected: later(at, 300),
+  },
+];
+
 const parked: readonly {
   readonly name: string;
   readonly row: Parameters<typeof nextWork>[0];
@@ -113,6 +146,11 @@ describe("a worker's next look", () => {
       row: row({ phase: "Failed" }, desiredOf({ attempt: 2, apply: applyOptions.parse({ interval: "1h" }) })),
       expected: "within 5% of 3600 seconds",
     },
+    ...betweenTurns.map(({ name, row, expected }) => ({
+      name: `at what a freeze took the turn of, ${name}`,
+      row: { ...row, parked: { ...hold, freeze: "inc-1" } },
+      expected,
+    })),
     ...parked.map(({ name, row, expected }) => ({
       name: `at what is parked ${name}`,
       row: { ...row, parked: hold },

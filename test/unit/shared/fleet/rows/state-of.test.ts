@@ -29,6 +29,19 @@ test("what was said of an attempt before is no word about the newest", () => {
   expect(stateOf({ desired, parked: hold })).toBe("Failed");
 });
 
+test.each<[Phase, string]>([
+  ["Applying", "Assigned"],
+  ["Verifying", "Assigned"],
+  ["Retrying", "Assigned"],
+  ["Unreachable", "Assigned"],
+  ["Ready", "Ready"],
+])("one that is %s, and whose turn a freeze took, is %s", (phase, state) => {
+  const parked = { ...hold, freeze: "inc-1" };
+  expect(stateOf({ desired, observed: observedOf({ attempt: 2, phase }), parked })).toBe(state);
+  expect(stateOf({ desired, observed: observedOf({ attempt: 1, phase }), parked })).toBe("Assigned");
+  expect(stateOf({ desired, parked })).toBe("Assigned");
+});
+
 test("what is forgotten has no state of its own", () => {
   const observed = observedOf({ attempt: 2, phase: "Ready" });
   expect(stateOf({ desired: desiredOf({ attempt: 2, action: "orphan" }), observed, parked: hold })).toBe("Orphaned");

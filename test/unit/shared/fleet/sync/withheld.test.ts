@@ -36,6 +36,7 @@ const standing = (more: Partial<Standing>): Standing => ({
   ...more,
 });
 const parked = { ...syncRowOf("c1"), parked: hold };
+const betweenTurns = { ...syncRowOf("c1"), parked: { ...hold, freeze: "inc-1" } };
 const deleting = syncRowOf("c1", { desired: { action: "delete" } });
 const frozen = { freezes: [freeze], lifted: [] };
 const suspended = group(["app"], { suspended: act });
@@ -44,6 +45,7 @@ test.each<[string, Partial<Standing>, string | undefined]>([
   ["what is assigned is written", {}, undefined],
   ["what is parked is not", { row: parked }, "Parked"],
   ["what is parked stays so, whatever else holds it", { row: parked, subject: suspended, brake: frozen }, "Parked"],
+  ["what waits for its turn is not", { row: betweenTurns }, "Waiting"],
   ["what is suspended is not", { subject: suspended }, "Suspended"],
   ["what is frozen is not", { brake: frozen }, "Frozen"],
   ["what is to go and no template wants is deleted", { row: deleting, subject: group(["other"]) }, undefined],

@@ -74,6 +74,8 @@ export type ReportMessage = z.infer<typeof reportMessage>;
 export type Message = z.infer<typeof message> & {
   /** Deliver no earlier than this, 0 to 900 s. Refused on the FIFO queue, which has none. */
   readonly delaySeconds?: number;
+  /** Of what it follows from; left out, that of what is being done. It travels beside the message. */
+  readonly correlationId?: string;
 };
 export type QueueName = Message["to"];
 

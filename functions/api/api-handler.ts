@@ -10,6 +10,7 @@ import type { Log } from "#shared/ports.ts";
 /** The door over any ports. What is thrown becomes an answer `{code, message, ...data}`; only surprises are logged. */
 export function apiHandler(ports: ApiPorts): HttpHandler {
   return httpHandler({
+    begins: "api",
     work: async (event) => bounded(jsonAnswer(200, await answerRequest(ports, readRequest(event)))),
     answerTo: (error) => errorAnswer(error, ports.log),
   });

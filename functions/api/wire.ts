@@ -12,7 +12,7 @@ import type { WireOptions } from "#shared/lambda/wire-options.ts";
 export function wireApi(
   env: ApiEnv,
   aws: RowClients & BlobClients,
-  { clock = systemClock }: WireOptions = {},
+  { clock = systemClock, output }: WireOptions = {},
 ): HttpHandler {
   return apiHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
@@ -24,7 +24,7 @@ export function wireApi(
     }),
     clock,
     ids: randomIds,
-    log: powertoolsLog("api"),
+    log: powertoolsLog("api", output),
     installation: env.STARLING_INSTALLATION,
   });
 }

@@ -3,7 +3,7 @@ import type { ApplyEnv } from "#functions/apply/env.ts";
 import { workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
-import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
+import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
@@ -13,8 +13,8 @@ import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-han
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptions = {}): SqsHandler {
-  const { clock = systemClock } = options;
-  const log = powertoolsLog("apply");
+  const { clock = systemClock, output } = options;
+  const log = powertoolsLog("apply", output);
   const connector = new KubeConnector({
     secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
     eks: new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation: env.STARLING_INSTALLATION }),
@@ -32,6 +32,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     clock,
     ids: randomIds,
     log,
+    metrics: embeddedMetrics("apply", env.STARLING_INSTALLATION, output),
     connector,
     installation: env.STARLING_INSTALLATION,
   };

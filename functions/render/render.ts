@@ -3,6 +3,7 @@ import { maxStrikes, type Outcome, settledRendering } from "#functions/render/se
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
+import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow, SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
@@ -136,11 +137,13 @@ async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
     return;
   }
   const next = settledRendering(row, outcome, ports.clock.now());
+  const [first] = row.waiting ?? [];
+  const about = { ...(first && subjectFields(first)), input: row.input, path: row.path };
   if (!(await replaced(row, next, ports.table))) return finish(finished, ports);
   if (next.failure !== undefined) {
     const { code, message, permanent } = next.failure;
-    ports.log.warn("rendering failed", { input: row.input, path: row.path, code, error: message, permanent });
-  }
+    ports.log.warn("rendering failed", { ...about, code, error: message, permanent });
+  } else ports.log.info("rendered", { ...about, objects: next.objects });
   if (next.state !== "Pending") await tell(row.waiting ?? [], ports);
   if (next.state === "Pending" && artifactCodes.has(next.failure?.code ?? "")) await askForArtifact(row, ports);
 }

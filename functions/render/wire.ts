@@ -11,8 +11,8 @@ import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-han
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 export function wireRender(env: RenderEnv, aws: RenderClients, options: WireOptions = {}): SqsHandler {
-  const { clock = systemClock } = options;
-  const log = powertoolsLog("render");
+  const { clock = systemClock, output } = options;
+  const log = powertoolsLog("render", output);
   const { lambda, presigner } = aws;
   const blobs = new S3BlobStore(aws.s3, env.STARLING_BUCKET);
   const ports = {

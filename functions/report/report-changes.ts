@@ -1,15 +1,22 @@
+import { leadingCorrelation } from "#shared/adapters/correlation.ts";
+import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
+import { legFields, subjectFields } from "#shared/fleet/log-fields.ts";
 import { type EventRow, legEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { keyText, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, type ReportMessage, subjectKey } from "#shared/messages.ts";
-import type { MessageSender, Metrics, Table } from "#shared/ports.ts";
+import type { Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
 export interface ReportPorts {
   readonly table: Table;
   readonly sender: MessageSender;
   readonly metrics: Metrics;
+  readonly log: Log;
 }
+
+type Told = ReportMessage & { readonly correlationId?: string };
 
 const writesAtOnce = 100;
 
@@ -17,7 +24,7 @@ const writesAtOnce = 100;
  * Tells of changed states: events (told twice, they are the same rows), metrics, and one message to the planner per
  * subject, however many of its Syncs changed.
  */
-export async function reportChanges(messages: readonly ReportMessage[], ports: ReportPorts): Promise<void> {
+export async function reportChanges(messages: readonly Told[], ports: ReportPorts): Promise<void> {
   // One that a newer version wrote is that version's to tell of, and keeps no other from being told.
   const rows = await ports.table.getMany(
     messages.map(({ about }) => keyOf(about)),
@@ -30,9 +37,29 @@ export async function reportChanges(messages: readonly ReportMessage[], ports: R
   for (const sync of syncs) {
     if (sync.observed !== undefined) ports.metrics.count("SyncPhase", 1, { phase: sync.observed.phase });
   }
-  for (const leg of legs) ports.metrics.count("RolloutPhase", 1, { phase: leg.phase });
-  const bySubject = Map.groupBy(syncs, (sync) => subjectKey(sync.subject));
-  await ports.sender.send([...bySubject.values()].flatMap(tellPlanner));
+  const correlationOf = correlations(messages);
+  for (const leg of legs) {
+    ports.metrics.count("RolloutPhase", 1, { phase: leg.phase });
+    const { stage, phase, reason, message: text } = leg;
+    ports.log.info("a rollout's stage", { ...legFields(leg), stage, phase, reason, text, ...correlationOf([leg]) });
+  }
+  const bySubject = [...Map.groupBy(syncs, (sync) => subjectKey(sync.subject)).values()];
+  for (const told of bySubject) {
+    const fields = told.slice(0, 1).map(({ subject }) => subjectFields(subject))[0];
+    ports.log.info("told the planner of syncs", { ...fields, syncs: told.length, ...correlationOf(told) });
+  }
+  await ports.sender.send(
+    bySubject.flatMap((told) => tellPlanner(told).map((message) => ({ ...message, ...correlationOf(told) }))),
+  );
+}
+
+/** What rows were told of with. */
+function correlations(messages: readonly Told[]) {
+  const byRow = Map.groupBy(messages, ({ about }) => keyText(keyOf(about)));
+  return (rows: readonly RowKey[]): { readonly correlationId?: string } => {
+    const told = rows.flatMap((row) => byRow.get(keyText(row)) ?? []);
+    return defined({ correlationId: leadingCorrelation(told.map(({ correlationId }) => correlationId)) });
+  };
 }
 
 function keyOf(about: ReportMessage["about"]) {

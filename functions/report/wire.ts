@@ -5,16 +5,19 @@ import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import type { RowClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireReport(env: ReportEnv, aws: RowClients): SqsHandler {
+export function wireReport(env: ReportEnv, aws: RowClients, { output }: WireOptions = {}): SqsHandler {
+  const log = powertoolsLog("report", output);
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
-    metrics: embeddedMetrics("report", env.STARLING_INSTALLATION),
+    metrics: embeddedMetrics("report", env.STARLING_INSTALLATION, output),
+    log,
   };
   return sqsHandler({
     queue: "report",
-    log: powertoolsLog("report"),
+    log,
     async work(messages) {
       await reportChanges(messages, ports);
       return [];

@@ -167,7 +167,12 @@ async function attempt<T extends object>(
     return await work();
   } catch (error) {
     const failure = { code: errorCode(error), message: excerpt(errorMessage(error), maxMessage) };
-    ports.log.warn("source could not be resolved", { namespace: row.namespace, source: row.name, ...failure });
+    ports.log.warn("source could not be resolved", {
+      kind: "Source",
+      namespace: row.namespace,
+      name: row.name,
+      ...failure,
+    });
     return { kind: "failure", ...failure };
   }
 }

@@ -12,12 +12,13 @@ import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
 import { diedMessage, type FetchDecision, interrupted } from "#shared/fleet/sources/source-fetch.ts";
 import { announcementOf, fetchingStatus } from "#shared/fleet/sources/source-status.ts";
 import type { Message } from "#shared/messages.ts";
-import type { MessageSender, Table, Write } from "#shared/ports.ts";
+import type { Log, MessageSender, Table, Write } from "#shared/ports.ts";
 
 export interface SourceWritePorts {
   readonly table: Table;
   readonly sender: MessageSender;
   readonly clock: Clock;
+  readonly log: Log;
 }
 
 /**
@@ -67,7 +68,11 @@ export async function conclude(looked: SourceRow, settle: Settle, ports: SourceW
   const wanted = isWanted(row, next.status);
   const { artifact } = next.status;
   if (artifact === undefined || !isNews(next.status)) return wanted;
-  await ports.sender.send(await subjectsOf(row, ports.table));
+  const subjects = await subjectsOf(row, ports.table);
+  await ports.sender.send(subjects);
+  const { namespace, name } = row;
+  const about = { kind: "Source", namespace, name, revision: artifact.revision };
+  ports.log.info("a source has another artifact", { ...about, subjects: subjects.length });
   const status = { ...next.status, announced: announcementOf(artifact) };
   const told = timed(
     { ...next, status, version: next.version + 1 },

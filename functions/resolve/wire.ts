@@ -14,8 +14,8 @@ import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-han
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 export function wireResolve(env: ResolveEnv, aws: CoreClients, options: WireOptions = {}): SqsHandler {
-  const { clock = systemClock } = options;
-  const log = powertoolsLog("resolve");
+  const { clock = systemClock, output } = options;
+  const log = powertoolsLog("resolve", output);
   const ca = env.STARLING_GIT_CA;
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),

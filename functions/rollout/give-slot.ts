@@ -41,7 +41,9 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
     },
     slot,
   );
-  transaction.messages.push(...wakeUp(cluster, written[0]?.desired.startAt, now));
+  const { correlationId } = content;
+  for (const message of wakeUp(cluster, written[0]?.desired.startAt, now))
+    transaction.messages.push({ ...message, ...defined({ correlationId }) });
   // No worker that begins now can use up its time before.
   const first = later(now, secondsOf(relationOf(known.row).rollout.progressDeadline));
   const { deadline = first } = transaction.unit;

@@ -4,6 +4,7 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
+import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
 import { type Member, memberChanges, membersOf, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
@@ -69,7 +70,7 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   });
   await countReturnedSlots(transaction, ports);
   for (const { cluster } of unread) transaction.cannotRead(cluster);
-  ports.log.info("the members are others", { ...subject, joined: joined.length, left: left.length });
+  ports.log.info("the members are others", { ...subjectFields(subject), joined: joined.length, left: left.length });
   return transaction;
 }
 

@@ -5,6 +5,7 @@ import { sealLeg } from "#functions/rollout/seal-leg.ts";
 import { clustersWithSyncs } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
+import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { refOf } from "#shared/fleet/rollout/legs.ts";
 import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
@@ -56,7 +57,7 @@ async function isLost(key: string, { subject }: Known, { lists, log }: PlannerPo
     return false;
   } catch (error) {
     if (!isBlobLost(error)) throw error;
-    log.warn("a list of clusters is lost, and made anew", { ...subject, key });
+    log.warn("a list of clusters is lost, and made anew", { ...subjectFields(subject), key });
     return true;
   }
 }

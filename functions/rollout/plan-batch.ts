@@ -1,5 +1,6 @@
 import { type Call, planSubject } from "#functions/rollout/plan-subject.ts";
 import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
+import { leadingCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { Failure } from "#shared/lambda/sqs-handler.ts";
 import { type RolloutMessage, subjectKey } from "#shared/messages.ts";
@@ -7,13 +8,15 @@ import { type RolloutMessage, subjectKey } from "#shared/messages.ts";
 /** Of a batch; each waits for the table most of the time. */
 const subjectsAtOnce = 5;
 
+type Told = RolloutMessage & { readonly correlationId?: string };
+
 /**
  * The subjects of a batch, a few side by side. Messages of one subject are one look; on the FIFO queue they are neighbours
  * anyway.
  * @returns those that are to be tried again.
  */
 export async function planBatch(
-  messages: readonly RolloutMessage[],
+  messages: readonly Told[],
   leftMs: number,
   ports: GivenPorts,
 ): Promise<readonly Failure[]> {
@@ -28,7 +31,10 @@ export async function planBatch(
     if (first === undefined) return;
     const until = new Date(Math.min(end, clock.now().getTime() + eachMs));
     try {
-      await planSubject(first[1].subject, { until, ...toldOf(group.map(([, message]) => message)) }, ports);
+      const told = group.map(([, message]) => message);
+      await underCorrelation(leadingCorrelation(told.map(({ correlationId }) => correlationId)), () =>
+        planSubject(first[1].subject, { until, ...toldOf(told) }, ports),
+      );
     } catch (error) {
       failures.push(...group.map(([index]) => ({ index, error })));
     }

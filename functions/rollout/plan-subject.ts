@@ -27,6 +27,7 @@ import { reports, type Transaction } from "#functions/rollout/transaction.ts";
 import { toldOfResume, wakeResumed } from "#functions/rollout/wake-resumed.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
+import { legFields, subjectFields } from "#shared/fleet/log-fields.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
@@ -79,12 +80,20 @@ export async function planSubject(subject: Subject, call: Call, given: GivenPort
       if (transaction === "done") return;
       if (transaction.hasChanged()) known = await transaction.commit(ports.table);
       await ports.sender.send(transaction.messages);
+      tellOfWork(transaction, ports);
     } catch (error) {
       if (isRowTooLarge(error) || isNewerRow(error)) return tell(subject, error, ports);
       if (!isConflict(error) || ++conflicts > maxConflicts) throw error;
       [known, look] = [undefined, undefined];
     }
   }
+}
+
+/** How many it gave work to; what each of them does is in their own lines. */
+function tellOfWork({ known: { subject }, unit, messages }: Transaction, { log }: PlannerPorts): void {
+  const [apply, render] = (["apply", "render"] as const).map((to) => messages.filter((each) => each.to === to).length);
+  if (apply === 0 && render === 0) return;
+  log.info("the planner gives work", { ...legFields({ subject, content: unit.last }), apply, render });
 }
 
 /** For the next call: of whom nothing was asked yet, where they fit into a message. */
@@ -145,7 +154,7 @@ async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<
  */
 async function tell(subject: Subject, error: StarlingError, ports: PlannerPorts): Promise<void> {
   const { code, message } = error;
-  ports.log.error("a subject cannot be planned", { ...subject, code, error: message });
+  ports.log.error("a subject cannot be planned", { ...subjectFields(subject), code, error: message });
   const row = await readRow(ports.table, keys.object(subject.namespace, subject.kind, subject.name));
   if (row === undefined || isNewer(row)) return;
   const now = ports.clock.now();

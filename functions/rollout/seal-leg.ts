@@ -5,6 +5,7 @@ import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import type { Round } from "#functions/rollout/settle-slots.ts";
 import { clustersWithSyncs } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
+import { currentCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
@@ -81,6 +82,7 @@ function newContent(transaction: Transaction, identity: string | undefined): Con
     ...defined({ fromRevision: before?.revision }),
     trigger: triggerOf(plan, before, row.operations.recovered?.number),
     createdAt: transaction.at,
+    ...defined({ correlationId: currentCorrelation() }),
     ...(skipped === undefined || skipped.count === 0 ? {} : { skipped }),
   };
   transaction.putContent(content);

@@ -15,8 +15,8 @@ const reserveMs = 15_000;
 
 /** The planner. */
 export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, options: WireOptions = {}): SqsHandler {
-  const { clock = systemClock } = options;
-  const log = powertoolsLog("rollout");
+  const { clock = systemClock, output } = options;
+  const log = powertoolsLog("rollout", output);
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),

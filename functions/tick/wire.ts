@@ -3,13 +3,14 @@ import type { TickEnv } from "#functions/tick/env.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
+import { newCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { RowClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 /** Called by the scheduler; the event says nothing. */
 export function wireTick(env: TickEnv, aws: RowClients, options: WireOptions = {}): () => Promise<void> {
-  const { clock = systemClock } = options;
+  const { clock = systemClock, output } = options;
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, {
@@ -19,8 +20,10 @@ export function wireTick(env: TickEnv, aws: RowClients, options: WireOptions = {
       apply: env.STARLING_QUEUE_APPLY,
     }),
     clock,
-    log: powertoolsLog("tick"),
-    metrics: embeddedMetrics("tick", env.STARLING_INSTALLATION),
+    log: powertoolsLog("tick", output),
+    metrics: embeddedMetrics("tick", env.STARLING_INSTALLATION, output),
   };
-  return async () => void (await claimDue(ports));
+  return async () => {
+    await underCorrelation(newCorrelation("tick", clock.now()), () => claimDue(ports));
+  };
 }

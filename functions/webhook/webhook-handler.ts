@@ -13,6 +13,7 @@ const httpEvent = z.object({
 /** The endpoint over any ports. A failure of Starling's own is a 503 without detail: the sender shows and repeats it. */
 export function webhookHandler(ports: WebhookPorts): HttpHandler {
   return httpHandler({
+    begins: "push",
     async work(event) {
       const { headers, body, isBase64Encoded } = httpEvent.parse(event);
       const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);

@@ -58,6 +58,7 @@ export async function receiveGithubEvent(request: WebhookRequest, ports: Webhook
   await ports.sender.send(messages);
   const delivery = request.headers["x-github-delivery"];
   ports.log.info("push received", { delivery, ref: push.ref, sources: messages.length });
+  for (const { source } of messages) ports.log.info("a push asks a source to look", { kind: "Source", ...source });
   return { statusCode: 202, message: `asked ${messages.length} sources to look` };
 }
 

@@ -10,12 +10,12 @@ import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 export function wireWebhook(env: WebhookEnv, aws: RowClients & SecretClients, options: WireOptions = {}): HttpHandler {
-  const { clock = systemClock } = options;
+  const { clock = systemClock, output } = options;
   return webhookHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }),
     secrets: new SecretsManagerReader(aws.secrets, clock),
-    log: powertoolsLog("webhook"),
+    log: powertoolsLog("webhook", output),
     secretName: env.STARLING_WEBHOOK_SECRET,
   });
 }

@@ -40,6 +40,8 @@ export interface RunOptions extends Pick<FunctionOptions, "overrun"> {
    * windows are as much shorter, so that watchdogs and back-offs come soon.
    */
   readonly clock?: PacedClock;
+  /** Gets what functions log and measure, line by line; not from those that run in threads. */
+  readonly onLine?: (functionName: string, line: string) => void;
   /** Seed of the faults; whoever chooses it prints it. */
   readonly seed?: number;
 }
@@ -104,11 +106,13 @@ function newSandbox(parts: FunctionParts, plan: FunctionPlan): Sandbox {
     return threadSandbox({ module, data, memoryMiB: plan.memoryMiB });
   }
   const { sandboxes = (_name, wire) => wire() } = run;
-  const clock = run.clock === undefined ? {} : { clock: run.clock };
+  const { onLine } = run;
+  const output = onLine && ((line: string) => onLine(plan.folder, line));
+  const given = defined({ clock: run.clock, output });
   const handler = sandboxes(plan.folder, ({ aws: watch = (clients: AwsClients) => clients, ...own } = {}) => {
     const credentials = renewedCredentials(principals, principalArn);
     const clients = watch(tracedClients(awsClients({ region: localRegion, credentials, endpoints })));
-    return functionCode(plan.folder).wire(variables, clients, { ...clock, ...own });
+    return functionCode(plan.folder).wire(variables, clients, { ...given, ...own });
   });
   return sharedSandbox(handler);
 }

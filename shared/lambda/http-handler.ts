@@ -1,4 +1,6 @@
 import middy from "@middy/core";
+import { type Beginning, newCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 
 /** Answer of an HTTP API integration, payload format 2.0. */
@@ -11,19 +13,29 @@ export interface HttpAnswer {
 export type HttpHandler = (event: unknown, context: object) => Promise<HttpAnswer>;
 
 export interface HttpHandlerOptions {
+  /** What a request begins: the answer says the id of what follows from it. */
+  readonly begins: Beginning;
   readonly work: (event: unknown) => Promise<HttpAnswer>;
   /** What is answered to what `work` threw. */
   readonly answerTo: (error: unknown) => HttpAnswer;
 }
 
+/** Where an answer has it. */
+const correlationHeader = "x-correlation-id";
+
 /** A Lambda handler for HTTP that always answers. */
-export function httpHandler({ work, answerTo }: HttpHandlerOptions): HttpHandler {
+export function httpHandler({ begins, work, answerTo }: HttpHandlerOptions): HttpHandler {
   // Middy types its handler by the context that Lambda gives; nothing here reads it.
-  return middy(work).use({
+  const answered = middy(work).use({
     onError: (request) => {
       request.response = answerTo(request.error);
     },
   }) as unknown as HttpHandler;
+  return async (event, context) => {
+    const id = newCorrelation(begins, systemClock.now());
+    const answer = await underCorrelation(id, () => answered(event, context));
+    return { ...answer, headers: { ...answer.headers, [correlationHeader]: id } };
+  };
 }
 
 export function jsonAnswer(statusCode: number, body: unknown): HttpAnswer {

@@ -1,4 +1,6 @@
 import middy from "@middy/core";
+import { correlationAttribute, leadingCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { type Message, message as messageSchema, type QueueName } from "#shared/messages.ts";
 import type { Log, MessageReturns } from "#shared/ports.ts";
@@ -13,6 +15,7 @@ interface SqsRecord {
   readonly receiptHandle: string;
   readonly body: string;
   readonly attributes: { readonly ApproximateReceiveCount: string };
+  readonly messageAttributes?: Readonly<Record<string, { readonly stringValue?: string }>>;
 }
 
 export interface SqsBatchResponse {
@@ -27,6 +30,11 @@ export interface InvocationContext {
 export type SqsHandler = (event: SqsEvent, context: InvocationContext) => Promise<SqsBatchResponse>;
 
 type MessageTo<Q extends QueueName> = Extract<Message, { to: Q }>;
+
+/** What the messages of a batch have in common: where they come from. */
+interface Correlated {
+  readonly correlationId?: string;
+}
 
 export interface SqsHandlerOptions<Q extends QueueName> {
   readonly queue: Q;
@@ -53,20 +61,26 @@ export function sqsHandler<Q extends QueueName>(options: SqsHandlerOptions<Q>): 
   const handle = async (event: SqsEvent, context: InvocationContext): Promise<SqsBatchResponse> => {
     const records = event.Records.flatMap((record) => {
       const message = parse(record.body, options.queue);
-      if (message !== undefined) return [{ record, message }];
-      options.log.error("dropped a message that is not one of Starling's", { messageId: record.messageId });
+      const correlationId = correlationOf(record);
+      if (message !== undefined) return [{ record, message: { ...message, ...defined({ correlationId }) } }];
+      options.log.error("dropped a message that is not one of Starling's", {
+        messageId: record.messageId,
+        ...defined({ correlationId }),
+      });
       return [];
     });
     if (records.length === 0) return { batchItemFailures: [] };
-    const failures = await options.work(
-      records.map(({ message }) => message),
-      context,
+    const messages = records.map(({ message }) => message);
+    const failures = await underCorrelation(
+      leadingCorrelation(messages.map(({ correlationId }) => correlationId)),
+      () => options.work(messages, context),
     );
     const failed = failures.flatMap(({ index, error }) => {
       const record = records[index]?.record;
       if (record === undefined) return [];
       options.log.warn("message goes back to the queue", {
         messageId: record.messageId,
+        ...defined({ correlationId: correlationOf(record) }),
         code: errorCode(error),
         error: errorMessage(error),
       });
@@ -96,13 +110,19 @@ async function giveBack(
   }
 }
 
-/** Works on every message by itself, all at once; those that throw are tried again. */
-export async function eachMessage<T>(
+/** Works on every message by itself, all at once, under its own correlation; those that throw are tried again. */
+export async function eachMessage<T extends Correlated>(
   messages: readonly T[],
   work: (message: T) => Promise<void>,
 ): Promise<readonly Failure[]> {
-  const results = await Promise.allSettled(messages.map(work));
+  const results = await Promise.allSettled(
+    messages.map((message) => underCorrelation(message.correlationId, () => work(message))),
+  );
   return results.flatMap((result, index) => (result.status === "rejected" ? [{ index, error: result.reason }] : []));
+}
+
+function correlationOf({ messageAttributes = {} }: SqsRecord): string | undefined {
+  return messageAttributes[correlationAttribute]?.stringValue;
 }
 
 function parse<Q extends QueueName>(body: string, queue: Q): MessageTo<Q> | undefined {

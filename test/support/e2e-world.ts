@@ -51,7 +51,15 @@ const mostOffMs = 500;
 export interface WorldOptions
   extends Pick<
     MachineOptions,
-    "copies" | "faults" | "seed" | "timeoutSeconds" | "sandboxes" | "tickEveryMs" | "installation" | "overrun"
+    | "copies"
+    | "faults"
+    | "seed"
+    | "timeoutSeconds"
+    | "sandboxes"
+    | "tickEveryMs"
+    | "installation"
+    | "overrun"
+    | "onLine"
   > {
   readonly target?: FleetTarget;
   readonly rate?: number;

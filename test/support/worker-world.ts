@@ -19,7 +19,7 @@ import { clusterRow } from "#test/support/cluster-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { silentLog } from "#test/support/planner-world.ts";
+import { silentLog, silentMetrics } from "#test/support/planner-world.ts";
 import { versionedTable } from "#test/support/versioned-table.ts";
 
 interface WorkOptions {
@@ -193,6 +193,7 @@ export class WorkerWorld {
       clock: this.clock,
       ids: randomIds,
       log: silentLog,
+      metrics: silentMetrics,
       connector: this.#connector,
       installation: "installation-1",
       ...instead,

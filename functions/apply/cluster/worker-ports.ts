@@ -1,7 +1,7 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
-import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { BlobStore, Ids, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
 /** Opens clients for clusters; connections and what was learned of a cluster's kinds are kept between pieces of work. */
 export interface ClusterConnector {
@@ -18,6 +18,7 @@ export interface WorkerPorts {
   readonly clock: SleepingClock;
   readonly ids: Ids;
   readonly log: Log;
+  readonly metrics: Metrics;
   readonly connector: ClusterConnector;
   readonly installation: string;
 }

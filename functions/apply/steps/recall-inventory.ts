@@ -3,6 +3,7 @@ import { rebuildInventory } from "#functions/apply/steps/rebuild-inventory.ts";
 import { loadInventory } from "#functions/apply/steps/sync-blobs.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { isBlobLost, type StarlingError } from "#shared/base/errors.ts";
+import { syncFields } from "#shared/fleet/log-fields.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Inventory } from "#shared/kube/inventory.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
@@ -50,7 +51,7 @@ async function rebuilt(context: VerbContext, why: StarlingError): Promise<Recall
       : `; ${unread.slice(0, maxNamed).join(", ")}${unread.length > maxNamed ? " and others" : ""} may not be listed`;
   const message = `the inventory was lost (${why.message}) and is rebuilt from ${members} members in the cluster; ${unproven} others carry its marks and are in no known rendering${unlisted}`;
   const told = { at: ports.clock.now().toISOString(), reason: why.code, message, members, foreign: unproven };
-  ports.log.warn("an inventory was rebuilt", { sync: row.name, cluster: row.cluster, ...told });
+  ports.log.warn("an inventory was rebuilt", { ...syncFields(row), ...told });
   return {
     context: { ...context, row: withoutInventory(row) },
     inventory,

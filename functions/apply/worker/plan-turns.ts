@@ -5,6 +5,7 @@ import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/look-outc
 import type { ClusterReading } from "#functions/apply/worker/read-cluster.ts";
 import { inTurn } from "#functions/apply/worker/turns.ts";
 import { type Apart, deathAmong, isUnsure, takenApart } from "#functions/apply/worker/worker-deaths.ts";
+import { syncFields } from "#shared/fleet/log-fields.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
@@ -38,8 +39,8 @@ export function planTurns({ due, subjects, routine }: ClusterReading, planning: 
     const apart = takenApart(turns, { now, isFirst });
     return { ...apart, isTold: apart.alone || careful, writes: [] };
   }
-  const { cluster: on, name: sync, deaths, sk } = found.row;
-  log.error("a worker died", { code: "WorkerDied", cluster: on, sync, deaths });
+  const { deaths, sk } = found.row;
+  log.error("a worker died", { code: "WorkerDied", ...syncFields(found.row), deaths });
   messages.push(...messagesOf(found, now).filter(({ to }) => to === "report"));
   const rest = due.filter((row) => row.sk !== sk);
   const left = turnsOf(found.observed === undefined ? [...rest, nextRow(found)] : rest);

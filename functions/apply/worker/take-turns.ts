@@ -7,6 +7,7 @@ import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/look-outc
 import { lookTogether } from "#functions/apply/worker/look-together.ts";
 import type { PlannedTurns } from "#functions/apply/worker/plan-turns.ts";
 import { isQuiet } from "#functions/apply/worker/quiet.ts";
+import { tellOutcome } from "#functions/apply/worker/tell-outcome.ts";
 import { endOfTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
 import { begunAt, survived, type Turn } from "#functions/apply/worker/worker-deaths.ts";
@@ -71,6 +72,7 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
     cluster = outcome.cluster?.row ?? cluster;
     rows.push(next);
     messages.push(...messagesOf(outcome, ports.clock.now()));
+    tellOutcome(outcome, ports);
   }
   // Others are yet to come: who had a turn is not to have another one before them.
   const told = stopped === undefined && !isMore ? [] : quiet;

@@ -14,6 +14,7 @@ import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
+import { syncFields } from "#shared/fleet/log-fields.ts";
 import { type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
@@ -295,7 +296,7 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
       const result = unansweredFinding(error, cluster);
       return { result, ...(result.phase === "Unreachable" ? {} : { contact: {} }) };
     }
-    return { result: defectFinding(error, context, cluster) };
+    return { result: defectFinding(error, context) };
   }
 }
 
@@ -329,15 +330,14 @@ const credentialCodes: ReadonlySet<string> = new Set([
 ]);
 
 /** What failed on our side of the connection; a defect of ours is tried again, and its log has the details. */
-function defectFinding(error: unknown, context: Omit<VerbContext, "client">, cluster: ClusterRow): VerbResult {
+function defectFinding(error: unknown, context: Omit<VerbContext, "client">): VerbResult {
   if (error instanceof StarlingError) {
     const tried = error.retry === "transient" ? "Retrying" : "Failed";
     const phase = credentialCodes.has(error.code) ? "Unreachable" : tried;
     return { phase, reason: error.code, message: error.message };
   }
   context.ports.log.error("a sync met a defect", {
-    sync: context.row.name,
-    cluster: cluster.name,
+    ...syncFields(context.row),
     error: errorMessage(error),
   });
   return { phase: "Retrying", reason: errorCode(error), message: "an internal error; the log of apply has it" };

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { SendMessageBatchCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
+import { correlationAttribute, currentCorrelation } from "#shared/adapters/correlation.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
@@ -80,11 +81,14 @@ function unanswered(queue: QueueName, cause: Error): StarlingError {
 }
 
 function entryOf(message: Message, id: string) {
-  const { delaySeconds, ...body } = message;
+  const { delaySeconds, correlationId = currentCorrelation(), ...body } = message;
   return {
     Id: id,
     MessageBody: JSON.stringify(body),
     ...defined({ DelaySeconds: delaySeconds }),
+    ...(correlationId === undefined
+      ? {}
+      : { MessageAttributes: { [correlationAttribute]: { DataType: "String", StringValue: correlationId } } }),
     ...(message.to === "rollout"
       ? { MessageGroupId: groupOf(message.subject), MessageDeduplicationId: randomUUID() }
       : {}),

@@ -191,6 +191,8 @@ export interface ContentRow extends Row {
   readonly fromRevision?: string;
   readonly trigger: "plan" | "inputs" | "deletion" | "recover";
   readonly createdAt: string;
+  /** Of what it follows from: what it is assigned to days later follows from that, too. */
+  readonly correlationId?: string;
   /** Contents that were wanted before it and that no stage took. */
   readonly skipped?: { readonly count: number; readonly from: string; readonly to: string };
 }

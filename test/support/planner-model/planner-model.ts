@@ -84,7 +84,8 @@ export class PlannerModel {
     if (message === undefined) return false;
     if (message.to === "rollout") await this.plan(delivery.planner, message.clusters);
     if (message.to === "render") await this.render(message.input, delivery.rendering);
-    if (message.to === "report") await reportChanges([message], { ...this.#ports({}), metrics: silentMetrics });
+    if (message.to === "report")
+      await reportChanges([message], { ...this.#ports({}), metrics: silentMetrics, log: silentLog });
     if (message.to === "apply") {
       await this.workers.begin(message.cluster, delivery.outcome);
       if (delivery.lands === "now") await this.workers.land(this.workers.flights.length - 1);

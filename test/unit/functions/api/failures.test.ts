@@ -54,7 +54,10 @@ describe("an answer", () => {
       log: silentLog,
     };
     const answer = await apiHandler(ports)(httpEvent("GET", "/v1/version"), {});
-    expect(answer.headers).toEqual({ "content-type": "application/json" });
+    expect(answer.headers).toEqual({
+      "content-type": "application/json",
+      "x-correlation-id": expect.stringMatching(/^api-\d{8}T\d{6}Z-[0-9a-f]{8}$/),
+    });
   });
 
   test("asks to try again after what may pass, and hides a surprise, which is logged", async () => {

@@ -6,7 +6,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { ReportMessage } from "#shared/messages.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { silentMetrics, subject } from "#test/support/planner-world.ts";
+import { silentLog, silentMetrics, subject } from "#test/support/planner-world.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
 let table: MemoryTable;
@@ -20,7 +20,7 @@ beforeEach(() => {
 
 const metrics = { ...silentMetrics, count: (...said: unknown[]) => void counted.push(said) };
 const report = (messages: readonly ReportMessage[], on = table) =>
-  reportChanges(messages, { table: on, sender, metrics });
+  reportChanges(messages, { table: on, sender, metrics, log: silentLog });
 const aboutSync = (cluster: string, name = "web.app"): ReportMessage => ({
   to: "report",
   about: { kind: "Sync", cluster, namespace: "shop", name },

@@ -126,9 +126,9 @@ test("a defect of ours is tried again, its words are in the log only, and others
   await work();
   const message = "an internal error; the log of apply has it";
   expect(await observed(world)).toMatchObject({ phase: "Retrying", reason: "Internal", message });
-  expect(errors).toEqual([
-    { message: "a sync met a defect", sync: "web", cluster: "c1", error: "x is not a function" },
-  ]);
+  const found = { kind: "Sync", namespace: "tests", name: "web", subject: "Sync/web", cluster: "c1" };
+  const of = { revision: "main@sha1:1", rollout: "web-1" };
+  expect(errors).toEqual([{ message: "a sync met a defect", ...found, ...of, error: "x is not a function" }]);
 });
 
 test("a lease that is lost is no finding", async () => {

@@ -102,7 +102,11 @@ async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (
 }
 
 /** One that is lost is made anew when its leg goes on: to count is no reason to begin with that again. */
-async function sealedIn(leg: LegRow, orders: readonly number[], ports: PlannerPorts): Promise<readonly SealedTarget[]> {
+export async function sealedIn(
+  leg: LegRow,
+  orders: readonly number[],
+  ports: PlannerPorts,
+): Promise<readonly SealedTarget[]> {
   try {
     return [...(await readSealed(leg, orders, ports.lists)).values()];
   } catch (error) {

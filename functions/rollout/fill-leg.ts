@@ -135,9 +135,17 @@ function noteTarget(transaction: Transaction, { leg: before, order, rows, stage,
     transaction.putSlot({ ...step.slot, leg: refOf(leg), order, stage, content: content.number }, step.slot);
   } else {
     transaction.putLeg(step.do === "fail" ? { ...kept, unrendered: [...kept.unrendered, order] } : kept);
-    const { cluster } = rows;
-    transaction.record(kept, { cluster, order }, from, { state: becomes[step.do], reason: step.reason });
+    const { cluster, syncs } = rows;
+    const { state, reason } = { state: becomes[step.do], reason: step.reason };
+    const attempts = Object.fromEntries(syncs.map(({ name, desired }) => [name, desired.attempt]));
+    const isStill = step.do === "unchanged" && isVerified(leg, order);
+    const outcome = isStill ? { state: "Succeeded" as const, reason, attempts } : { state, reason };
+    transaction.record(kept, { cluster, order }, from, outcome);
   }
+}
+
+function isVerified({ verified: { from, to } = { from: 0, to: 0 } }: LegRow, order: number): boolean {
+  return order >= from && order < to;
 }
 
 const becomes = {

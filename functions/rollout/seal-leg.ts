@@ -1,3 +1,4 @@
+import { sealedIn } from "#functions/rollout/clusters-by-state.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -108,8 +109,10 @@ export async function sealLeg(
   if (stage === undefined) throw new Error(`there is no stage ${index}`);
   const old = stage.moving && transaction.leg(stage.moving);
   const members = await membersFor(transaction, { stage: stage.name, content }, ports);
-  const first = old === undefined ? new Set<string>() : await touchedBy(old, known, ports);
-  const ordered = members.toSorted((a, b) => Number(first.has(b.cluster)) - Number(first.has(a.cluster)));
+  const before = old && (await standingIn(old, { content, known }, ports));
+  const groups = Map.groupBy(members, ({ cluster }) => before?.get(cluster) ?? "untouched");
+  const { sick = [], well = [], untouched = [] } = Object.fromEntries(groups);
+  const ordered = [...sick, ...well, ...untouched];
   const targets = ordered.map((member) => sealedTarget(member, content.plan));
   const pages: { key: string; first: number }[] = [];
   for (const [at, page] of inParts(targets, sealedInPage).entries())
@@ -136,6 +139,7 @@ export async function sealLeg(
     aside: [],
     returned: [],
     unrendered: [],
+    ...(well.length === 0 ? {} : { verified: { from: sick.length, to: sick.length + well.length } }),
     counts: { ...noTargets, Waiting: ordered.length },
     preexistingFailures: 0,
     failures: [],
@@ -166,13 +170,31 @@ async function membersFor(
   return [...own, ...others.map((cluster) => ({ cluster, uid: "", stage, labels: {}, values: {}, since: 0 }))];
 }
 
-/** Clusters that hold something of a leg that was not passed: they come first, for they are the sick. */
-async function touchedBy(leg: LegRow, { subject }: Known, ports: PlannerPorts): Promise<ReadonlySet<string>> {
-  const [targets, slots] = await Promise.all([
+type Standing = "sick" | "well";
+
+/**
+ * Who holds something of a leg that was not passed comes first. Sealed anew, a content keeps its evidence: those who were seen
+ * to be ready with it, also by a seal that looked at nobody again.
+ */
+async function standingIn(
+  leg: LegRow,
+  { content, known: { subject } }: { readonly content: ContentRow; readonly known: Known },
+  ports: PlannerPorts,
+): Promise<ReadonlyMap<string, Standing>> {
+  const { from, to } = leg.verified ?? { from: 0, to: 0 };
+  const unseen = Array.from({ length: to - from }, (_, index) => from + index).filter((order) => order >= leg.next);
+  const [targets, slots, verified] = await Promise.all([
     rowsAbout(ranges.targets(subject, leg), ports.table),
     rowsAbout(ranges.slots(subject), ports.table),
+    sealedIn(leg, unseen, ports),
   ]);
   const given = targets.rows.filter(({ attempts }) => Object.keys(attempts).length > 0);
   const changing = slots.rows.filter(({ stage }) => stage === leg.stage);
-  return new Set([...[...given, ...changing].map(({ cluster }) => cluster), ...targets.unread]);
+  const touched = [...[...given, ...changing].map(({ cluster }) => cluster), ...targets.unread];
+  const succeeded = [...targets.rows.filter(({ state }) => state === "Succeeded"), ...verified];
+  const well = leg.content === content.number ? succeeded.map(({ cluster }) => cluster) : [];
+  return new Map<string, Standing>([
+    ...touched.map((cluster) => [cluster, "sick"] as const),
+    ...well.map((cluster) => [cluster, "well"] as const),
+  ]);
 }

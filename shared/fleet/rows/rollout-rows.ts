@@ -227,6 +227,8 @@ export interface LegRow extends Row, LegRef {
   readonly rendering: readonly number[];
   readonly aside: readonly number[];
   readonly returned: readonly number[];
+  /** Orders of those that were seen to be ready with it before it was sealed anew, from the first to before the last. */
+  readonly verified?: { readonly from: number; readonly to: number };
   /** Those that wait for a freeze, by its name; and as of which freezes and members. */
   readonly frozen?: { readonly as: string; readonly by: Readonly<Record<string, readonly number[]>> };
   /** They have a row, and failed: they could not be rendered. */

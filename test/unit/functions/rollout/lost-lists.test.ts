@@ -135,7 +135,7 @@ describe.each([
       [1, "Superseded"],
       [1, "Passed"],
     ]);
-    expect(made.leg("all").counts).toMatchObject({ Succeeded: 190, Unchanged: 10 });
+    expect(made.leg("all").counts).toMatchObject({ Succeeded: 200, Unchanged: 0 });
     expect((await made.sync("c000"))?.desired.attempt).toBe(1);
   });
 

@@ -1,4 +1,8 @@
 import { describe, expect, test } from "vitest";
+import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import {
   allSay,
   ana,
@@ -254,6 +258,106 @@ describe("a restart", () => {
     expect(made.stages()).toEqual({ canary: "1", rest: "1" });
     expect(made.leg("canary").size).toBe(1);
     expect(made.leg("rest").size).toBe(2);
+  });
+});
+
+describe("a restart takes no evidence away", () => {
+  const restart = async (made: PlannerWorld) => {
+    await made.operate({ restart: ana(made.now) });
+    await made.plan();
+  };
+
+  test("where the only one that is well was seen to be it before", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 0 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("a");
+    await made.finish("b", "Unreachable");
+    await made.plan();
+    expect(made.leg("all").phase).toBe("TooManyUnreachable");
+    await restart(made);
+    expect(made.leg("all").counts).toMatchObject({ Assigned: 1, Succeeded: 1, Unchanged: 0 });
+    expect((await made.sync("a"))?.desired.attempt).toBe(2);
+    await made.finish("b", "Unreachable");
+    await made.setGroup({ maxConcurrent: 2, maxUnreachable: 1 });
+    await made.plan();
+    expect(made.leg("all").phase).toBe("Passed");
+  });
+
+  test("nor does it make budgets smaller: a percentage is of all that the content changes", async () => {
+    const made = await worldOf(names(10), { maxConcurrent: 10, maxFailures: "20%" });
+    await made.rollOut();
+    await revise(made, "bbb");
+    for (const name of names(10)) await made.finish(name, name < "c003" ? "Failed" : "Ready");
+    await made.plan();
+    expect(made.leg("all").message).toContain("3 clusters failed of 10 in stage all (allows 2)");
+    await restart(made);
+    await made.finish("c000", "Failed");
+    for (const name of ["c001", "c002"]) await made.finish(name);
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 9, Failed: 1, Unchanged: 0 } });
+  });
+
+  test("of a content by which something was deleted and nothing else", async () => {
+    const pace = { maxConcurrent: 2, maxUnreachable: 0 };
+    const made = await worldOf(["a", "b"], pace, [...web, { name: "data", source: "app" }]);
+    await made.rollOut();
+    await made.setGroup(pace, web);
+    await begin(made);
+    await made.finish("a");
+    await made.finish("b", "Unreachable");
+    await made.plan();
+    await restart(made);
+    expect(made.leg("all").counts).toMatchObject({ Assigned: 1, Succeeded: 1, Unchanged: 0 });
+  });
+
+  test("that is followed by another before anybody was looked at", async () => {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, maxUnreachable: 0 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    for (const name of ["a", "b"]) await made.finish(name);
+    await made.finish("c", "Unreachable");
+    await made.plan();
+    // Nobody is looked at under a freeze of every cluster.
+    const freeze = { name: "inc-1", by: "ana", at: made.now.toISOString(), reason: "INC-1" };
+    const brake = { ...keys.brake, type: "Brake", schema: rowSchema, version: 1, lifted: [] } as const;
+    await made.table.write([{ put: { ...brake, freezes: [freeze] } as BrakeRow }]);
+    await restart(made);
+    await restart(made);
+    expect(made.leg("all").counts).toMatchObject({ Waiting: 3 });
+    await made.table.write([{ put: { ...brake, freezes: [] } as BrakeRow }]);
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ seal: 4, counts: { Assigned: 1, Succeeded: 2 } });
+  });
+
+  test("and has none of who is not well any more, or who had it already", async () => {
+    const pace = { maxConcurrent: 3, maxFailures: 2, maxUnreachable: 0 };
+    const made = await worldOf(["a", "b", "c"], pace, ownPaths);
+    await made.rollOut();
+    await made.setSource("bbb");
+    await made.plan();
+    // What is rendered for `c` is the same as before.
+    await made.renderAll(undefined, ({ path }) => path !== "clusters/c");
+    const [own] = made
+      .rows<RenderingRow>("Rendering")
+      .filter(({ path, state }) => path === "clusters/c" && state === "Done");
+    for (const row of made.rows<RenderingRow>("Rendering"))
+      if (row.state === "Pending") {
+        const digest = own?.digest ?? "";
+        const put: RenderingRow = { ...row, state: "Done", digest, objects: 1, version: row.version + 1 };
+        await made.table.write([{ put, when: { version: row.version } }]);
+      }
+    await made.plan();
+    await made.finish("a");
+    await made.finish("b", "Unreachable");
+    await made.plan();
+    expect(made.leg("all").counts).toMatchObject({ Succeeded: 1, Unchanged: 1, Unreachable: 1 });
+    await made.observe("a", "Failed");
+    await restart(made);
+    expect(made.leg("all").counts).toMatchObject({ Assigned: 2, Succeeded: 0, Unchanged: 1 });
+    for (const name of ["a", "b"]) await made.finish(name, "Failed");
+    await made.plan();
+    expect(made.leg("all").phase).toBe("NothingVerified");
   });
 });
 

@@ -122,7 +122,7 @@ describe("clusters in every state", () => {
     await made.plan();
     expect(await standing(made)).toEqual({ ...before, failed: "apply bbb 3 slot", unreachable: "apply bbb 3 slot" });
     const leg = made.leg("rest");
-    expect(leg.counts).toMatchObject({ Assigned: 5, Unchanged: 2, Rendering: 1 });
+    expect(leg.counts).toMatchObject({ Assigned: 5, Succeeded: 1, Unchanged: 1, Rendering: 1 });
     expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
   });
 

@@ -95,7 +95,7 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
     const isHeld = freeze !== undefined && writesAtOnce(verbOf(basis, now)) && !isSuspended(subject);
     return isHeld ? await lookFrozen(basis, { freeze, gate }, context) : await look(basis, gate, context);
   } catch (error) {
-    if (!(error instanceof StarlingError)) throw error;
+    if (!(error instanceof StarlingError) || isOwnFault(error)) throw error;
     const result: VerbResult = { phase: "Retrying", reason: error.code, message: error.message };
     return { row: stored, observed: observe(stored, result, { now: ports.clock.now(), fence: lease.lease.fence }) };
   }

@@ -183,3 +183,12 @@ describe("a look that our own deadline cuts short", () => {
     expect(await observed(world)).toMatchObject({ phase: after, reason: "OutOfTime" });
   });
 });
+
+test("what this process lacks is no finding, also where it is only the cause of what failed", async () => {
+  const cause = Object.assign(new Error("connect EMFILE"), { code: "EMFILE" });
+  const { world, work } = await begin(
+    new StarlingError("EKS was not asked", { code: "EksUnavailable", retry: "transient", cause }),
+  );
+  await expect(work()).rejects.toThrow("EKS was not asked");
+  expect((await world.sync("web"))?.observed).toBeUndefined();
+});

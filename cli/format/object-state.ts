@@ -107,7 +107,7 @@ export function frozenText({ name, by, reason, until }: FrozenBy): string {
   return `by ${shortPrincipal(by)}: ${reason}${end}; starling thaw ${name}`;
 }
 
-function fromSync({ observed, state, desired, plan, wanted, frozen }: SyncStatus): ObjectState {
+function fromSync({ observed, state, desired, plan, wanted, frozen, conditions }: SyncStatus): ObjectState {
   const seen = optional("seenAt", observed?.at);
   if (frozen !== undefined) return { word: "Frozen", since: frozen.since, ...seen, remark: frozenText(frozen) };
   if (plan !== undefined && state === plan.state) return { ...fromSubject(plan), ...seen };
@@ -116,7 +116,7 @@ function fromSync({ observed, state, desired, plan, wanted, frozen }: SyncStatus
     wanted === undefined
       ? ""
       : `runs ${revisionText(desired?.revision)}, wanted ${revisionText(wanted.revision)}: ${wanted.reason}`;
-  const remark = state === "Ready" ? driftText(observed) : behind;
+  const remark = state === "Ready" ? driftText(observed, conditions) : behind;
   return {
     word: state,
     ...optional("since", current ? observed.since : desired?.assignedAt),
@@ -126,12 +126,13 @@ function fromSync({ observed, state, desired, plan, wanted, frozen }: SyncStatus
   };
 }
 
-/** Drift that is not put back: what is left alone, or what was reported by the last look. */
-function driftText(observed: SyncStatus["observed"]): string {
-  const { drift, at, leftAlone = [] } = observed ?? {};
+/** Drift that is not put back: what is left alone, or what the last look that compared found. */
+function driftText(observed: SyncStatus["observed"], conditions: SyncStatus["conditions"]): string {
+  const { drift, leftAlone = [] } = observed ?? {};
   const [left] = leftAlone;
   if (left !== undefined) return `${left.object} has drifted: ${left.message}`;
-  if (drift === undefined || at === undefined || drift.objects === 0 || drift.corrected || drift.at < at) return "";
+  const isDrifted = conditions.some(({ type, status }) => type === "Drifted" && status === "True");
+  if (!isDrifted || drift === undefined) return "";
   return `${drift.objects} ${drift.objects === 1 ? "object has" : "objects have"} drifted and ${drift.objects === 1 ? "stays" : "stay"} so`;
 }
 

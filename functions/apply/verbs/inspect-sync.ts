@@ -13,6 +13,7 @@ import { isWorthStoring } from "#functions/apply/steps/worth-storing.ts";
 import { applyRecalled } from "#functions/apply/verbs/apply-sync.ts";
 import { failedJobsOf, lookAtHealth, seenHealth } from "#functions/apply/verbs/look-at-health.ts";
 import { isReconciled, maxTroubles, type ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
+import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 import { healthFinding } from "#shared/fleet/sync/observe.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
@@ -89,7 +90,7 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
   }
   const why = isCorrected(context) ? await withheldFromNow(context) : undefined;
   if (!isCorrected(context) || why !== undefined) {
-    const found = { drift: driftOf(report, { at: ports.clock.now(), corrected: false }) };
+    const found = { drift: driftOf(row, report, { at: ports.clock.now(), corrected: false }) };
     const withheld = why === undefined ? {} : { withheld: why };
     const reconciled = row.desired.apply.drift === "report" ? { reconciled: true as const } : {};
     return {
@@ -162,7 +163,7 @@ async function correct(
   const found = {
     ...(await stored(context, after)),
     warnings: warningsOf(result),
-    drift: driftOf(report, { at: ports.clock.now(), corrected: done }),
+    drift: driftOf(row, report, { at: ports.clock.now(), corrected: done }),
   };
   if (done) return { ...(await withHealth(context, after)), ...found, reconciled: true };
   const { final, troubles, waiting } = obstaclesOf(result);
@@ -208,6 +209,13 @@ async function stored(context: VerbContext, inventory: Inventory): Promise<{ rea
   return key === undefined ? {} : { inventory: key };
 }
 
-function driftOf(report: DriftReport, seen: { readonly at: Date; readonly corrected: boolean }) {
-  return { at: seen.at.toISOString(), objects: report.drifted.length, corrected: seen.corrected };
+/** What stays as it was found is told of once, and not at every look. */
+function driftOf(
+  { desired, observed }: VerbContext["row"],
+  { drifted }: DriftReport,
+  seen: { readonly at: Date; readonly corrected: boolean },
+): NonNullable<VerbResult["drift"]> {
+  const before = observed?.attempt === desired.attempt && isDrifted(observed) ? observed.drift : undefined;
+  if (!seen.corrected && before?.corrected === false && before.objects === drifted.length) return before;
+  return { at: seen.at.toISOString(), objects: drifted.length, corrected: seen.corrected };
 }

@@ -7,6 +7,7 @@ import { isLeftAway } from "#functions/apply/steps/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 import { healthFinding, type SeenHealth } from "#shared/fleet/sync/observe.ts";
 import { checkHealth, type HealthReport, type UnreadyObject } from "#shared/kube/engine/check-health.ts";
 import { jobFailed } from "#shared/kube/health/status.ts";
@@ -53,9 +54,8 @@ async function lookOver({ context, inventory: stored }: Recalled): Promise<VerbR
 
 /** What may not be put back is still as the last look that compared found it. */
 function leftDrifted({ row, withheld }: VerbContext): Pick<VerbResult, "drift" | "withheld"> {
-  const { drift, conditions = [] } = row.observed ?? {};
-  const isDrifted = conditions.some(({ type, status }) => type === "Drifted" && status === "True");
-  return withheld === undefined || drift === undefined || !isDrifted ? {} : { drift, withheld };
+  const { drift } = row.observed ?? {};
+  return withheld === undefined || drift === undefined || !isDrifted(row.observed) ? {} : { drift, withheld };
 }
 
 /** It was put back often enough, and is told of. */

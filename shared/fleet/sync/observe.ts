@@ -4,7 +4,6 @@ import { defined } from "#shared/base/defined.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import { backoffSeconds, later } from "#shared/fleet/rows/due.ts";
-import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import {
   type Desired,
   intervalOf,
@@ -17,6 +16,7 @@ import {
   type Phase,
   type SyncRow,
 } from "#shared/fleet/rows/sync-row.ts";
+import { conditionsOf, maxMessage } from "#shared/fleet/sync/conditions.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 import type { HealthStatus } from "#shared/kube/health/status.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
@@ -30,7 +30,6 @@ const longestPollSeconds = 30;
 const longestProbeSeconds = 300;
 /** Of what a cluster says; a row with all of it is far below DynamoDB's 400 KB. */
 const maxReason = 100;
-const maxMessage = 1_000;
 const maxObject = 700;
 const keptForeign = 20;
 /** What Kubernetes gives; longer ones are counted, and cannot be named. */
@@ -104,10 +103,7 @@ export function observe(
     objects: countedForeign(finding, finding.objects ?? (sameAttempt ? before.objects : uncounted(before))),
     troubles: finding.troubles ?? [],
     fence: at.fence,
-    conditions: conditionsOf({ ...finding, leftAlone }, before?.conditions ?? [], {
-      now,
-      isApplied: holdsRendering(row, finding),
-    }),
+    conditions: conditionsOf(row, { ...finding, leftAlone }, now),
   };
   const deniedAt = isDenied(base) ? now : sameAttempt ? before.deniedAt : undefined;
   return {
@@ -253,46 +249,4 @@ export function healthFinding(row: Pick<SyncRow, "desired" | "observed">, health
     troubles: health.troubles,
     failedSince,
   };
-}
-
-/** What is wanted was applied whole, if not as lately as now; a deletion has nothing that it could have drifted from. */
-function holdsRendering({ desired, observed }: Pick<SyncRow, "desired" | "observed">, finding: Finding): boolean {
-  if (desired.action !== "apply") return true;
-  return (finding.applied ?? observed?.applied)?.renderDigest === desired.renderDigest;
-}
-
-function conditionsOf(
-  finding: Finding,
-  before: readonly Condition[],
-  { now, isApplied }: { readonly now: string; readonly isApplied: boolean },
-): Condition[] {
-  const ready = finding.phase === "Ready" ? "True" : finding.phase === "Unreachable" ? "Unknown" : "False";
-  const moving = finding.phase === "Applying" || finding.phase === "Verifying" || finding.phase === "Retrying";
-  const drifted = finding.drift !== undefined && finding.drift.objects > 0 && !finding.drift.corrected;
-  const wanted: Omit<Condition, "since">[] = [
-    { type: "Ready", status: ready, reason: finding.reason, message: finding.message },
-    { type: "Reconciling", status: moving ? "True" : "False", reason: moving ? finding.phase : "Settled", message: "" },
-    { type: "Stalled", status: finding.phase === "Failed" ? "True" : "False", reason: finding.reason, message: "" },
-    driftCondition(finding, { drifted, isApplied }),
-  ];
-  return wanted.map((condition) => {
-    const old = before.find((other) => other.type === condition.type);
-    return { ...condition, since: old?.status === condition.status ? old.since : now };
-  });
-}
-
-/** What could not be compared may have drifted. */
-function driftCondition(
-  { notCompared, leftAlone = [] }: Finding,
-  { drifted, isApplied }: { readonly drifted: boolean; readonly isApplied: boolean },
-): Omit<Condition, "since"> {
-  const [left] = leftAlone;
-  if (left !== undefined) {
-    const message = foreignText(`${left.object}: ${left.message}`, maxMessage);
-    return { type: "Drifted", status: "True", reason: "CorrectionsUndone", message };
-  }
-  if (drifted) return { type: "Drifted", status: "True", reason: "DriftDetected", message: "" };
-  if (!isApplied) return { type: "Drifted", status: "Unknown", reason: "NotApplied", message: "" };
-  if (notCompared === undefined) return { type: "Drifted", status: "False", reason: "InSync", message: "" };
-  return { type: "Drifted", status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, maxMessage) };
 }

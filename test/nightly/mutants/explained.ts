@@ -267,8 +267,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "functions/apply/verbs/look-at-health.ts",
-    "return withheld === undefined || drift === undefined || !isDrifted ? {} : { drift, withheld };",
-    "return withheld === undefined || false || !isDrifted ? {} : { drift, withheld };",
+    "return withheld === undefined || drift === undefined || !isDrifted(row.observed) ? {} : { drift, withheld };",
+    "return withheld === undefined || false || !isDrifted(row.observed) ? {} : { drift, withheld };",
     "for the compiler: what has drifted has its drift",
   ],
   [

@@ -214,6 +214,28 @@ describe("Syncs at rest", () => {
     });
   });
 
+  test.each(["to be reported only", "of a Sync that is suspended"] as const)(
+    "with drift %s are written and told of once, and again when there is more of it",
+    async (which) => {
+      await inSync(["a"], { drift: which === "to be reported only" ? "report" : "correct" });
+      if (which === "of a Sync that is suspended") await worker.world.suspend("a");
+      await editOne("a");
+      worker.world.sender.take();
+      expect(await written(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
+      expect(worker.world.sender.take().filter(({ to }) => to === "report")).toHaveLength(1);
+      const { drift } = (await rowOf("a")).observed ?? {};
+      for (const round of [1, 2]) {
+        await written(intervalSeconds);
+        expect(worker.world.sender.take(), `round ${round}`).toEqual([]);
+        expect((await rowOf("a")).observed, `round ${round}`).toMatchObject({ drift });
+      }
+      await edit("/api/v1/namespaces/a/configmaps/two", { data: { k: "edited" } });
+      await written(intervalSeconds);
+      expect(worker.world.sender.take().filter(({ to }) => to === "report")).toHaveLength(1);
+      expect((await rowOf("a")).observed?.drift).toMatchObject({ objects: 2, corrected: false });
+    },
+  );
+
   test("are each looked at where nobody may list all namespaces", async () => {
     await inSync(five);
     await editOne("d");

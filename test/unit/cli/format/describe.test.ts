@@ -153,6 +153,20 @@ describe("describe sync, ready", () => {
   });
 });
 
+test("a ready Sync that has drifted is told as that, however long ago that was found", () => {
+  const row = syncRow("c2", "shop.web", { phase: "Ready", reason: "Ready", message: "" });
+  if (row.observed === undefined) throw new Error("the fixture has an observation");
+  const since = "2026-11-20T07:00:00.000Z";
+  const drift = { at: since, objects: 2, corrected: false };
+  const told = (status: "True" | "False") => {
+    const conditions = [{ type: "Drifted", status, reason: "DriftDetected", message: "", since }];
+    const observed = { ...row.observed, drift, conditions } as NonNullable<typeof row.observed>;
+    return describeSync({ sync: groupSyncObject({ ...row, observed }, undefined), events: [], now });
+  };
+  expect(told("True")).toContain("seen 2m ago   2 objects have drifted and stay so");
+  expect(told("False")).not.toContain("have drifted and stay so");
+});
+
 describe("selection", () => {
   test.each<[ClusterSelection, string]>([
     [{ all: true }, "all"],

@@ -223,6 +223,31 @@ describe("its conditions", () => {
     }
   });
 
+  test("Drifted stays what the last look that compared found, whatever the others come to", () => {
+    const drift = { at, objects: 1, corrected: false };
+    const told = ({ conditions }: Observed) => conditions.find(({ type }) => type === "Drifted");
+    const drifted = seen(undefined, finding("Ready", { applied, inspected: true, drift }));
+    for (const phase of ["Verifying", "Ready", "Unreachable", "Failed"] as const) {
+      expect(told(seen(drifted, finding(phase), 10))).toEqual(told(drifted));
+    }
+    expect(told(seen(drifted, finding("Ready", { inspected: true }), 10))).toMatchObject({ status: "False" });
+    const partly = seen(drifted, finding("Ready", { inspected: true, notCompared: "Widget: forbidden" }), 10);
+    expect(told(partly)).toMatchObject({ status: "Unknown", reason: "NotCompared" });
+    expect(told(seen(partly, finding("Unreachable"), 20))).toEqual(told(partly));
+    expect(told(seen({ ...drifted, attempt: 1 }, finding("Ready", { applied }), 10))).toMatchObject({
+      status: "False",
+    });
+  });
+
+  test("Drifted is not known where nobody compares", () => {
+    const off = { ...desired, apply: { ...applyOptions.parse({}), drift: "off" as const } };
+    const { conditions } = observe({ desired: off }, finding("Ready", { applied }), { now: new Date(at), fence: 3 });
+    expect(conditions.find(({ type }) => type === "Drifted")).toMatchObject({
+      status: "Unknown",
+      reason: "NotCompared",
+    });
+  });
+
   test("keep since when they are so", () => {
     const first = seen(undefined, finding("Verifying"));
     const second = seen(first, finding("Verifying", { reason: "Other" }), 10);

@@ -1,0 +1,84 @@
+/** What a Sync on a cluster says of itself in the words of Kubernetes. */
+import { foreignText } from "#shared/base/foreign-text.ts";
+import type { Condition } from "#shared/fleet/rows/object-rows.ts";
+import type { ObjectTrouble, Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/** Of what a cluster says. */
+export const maxMessage = 1_000;
+
+/** Of what one look came to. */
+interface Found {
+  readonly phase: Phase;
+  readonly reason: string;
+  readonly message: string;
+  readonly leftAlone: readonly ObjectTrouble[];
+  readonly applied?: Observed["applied"];
+  readonly drift?: Observed["drift"];
+  /** What is in the cluster was compared with what was applied. */
+  readonly inspected?: true;
+  /** Why not everything could be compared. */
+  readonly notCompared?: string;
+}
+
+type Looked = Pick<SyncRow, "desired" | "observed">;
+
+export function conditionsOf(row: Looked, found: Found, now: string): Condition[] {
+  const { phase, reason, message } = found;
+  const ready = phase === "Ready" ? "True" : phase === "Unreachable" ? "Unknown" : "False";
+  const moving = phase === "Applying" || phase === "Verifying" || phase === "Retrying";
+  const wanted: Omit<Condition, "since">[] = [
+    { type: "Ready", status: ready, reason, message },
+    { type: "Reconciling", status: moving ? "True" : "False", reason: moving ? phase : "Settled", message: "" },
+    { type: "Stalled", status: phase === "Failed" ? "True" : "False", reason, message: "" },
+    { type: "Drifted", ...driftOf(row, found) },
+  ];
+  return wanted.map((condition) => {
+    const old = row.observed?.conditions.find(({ type }) => type === condition.type);
+    return { ...condition, since: old?.status === condition.status ? old.since : now };
+  });
+}
+
+/** As the last look that compared found it. */
+export function isDrifted(observed: Observed | undefined): boolean {
+  return driftBefore(observed)?.status === "True";
+}
+
+/** What could not be compared may have drifted; and what had drifted has, until a look that compares says otherwise. */
+function driftOf(row: Looked, found: Found): Pick<Condition, "status" | "reason" | "message"> {
+  const { drift, notCompared } = found;
+  const [left] = found.leftAlone;
+  if (left !== undefined) {
+    const message = foreignText(`${left.object}: ${left.message}`, maxMessage);
+    return { status: "True", reason: "CorrectionsUndone", message };
+  }
+  if (drift !== undefined && drift.objects > 0 && !drift.corrected)
+    return { status: "True", reason: "DriftDetected", message: "" };
+  if (!holdsRendering(row, found)) return { status: "Unknown", reason: "NotApplied", message: "" };
+  const { action, apply } = row.desired;
+  if (action === "apply" && apply.drift === "off")
+    return { status: "Unknown", reason: "NotCompared", message: "spec.apply.drift is off" };
+  const known = hasCompared(found) ? undefined : knownDrift(row);
+  if (known !== undefined) return known;
+  if (notCompared === undefined) return { status: "False", reason: "InSync", message: "" };
+  return { status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, maxMessage) };
+}
+
+/** What was applied whole is as it was applied. */
+function hasCompared({ inspected, applied, drift }: Found): boolean {
+  return inspected === true || applied !== undefined || drift !== undefined;
+}
+
+/** Of the same attempt. */
+function knownDrift({ desired, observed }: Looked): Condition | undefined {
+  const known = observed?.attempt === desired.attempt ? driftBefore(observed) : undefined;
+  return known?.reason === "NotApplied" ? undefined : known;
+}
+
+function driftBefore(observed: Observed | undefined): Condition | undefined {
+  return observed?.conditions.find(({ type }) => type === "Drifted");
+}
+
+/** What is wanted was applied whole, if not as lately as now; a deletion has nothing that it could have drifted from. */
+function holdsRendering({ desired, observed }: Looked, { applied = observed?.applied }: Found): boolean {
+  return desired.action !== "apply" || applied?.renderDigest === desired.renderDigest;
+}

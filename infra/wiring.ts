@@ -25,7 +25,8 @@ import { externalIdOf } from "#shared/base/external-id.ts";
 import { partitions } from "#shared/fleet/rows/keys.ts";
 
 const objects = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
-const directories = [partitions.fleet, partitions.subjectEntries, partitions.sourceEntries] as const;
+const listed = [partitions.subjectEntries, partitions.sourceEntries] as const;
+const directories = [partitions.fleet, ...listed] as const;
 const whatPeopleWrite = [...objects, partitions.clusters, ...directories] as const;
 
 export interface WiringProps {
@@ -138,7 +139,8 @@ export class Wiring extends Construct {
       env: tickEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [...objects, partitions.clusters, partitions.rollouts, partitions.renderings],
+          // The directories, for the survey.
+          read: [...objects, ...listed, partitions.clusters, partitions.rollouts, partitions.renderings],
           update: [...objects, partitions.clusters, partitions.rollouts, partitions.renderings],
           indexes: ["due"],
         }),

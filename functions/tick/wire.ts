@@ -1,9 +1,8 @@
-import { claimDue } from "#functions/tick/claim-due.ts";
 import type { TickEnv } from "#functions/tick/env.ts";
+import { everyMinute } from "#functions/tick/every-minute.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
-import { newCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { RowClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -23,7 +22,5 @@ export function wireTick(env: TickEnv, aws: RowClients, options: WireOptions = {
     log: powertoolsLog("tick", output),
     metrics: embeddedMetrics("tick", env.STARLING_INSTALLATION, output),
   };
-  return async () => {
-    await underCorrelation(newCorrelation("tick", clock.now()), () => claimDue(ports));
-  };
+  return everyMinute(ports);
 }

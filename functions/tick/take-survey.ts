@@ -1,0 +1,59 @@
+import type { TickPorts } from "#functions/tick/claim-due.ts";
+import { allPages } from "#shared/base/all-pages.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import {
+  behindSeconds,
+  isBehind,
+  isStale,
+  nothingSurveyed,
+  type Survey,
+  surveyedStates,
+  withSubject,
+} from "#shared/fleet/survey.ts";
+
+/**
+ * Tells how the fleet is, from the rows of what people write: one for each Source, group and Sync of theirs, and of the
+ * groups that are behind one more; never one for each cluster. What is zero is not told: a series that nobody has told
+ * for a month costs nothing, and its alarm takes silence for zero.
+ */
+export async function takeSurvey(ports: TickPorts): Promise<Survey> {
+  const survey = await surveyed(ports);
+  const { metrics } = ports;
+  for (const state of surveyedStates) {
+    if (survey.targets[state] > 0) metrics.count("Targets", survey.targets[state], { state });
+  }
+  if (survey.halted > 0) metrics.count("HaltedRollouts", survey.halted);
+  if (survey.staleSources > 0) metrics.count("StaleSources", survey.staleSources);
+  if (survey.oldestSeconds > 0) metrics.seconds("OldestRevision", survey.oldestSeconds);
+  return survey;
+}
+
+async function surveyed(ports: TickPorts): Promise<Survey> {
+  const { table, clock } = ports;
+  const now = clock.now();
+  let survey = nothingSurveyed;
+  for await (const entries of allPages((start) => table.query({ ...ranges.subjects(), newer: "kept", ...start }))) {
+    const wanted = entries.flatMap((entry) => keys.subject.parse(entry) ?? []);
+    const found = await table.getMany(
+      wanted.map(({ namespace, kind, name }) => keys.object(namespace, kind, name)),
+      { newer: "kept" },
+    );
+    const rows = found.filter((row) => row.type === "SyncGroup" || row.type === "Sync");
+    for (const row of rows) survey = withSubject(survey, row);
+    const behind = rows.filter(isBehind).map(({ namespace, type, name }) => keys.unit({ namespace, kind: type, name }));
+    const units = (await table.getMany(behind, { newer: "kept" })).filter((row) => !isNewer(row));
+    const oldestSeconds = Math.max(survey.oldestSeconds, ...units.map((unit) => behindSeconds(unit, now)));
+    survey = { ...survey, oldestSeconds };
+  }
+  for await (const entries of allPages((start) => table.query({ ...ranges.sources, newer: "kept", ...start }))) {
+    const wanted = entries.flatMap((entry) => keys.sourceEntry.parse(entry) ?? []);
+    const found = await table.getMany(
+      wanted.map(({ namespace, name }) => keys.object(namespace, "Source", name)),
+      { newer: "kept" },
+    );
+    const stale = found.filter((row) => row.type === "Source" && isStale(row, now)).length;
+    survey = { ...survey, staleSources: survey.staleSources + stale };
+  }
+  return survey;
+}

@@ -1,0 +1,63 @@
+/** What rows of Sources and subjects say of the fleet, for metrics: plain sums, for nobody reads the clusters' own. */
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import { deletionFailed } from "#shared/fleet/rollout/subject-status.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** Of a target, as far as metrics tell them apart. */
+export const surveyedStates = ["ready", "changing", "failed", "unreachable", "waiting"] as const;
+
+export interface Survey {
+  /** Clusters of all subjects together: one that two groups take is counted twice. */
+  readonly targets: Readonly<Record<(typeof surveyedStates)[number], number>>;
+  /** Rollouts that go on when a person has acted. */
+  readonly halted: number;
+  readonly staleSources: number;
+  /** Of the oldest content that a stage still has to come to; 0 when every stage has the newest. */
+  readonly oldestSeconds: number;
+}
+
+export const nothingSurveyed: Survey = {
+  targets: { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 },
+  halted: 0,
+  staleSources: 0,
+  oldestSeconds: 0,
+};
+
+/** A Source that could not be looked at is nobody's business before: hosts are down for a while. */
+const staleAfterSeconds = 3600;
+
+/** Not those that people have suspended. */
+export function isStale({ operations, status, spec, createdAt }: SourceRow, now: Date): boolean {
+  if (operations.suspended !== undefined) return false;
+  const ready = status.conditions.find(({ type }) => type === "Ready");
+  const failedSince = ready?.status === "False" ? ready.since : undefined;
+  const lookedAt = later(status.attemptedAt ?? createdAt, secondsOf(spec.interval));
+  const silentOrFailed = [failedSince, lookedAt].filter((at) => at !== undefined);
+  return silentOrFailed.some((at) => later(at, staleAfterSeconds) <= now.toISOString());
+}
+
+function isHalted({ status }: SubjectRow): boolean {
+  const { state, conditions } = status;
+  return state === "Halted" || state === "Stalled" || conditions.some(({ reason }) => reason === deletionFailed);
+}
+
+/** Whether a stage is on another content than the newest: only then there is something to read of its unit. */
+export function isBehind({ status: { rollout, stages = [] } }: SubjectRow): boolean {
+  return rollout !== undefined && stages.some(({ on = 0 }) => on < rollout);
+}
+
+/** Since when there is a content that its last stage to follow has not come to. */
+export function behindSeconds({ stages, ledger }: Pick<UnitRow, "stages" | "ledger">, now: Date): number {
+  const least = Math.min(...stages.map(({ on = 0 }) => on));
+  const next = ledger.filter(({ number }) => number > least).at(-1);
+  return next === undefined ? 0 : Math.max(0, (now.getTime() - Date.parse(next.at)) / 1000);
+}
+
+export function withSubject(survey: Survey, row: SubjectRow): Survey {
+  const { clusters } = row.status;
+  const targets = { ...survey.targets };
+  for (const state of surveyedStates) targets[state] += clusters?.[state] ?? 0;
+  return { ...survey, targets, halted: survey.halted + (isHalted(row) ? 1 : 0) };
+}

@@ -1,0 +1,128 @@
+/** What the metrics tell of a fleet, every five minutes, without a look at any of its clusters' rows. */
+import { expect, test } from "vitest";
+import { everyMinute } from "#functions/tick/every-minute.ts";
+import { takeSurvey } from "#functions/tick/take-survey.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Metrics } from "#shared/ports.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { allSay, ana, begin, names, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { type PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+
+async function listed(world: PlannerWorld): Promise<PlannerWorld> {
+  const entries = [keys.subject(subject), keys.sourceEntry({ namespace: "shop", name: "app" })];
+  const row = { type: "Directory", schema: rowSchema, version: 1 };
+  await world.table.write(entries.map((key): { put: Row } => ({ put: { ...key, ...row } })));
+  return world;
+}
+
+const sourceKey = keys.object("shop", "Source", "app");
+
+async function setStatus(world: PlannerWorld, status: Partial<SourceStatus>): Promise<SourceRow> {
+  const row = await world.table.get(sourceKey);
+  if (row === undefined) throw new Error("there is no Source");
+  const next = { ...row, status: { ...row.status, ...status }, version: row.version + 1 };
+  await world.table.write([{ put: next }]);
+  return next;
+}
+
+/** As `name{dimension}=value`. */
+async function told(world: PlannerWorld): Promise<readonly string[]> {
+  const lines: string[] = [];
+  const tell = (name: string, value: number, dimensions: Readonly<Record<string, string>> = {}) =>
+    lines.push(`${[name, ...Object.values(dimensions)].join(" ")} ${value}`);
+  const metrics: Metrics = { count: tell, seconds: tell };
+  await takeSurvey({
+    table: world.table,
+    sender: world.sender,
+    clock: { now: () => world.now },
+    log: silentLog,
+    metrics,
+  });
+  return lines.sort();
+}
+
+async function looked(world: PlannerWorld): Promise<void> {
+  await setStatus(world, { attemptedAt: world.now.toISOString() });
+}
+
+test("a fleet on the newest content tells how many targets are ready, and nothing else", async () => {
+  const world = await listed(await worldOf(names(3), {}));
+  await world.rollOut();
+  await world.plan();
+  await looked(world);
+  expect(await told(world)).toEqual(["Targets ready 3"]);
+});
+
+test("a halted rollout is told for as long as it is, with the targets that failed and the age of what waits", async () => {
+  const world = await listed(await worldOf({ c1: "canary", c2: "rest", c3: "rest" }, rings));
+  await world.rollOut();
+  await revise(world, "bbb");
+  world.advanceClock(600);
+  await allSay(world, "Failed");
+  await looked(world);
+  const halted = ["HaltedRollouts 1", "OldestRevision 600", "Targets failed 1", "Targets ready 2"];
+  expect(await told(world)).toEqual(halted);
+  world.advanceClock(3000);
+  expect(await told(world)).toEqual(halted.with(1, "OldestRevision 3600"));
+  // Somebody knows of it.
+  await world.operate({ suspended: ana(world.now) });
+  await world.plan();
+  expect(await told(world)).not.toContain("HaltedRollouts 1");
+});
+
+test("a cluster that does not answer is a target of its own state", async () => {
+  const world = await listed(await worldOf(names(4), { maxUnreachable: 1 }));
+  await begin(world);
+  await world.finish("c000", "Unreachable");
+  for (const name of names(4).slice(1)) await world.finish(name, "Ready");
+  await world.plan();
+  await looked(world);
+  expect(await told(world)).toContain("Targets unreachable 1");
+});
+
+test.each([
+  { is: "could not be looked at for an hour", ago: 3600, lookedAgo: 0, stale: true },
+  { is: "could not be looked at for less", ago: 3599, lookedAgo: 0, stale: false },
+  { is: "was not looked at for its interval and an hour", ago: undefined, lookedAgo: 3600 + 300, stale: true },
+  { is: "was not looked at for less", ago: undefined, lookedAgo: 3600 + 299, stale: false },
+])("a Source that $is: stale is $stale", async ({ ago, lookedAgo, stale }) => {
+  const world = await listed(await worldOf(names(1), {}));
+  const before = (seconds: number) => new Date(world.now.getTime() - seconds * 1000).toISOString();
+  const failed = { type: "Ready", status: "False", reason: "GitNotFound", message: "" } as const;
+  const row = await setStatus(world, {
+    attemptedAt: before(lookedAgo),
+    conditions: ago === undefined ? [] : [{ ...failed, since: before(ago) }],
+  });
+  expect(row.spec.interval).toBe("5m");
+  expect((await told(world)).includes("StaleSources 1")).toBe(stale);
+  const held = { ...row, operations: { suspended: { ...ana(world.now), number: 1 } }, version: row.version + 1 };
+  await world.table.write([{ put: held }]);
+  expect(await told(world)).not.toContain("StaleSources 1");
+});
+
+test("it is taken when a sandbox begins, and then every five minutes, after what is due", async () => {
+  const world = await listed(await worldOf(names(1), {}));
+  await world.rollOut();
+  await world.plan();
+  const lines: string[] = [];
+  const tell = (name: string) => lines.push(name);
+  const sender = new MemorySender();
+  const metrics: Metrics = { count: tell, seconds: tell };
+  const tick = everyMinute({ table: world.table, sender, clock: { now: () => world.now }, log: silentLog, metrics });
+  const minutes: string[] = [];
+  for (let minute = 0; minute < 11; minute++) {
+    await tick();
+    minutes.push(lines.splice(0).join("+"));
+    world.advanceClock(60);
+  }
+  const both = "DueLag+Targets";
+  expect(minutes.map((line) => line.replace("+StaleSources", ""))).toEqual([
+    both,
+    ..."1234".split("").map(() => "DueLag"),
+    both,
+    ..."1234".split("").map(() => "DueLag"),
+    both,
+  ]);
+});

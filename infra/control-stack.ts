@@ -3,6 +3,7 @@ import type { Construct } from "constructs";
 import { type ClusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
 import { type Concurrency, sayWhichQuota } from "#infra/concurrency.ts";
 import { AlarmReceivers } from "#infra/constructs/alarm-receivers.ts";
+import { existingState } from "#infra/existing-state.ts";
 import type { Settings } from "#infra/settings.ts";
 import type { StateStack } from "#infra/state-stack.ts";
 import { Wiring } from "#infra/wiring.ts";
@@ -21,18 +22,19 @@ export class ControlStack extends Stack {
   constructor(scope: Construct, id: string, props: ControlStackProps) {
     super(scope, id, props);
     const { settings, state, clusterRoles, concurrency } = props;
-    const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail } = settings;
-    this.addStackDependency(state, "it imports what the state stack exports");
+    const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole } = settings;
+    this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
       installation,
       table: state.table,
       blobs: state.blobs,
+      ...existingState(settings),
       webhookSecretArn: state.webhookSecretArn,
       audit: state.audit,
       clusterRoles,
       concurrency,
       gitAllow,
-      ...defined({ gitCa }),
+      ...defined({ gitCa, applyRoleArn: applyRole }),
     });
     const receivers = defined({ topicArn: alarmTopicArn, email: alarmEmail });
     new AlarmReceivers(this, "AlarmReceivers", receivers).hearOf(this);

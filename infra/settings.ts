@@ -115,6 +115,42 @@ export const settingsSchema = z.strictObject({
     wanted: "certificates in PEM",
     does: "Certificates to trust for git besides the public authorities.",
   }),
+  table: nameOf(/^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/)?[\w.-]{3,255}$/)
+    .optional()
+    .register(settingRows, {
+      type: "name or ARN",
+      wanted: "the name or the ARN of a table of this account and region",
+      does:
+        "Table to work on that is there already, such as one that was restored to a point in time, or that an earlier " +
+        "installation left. The table that the state stack has made stays as it is.",
+    }),
+  bucket: nameOf(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/)
+    .optional()
+    .register(settingRows, {
+      type: "name",
+      wanted: "the name of a bucket of this account and region",
+      does:
+        "Bucket to keep artifacts, renderings, inventories and plans in that is there already: the one that goes with " +
+        "`table`. The bucket that the state stack has made stays as it is.",
+    }),
+  webhookSecret: nameOf(/^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]{1,512}$/)
+    .optional()
+    .register(settingRows, {
+      type: "ARN",
+      wanted: "the whole ARN of a secret, with the six characters at its end",
+      does:
+        "Secret that senders of push events sign with that is there already. None is made then; one that the state stack " +
+        "has made leaves the stack, and is kept.",
+    }),
+  applyRole: nameOf(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/)
+    .optional()
+    .register(settingRows, {
+      type: "ARN",
+      wanted: "the ARN of a role of this account, such as the output ApplyRole of the control stack had",
+      does:
+        "Role of the function that reaches clusters, where there is one that they trust already. None is made then; one " +
+        "that the control stack has made leaves the stack, and is kept.",
+    }),
   alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
     .optional()
     .register(settingRows, {

@@ -6,6 +6,7 @@ import { contextSettings } from "#infra/context-settings.ts";
 import { ControlStack } from "#infra/control-stack.ts";
 import { readSettings } from "#infra/settings.ts";
 import { StateStack } from "#infra/state-stack.ts";
+import { defined } from "#shared/base/defined.ts";
 
 /**
  * The app with its two stacks, for no account and no region in particular.
@@ -18,7 +19,7 @@ export function starlingApp(props?: AppProps): { app: App; state: StateStack; co
   const state = new StateStack(app, `${installation}-state`, {
     installation,
     description: "Starling: the table, the blobs, the webhook's secret and the audit log",
-    terminationProtection: true,
+    ...defined({ webhookSecretArn: settings.webhookSecret }),
   });
   const control = new ControlStack(app, `${installation}-control`, {
     settings,

@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy, Stack, type StackProps, Validations } from "aws-cdk-lib";
+import { CfnOutput, Duration, Fn, RemovalPolicy, Stack, type StackProps, Validations } from "aws-cdk-lib";
 import { AttributeType, Billing, ProjectionType, TableEncryptionV2, TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { BlockPublicAccess, Bucket, BucketEncryption } from "aws-cdk-lib/aws-s3";
@@ -10,11 +10,16 @@ import { blobLifeDays, renewedFolders } from "#shared/fleet/blob-life.ts";
 export interface StateStackProps extends StackProps {
   /** First part of the names of the installation's secrets. */
   readonly installation: string;
+  /** A secret of the webhook that is there already. */
+  readonly webhookSecretArn?: string;
 }
 
 /**
  * What must survive every deployment: the table, the blobs, the webhook's secret, and the record of who changed what. It
- * holds no code, and nothing of it is deleted with the stack.
+ * holds no code, and nothing of it is deleted with the stack (docs/adr/0027-what-outlives-the-control-stack.md).
+ *
+ * A first deployment that fails is undone by CloudFormation, and must not stand in the way of the second. What is kept goes
+ * when its own creation is undone; what is protected from deletion could not go, is made last, and has no name of its own.
  */
 export class StateStack extends Stack {
   readonly table: Named;
@@ -25,10 +30,48 @@ export class StateStack extends Stack {
 
   constructor(scope: Construct, id: string, props: StateStackProps) {
     super(scope, id, props);
+    const table = this.#table();
+    const blobs = this.#blobs();
+    const audit = this.#audit();
+    audit.node.addDependency(blobs);
+    table.node.addDependency(audit);
 
+    this.table = {
+      name: this.#tell("TableName", table.tableName),
+      arn: this.#tell("TableArn", table.tableArn),
+    };
+    this.blobs = {
+      name: this.#tell("BlobsName", blobs.bucketName),
+      arn: this.#tell("BlobsArn", blobs.bucketArn),
+    };
+    this.audit = {
+      name: this.#tell("AuditName", audit.logGroupName),
+      arn: this.#tell("AuditArn", audit.logGroupArn),
+    };
+    if (props.webhookSecretArn === undefined) {
+      const secret = this.#webhookSecret(props.installation);
+      audit.node.addDependency(secret);
+      this.webhookSecretArn = this.#tell("WebhookSecretArn", secret.ref);
+    } else {
+      this.webhookSecretArn = props.webhookSecretArn;
+    }
+  }
+
+  /**
+   * To the control stack, by an output that it reads when it is deployed. An export that another stack imports can neither
+   * change nor go: those of the version before stay, since its control stack is there until this one is deployed.
+   */
+  #tell(name: string, value: string): string {
+    new CfnOutput(this, name, { value });
+    const before = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "-").toLowerCase();
+    this.exportValue(value, { name: `${this.stackName}-${before}` });
+    return Fn.getStackOutput(this.stackName, name);
+  }
+
+  #table(): TableV2 {
     const string = AttributeType.STRING;
     const keysOnly = ProjectionType.KEYS_ONLY;
-    const table = new TableV2(this, "Table", {
+    return new TableV2(this, "Table", {
       partitionKey: { name: "pk", type: string },
       sortKey: { name: "sk", type: string },
       globalSecondaryIndexes: [
@@ -52,7 +95,9 @@ export class StateStack extends Stack {
       deletionProtection: true,
       removalPolicy: RemovalPolicy.RETAIN,
     });
+  }
 
+  #blobs(): Bucket {
     const blobs = new Bucket(this, "Blobs", {
       encryption: BucketEncryption.S3_MANAGED,
       blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
@@ -67,7 +112,7 @@ export class StateStack extends Stack {
         // Read within minutes; the rendering that came out of it is stored elsewhere.
         { prefix: "incoming/", expiration: Duration.days(1), noncurrentVersionExpiration: Duration.days(1) },
       ],
-      removalPolicy: RemovalPolicy.RETAIN,
+      removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     });
     Validations.of(blobs).acknowledge({
       id: "AwsSolutions-S1",
@@ -75,39 +120,31 @@ export class StateStack extends Stack {
         "Only four roles may read, each its own folders, and keys are digests or left to chance. An access log " +
         "would be a second bucket to protect; CloudTrail data events record the same where they are wanted.",
     });
+    return blobs;
+  }
 
+  #webhookSecret(installation: string): CfnSecret {
     // No value: until an operator writes one, the webhook refuses every sender.
     const webhookSecret = new CfnSecret(this, "WebhookSecret", {
-      name: `${props.installation}/webhook`,
+      name: `${installation}/webhook`,
       description: "JSON array of one or two strings with which the senders of push events sign them",
     });
-    webhookSecret.applyRemovalPolicy(RemovalPolicy.RETAIN);
+    webhookSecret.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
     Validations.of(webhookSecret).acknowledge({
       id: "AwsSolutions-SMG4",
       reason:
         "The git host holds the other copy, which AWS cannot rotate. Two values may be valid at once, so that an " +
         "operator rotates without losing a push.",
     });
+    return webhookSecret;
+  }
 
-    const audit = new LogGroup(this, "Audit", {
+  #audit(): LogGroup {
+    return new LogGroup(this, "Audit", {
       // Auditors ask about the last year, and ask late.
       retention: RetentionDays.TWO_YEARS,
       deletionProtectionEnabled: true,
       removalPolicy: RemovalPolicy.RETAIN,
     });
-
-    this.table = {
-      name: this.exportValue(table.tableName, { name: `${id}-table-name` }),
-      arn: this.exportValue(table.tableArn, { name: `${id}-table-arn` }),
-    };
-    this.blobs = {
-      name: this.exportValue(blobs.bucketName, { name: `${id}-blobs-name` }),
-      arn: this.exportValue(blobs.bucketArn, { name: `${id}-blobs-arn` }),
-    };
-    this.audit = {
-      name: this.exportValue(audit.logGroupName, { name: `${id}-audit-name` }),
-      arn: this.exportValue(audit.logGroupArn, { name: `${id}-audit-arn` }),
-    };
-    this.webhookSecretArn = this.exportValue(webhookSecret.ref, { name: `${id}-webhook-secret-arn` });
   }
 }

@@ -41,6 +41,8 @@ export interface WiringProps {
   readonly gitAllow: readonly string[];
   /** PEM certificates to trust for git besides the public authorities. */
   readonly gitCa?: string;
+  /** Whom clusters trust already. */
+  readonly applyRoleArn?: string;
 }
 
 /** Who is connected to whom, in flow order; what travels on the queues is in shared/messages.ts. */
@@ -301,6 +303,7 @@ export class Wiring extends Construct {
           reason: "Clusters of this account are registered later, in any region; reading where one is opens none.",
         },
       ],
+      trustedRole: defined({ arn: props.applyRoleArn }),
       timeout: toApply.functionTimeout,
       memoryMiB: 1024,
       inMessageCircle: true,

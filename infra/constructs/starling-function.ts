@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { type Duration, RemovalPolicy } from "aws-cdk-lib";
-import { Effect, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { Effect, type IRole, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
   Architecture,
   CfnFunction,
@@ -48,6 +48,8 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   readonly logGroup?: Named;
   readonly timeout: Duration;
   readonly memoryMiB: number;
+  /** One that others trust: it is there already, or is made and outlives the stack. Left out: it goes with the stack. */
+  readonly trustedRole?: { readonly arn?: string };
   /** Of the account's concurrency, kept for it; and it gets no more. */
   readonly reservedConcurrency?: number;
   readonly layer?: ILayerVersion;
@@ -70,7 +72,7 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
   constructor(scope: Construct, id: string, props: StarlingFunctionProps<Env>) {
     super(scope, id);
     const { logGroup, arn: logGroupArn } = this.#logs(props.logGroup);
-    const role = new Role(this, "Role", { assumedBy: new ServicePrincipal("lambda.amazonaws.com") });
+    const role = this.#role(props.trustedRole);
     role.addToPrincipalPolicy(
       new PolicyStatement({ actions: ["logs:CreateLogStream", "logs:PutLogEvents"], resources: [logGroupArn] }),
     );
@@ -130,6 +132,14 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
     if (!(defaultChild instanceof CfnFunction)) throw new Error("a NodejsFunction holds no CfnFunction");
     // The asset is a digest: only this says whose code it is, to local/template/read-plan.ts above all.
     defaultChild.addMetadata("starling:folder", props.folder);
+  }
+
+  #role(trusted: { readonly arn?: string } | undefined): IRole {
+    if (trusted?.arn !== undefined) return Role.fromRoleArn(this, "Role", trusted.arn);
+    const role = new Role(this, "Role", { assumedBy: new ServicePrincipal("lambda.amazonaws.com") });
+    // Another one of the same name would be another principal: trust policies and access entries would name nobody.
+    if (trusted !== undefined) role.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
+    return role;
   }
 
   #logs(existing: Named | undefined): { readonly logGroup: ILogGroup; readonly arn: string } {

@@ -70,8 +70,8 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
       const name = physicalName(stack, logicalId);
       return values.get(name) ?? named.get(name);
     },
-    exported(name) {
-      const found = plan.exports.find((candidate) => candidate.name === name);
+    output(stack, name) {
+      const found = plan.outputs.find((output) => output.stack === stack && output.name === name);
       return found === undefined ? undefined : resolveValue(found.value, scope(found.stack));
     },
   });

@@ -12,7 +12,6 @@ export interface TemplateResource {
 
 export interface TemplateOutput {
   readonly Value: unknown;
-  readonly Export?: { readonly Name: unknown };
 }
 
 /** Templates by the names of their stacks. */

@@ -8,7 +8,6 @@ export interface MachinePlan {
   readonly eventSources: readonly EventSourcePlan[];
   readonly routes: readonly RoutePlan[];
   readonly schedules: readonly SchedulePlan[];
-  readonly exports: readonly ExportPlan[];
   readonly outputs: readonly OutputPlan[];
   /** What outputs may name, and nothing here is made of. */
   readonly namedOnly: readonly NamedOnly[];
@@ -117,9 +116,3 @@ export const namedOnlyTypes = [
   "AWS::Logs::LogGroup",
   "AWS::SNS::Topic",
 ] as const;
-
-export interface ExportPlan {
-  readonly stack: string;
-  readonly name: string;
-  readonly value: unknown;
-}

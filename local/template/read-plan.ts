@@ -60,7 +60,7 @@ interface Found extends Planned {
 }
 
 /**
- * What the templates of the stacks say is to be made. Intrinsics in environments and exports are left for
+ * What the templates of the stacks say is to be made. Intrinsics in environments and outputs are left for
  * resolve-value.ts: they name resources that are still to be made.
  * @throws Error that names a resource or property which this machine does not know, or a reference to nothing.
  */
@@ -131,11 +131,6 @@ export function readPlan(stacks: Stacks): MachinePlan {
         input: JSON.parse(Target.Input ?? "{}") as unknown,
       };
     }),
-    exports: Object.entries(stacks).flatMap(([stack, { Outputs = {} }]) =>
-      Object.values(Outputs).flatMap(({ Value, Export }) =>
-        Export === undefined ? [] : [{ stack, name: String(Export.Name), value: Value }],
-      ),
-    ),
     outputs: Object.entries(stacks).flatMap(([stack, { Outputs = {} }]) =>
       Object.entries(Outputs).map(([name, { Value }]) => ({ stack, name, value: Value })),
     ),

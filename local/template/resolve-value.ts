@@ -10,8 +10,8 @@ export interface ValueScope {
   readonly pseudo: PseudoParameters;
   /** A resource of the template that the value stands in. */
   resource(logicalId: string): ResourceValues | undefined;
-  /** What a stack exports by this name. */
-  exported(name: string): string | undefined;
+  /** What a stack puts out by this name. */
+  output(stack: string, name: string): string | undefined;
 }
 
 type Intrinsic = (argument: unknown, scope: ValueScope) => string;
@@ -21,7 +21,7 @@ const intrinsics: Readonly<Record<string, Intrinsic>> = {
   "Fn::GetAtt": getAtt,
   "Fn::Join": join,
   "Fn::Sub": substitute,
-  "Fn::ImportValue": importValue,
+  "Fn::GetStackOutput": getStackOutput,
 };
 
 /**
@@ -83,11 +83,12 @@ function substitute(argument: unknown, scope: ValueScope): string {
   });
 }
 
-function importValue(argument: unknown, scope: ValueScope): string {
-  const name = resolveValue(argument, scope);
-  const found = scope.exported(name);
-  if (found === undefined) throw new Error(`Fn::ImportValue ${name}: no stack of this machine exports that`);
-  return found;
+function getStackOutput(argument: unknown, scope: ValueScope): string {
+  const { StackName, OutputName } = argument as { readonly StackName: unknown; readonly OutputName: string };
+  const stack = resolveValue(StackName, scope);
+  const found = scope.output(stack, OutputName);
+  if (found !== undefined) return found;
+  throw new Error(`Fn::GetStackOutput ${OutputName} of ${stack}: no stack of this machine puts that out`);
 }
 
 function text(argument: unknown, intrinsic: string): string {

@@ -54,7 +54,8 @@ describe("the table", () => {
 describe("the bucket", () => {
   test("is private, encrypted, versioned and survives its stack", () => {
     state.hasResource("AWS::S3::Bucket", {
-      DeletionPolicy: "Retain",
+      DeletionPolicy: "RetainExceptOnCreate",
+      UpdateReplacePolicy: "Retain",
       Properties: {
         BucketEncryption: {
           ServerSideEncryptionConfiguration: [{ ServerSideEncryptionByDefault: { SSEAlgorithm: "AES256" } }],
@@ -101,7 +102,7 @@ describe("the webhook's secret", () => {
   test("is made without a value and kept with the stack gone", () => {
     const secrets = ofType(resources, "AWS::SecretsManager::Secret");
     expect(secrets).toHaveLength(1);
-    expect(secrets[0]?.DeletionPolicy).toBe("Retain");
+    expect(secrets[0]?.DeletionPolicy).toBe("RetainExceptOnCreate");
     expect(Object.keys(secrets[0]?.Properties ?? {}).sort()).toEqual(["Description", "Name", "Tags"]);
   });
 });

@@ -128,12 +128,17 @@ export function listOf<T>(value: T | readonly T[]): readonly T[] {
   return Array.isArray(value) ? value : [value as T];
 }
 
+/** Output `TableArn` of the stack `starling-state` is `<starling-state-table-arn>`. */
+function outputText({ StackName, OutputName }: { readonly StackName: string; readonly OutputName: string }): string {
+  return `<${StackName}-${OutputName.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "-").toLowerCase()}>`;
+}
+
 /** A CloudFormation value as one text, in which names of other resources can be looked for. */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   const [[intrinsic, argument] = []] = Object.entries((value ?? {}) as Record<string, unknown>);
   if (intrinsic === "Fn::Join") return (argument as [string, unknown[]])[1].map(textOf).join("");
-  if (intrinsic === "Fn::ImportValue") return `<${textOf(argument)}>`;
+  if (intrinsic === "Fn::GetStackOutput") return outputText(argument as { StackName: string; OutputName: string });
   if (intrinsic === "Fn::GetAtt") return `<${(argument as string[]).join(".")}>`;
   if (intrinsic === "Ref") return `<${String(argument)}>`;
   return JSON.stringify(value);

@@ -29,7 +29,11 @@ const resources = {
       PolicyDocument: {
         Statement: [
           { Effect: "Allow", Action: ["secretsmanager:GetSecretValue"], Resource: "arn:own" },
-          { Effect: "Allow", Action: "secretsmanager:GetSecretValue", Resource: [{ "Fn::ImportValue": "shared" }] },
+          {
+            Effect: "Allow",
+            Action: "secretsmanager:GetSecretValue",
+            Resource: [{ "Fn::GetStackOutput": { StackName: "other", OutputName: "Shared" } }],
+          },
           { Effect: "Allow", Action: "s3:GetObject", Resource: "arn:blobs" },
         ],
       },
@@ -112,7 +116,7 @@ const resources = {
 const plan = readPlan({
   app: {
     Resources: resources,
-    Outputs: { Name: { Value: { Ref: "Table" }, Export: { Name: "app-table" } }, Url: { Value: 1 } },
+    Outputs: { Name: { Value: { Ref: "Table" } }, Url: { Value: 1 } },
   },
 });
 
@@ -161,7 +165,7 @@ describe("what templates say", () => {
         tenancy: "shared",
         role: "app-Role",
         environment: { STARLING_QUEUE: { Ref: "Work" } },
-        readableSecrets: ["arn:own", { "Fn::ImportValue": "shared" }],
+        readableSecrets: ["arn:own", { "Fn::GetStackOutput": { StackName: "other", OutputName: "Shared" } }],
       },
     ]);
     expect(readPlan(changed("Worker", { RecursiveLoop: "Terminate" })).functions[0]?.recursiveLoop).toBe("terminate");
@@ -194,14 +198,17 @@ describe("what templates say", () => {
     ]);
   });
 
-  test("of the table, the bucket, the secret and what is exported", () => {
+  test("of the table, the bucket, the secret and what is put out", () => {
     const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes } = resources.Table.Properties;
     expect(plan.tables).toEqual([
       { stack: "app", logicalId: "Table", name: "app-Table", AttributeDefinitions, KeySchema, GlobalSecondaryIndexes },
     ]);
     expect(plan.buckets).toEqual([{ stack: "app", logicalId: "Blobs", name: "app-blobs" }]);
     expect(plan.secrets).toEqual([expect.objectContaining({ name: "app-Secret", secretName: "starling/webhook" })]);
-    expect(plan.exports).toEqual([{ stack: "app", name: "app-table", value: { Ref: "Table" } }]);
+    expect(plan.outputs).toEqual([
+      { stack: "app", name: "Name", value: { Ref: "Table" } },
+      { stack: "app", name: "Url", value: 1 },
+    ]);
   });
 });
 

@@ -11,7 +11,7 @@ const scope: ValueScope = {
   },
   resource: (id) =>
     id === "Queue" ? { ref: "http://sqs/q", attributes: { Arn: "arn:q", "Nested.Name": "inner" } } : undefined,
-  exported: (name) => (name === "state-table" ? "the-table" : undefined),
+  output: (stack, name) => (stack === "state" && name === "TableName" ? "the-table" : undefined),
 };
 
 test.each<[unknown, string]>([
@@ -27,8 +27,8 @@ test.each<[unknown, string]>([
     { "Fn::Join": [".", ["starling", { Ref: "AWS::AccountId" }, { Ref: "AWS::Region" }]] },
     "starling.000000000000.us-east-1",
   ],
-  [{ "Fn::ImportValue": "state-table" }, "the-table"],
-  [{ "Fn::ImportValue": { "Fn::Join": ["-", ["state", "table"]] } }, "the-table"],
+  [{ "Fn::GetStackOutput": { StackName: "state", OutputName: "TableName" } }, "the-table"],
+  [{ "Fn::GetStackOutput": { StackName: { "Fn::Join": ["", ["st", "ate"]] }, OutputName: "TableName" } }, "the-table"],
   [
     { "Fn::Sub": "arn:${AWS::Partition}:sqs:${Queue}:${Queue.Arn}:${!Literal}" },
     "arn:aws:sqs:http://sqs/q:arn:q:${Literal}",
@@ -45,7 +45,10 @@ test.each<[unknown, RegExp]>([
     { "Fn::GetAtt": ["Queue", "Name"] },
     /GetAtt Queue\.Name: on this machine Queue has the attributes: Arn, Nested\.Name/,
   ],
-  [{ "Fn::ImportValue": "other" }, /ImportValue other: no stack of this machine exports that/],
+  [
+    { "Fn::GetStackOutput": { StackName: "state", OutputName: "Other" } },
+    /GetStackOutput Other of state: no stack of this machine puts that out/,
+  ],
   [{ "Fn::Select": [0, ["a"]] }, /"Fn::Select".*is no value that this machine resolves; it knows Ref, Fn::GetAtt/],
   [{ Ref: "Queue", more: 1 }, /is no value that this machine resolves/],
   [{ "Fn::Sub": 7 }, /Fn::Sub of 7: it takes a text/],

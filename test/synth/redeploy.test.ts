@@ -1,0 +1,160 @@
+/**
+ * A deployment that failed can be tried again, a stack that was deleted can be deployed again, and no stack keeps the other
+ * one from an update.
+ */
+import { describe, expect, test } from "vitest";
+import { starlingApp } from "#infra/starling-app.ts";
+import {
+  functionNamed,
+  ofType,
+  type Resource,
+  resourcesIn,
+  roleOf,
+  synthesizeTemplates,
+  textOf,
+} from "#test/synth/synthesized.ts";
+
+const { state, control, resources } = await synthesizeTemplates();
+const stateResources = resourcesIn(state) as readonly (Resource & { readonly DependsOn?: readonly string[] })[];
+
+const names = ["TableName", "BucketName", "Name", "LogGroupName", "QueueName", "RoleName"];
+const keeps = (resource: Resource) => resource.DeletionPolicy ?? "Delete";
+
+/** DynamoDB and CloudWatch Logs refuse to delete these, whoever asks. */
+function isProtected({ Properties }: Resource): boolean {
+  return JSON.stringify(Properties).includes('"DeletionProtectionEnabled":true');
+}
+
+describe("a first deployment that fails", () => {
+  test("leaves nothing whose name the second one would find taken", () => {
+    const left = resources.filter((resource) => keeps(resource) === "Retain");
+    expect(left.map(({ Type }) => Type).sort()).toEqual(["AWS::DynamoDB::GlobalTable", "AWS::Logs::LogGroup"]);
+    for (const { id, Properties } of left) expect([id, ...names.filter((name) => name in Properties)]).toEqual([id]);
+    const [secret] = ofType(resources, "AWS::SecretsManager::Secret");
+    expect(secret).toMatchObject({ DeletionPolicy: "RetainExceptOnCreate", Properties: { Name: "starling/webhook" } });
+  });
+
+  test("is undone without a deletion that is refused", () => {
+    const guarded = resources.filter(isProtected);
+    expect(guarded.map(({ Type }) => Type).sort()).toEqual(["AWS::DynamoDB::GlobalTable", "AWS::Logs::LogGroup"]);
+    for (const resource of guarded) expect([resource.id, keeps(resource)]).toEqual([resource.id, "Retain"]);
+  });
+
+  test("fails before there is anything that stays, as long as anything else is the reason", () => {
+    const after = new Map(stateResources.map(({ id, DependsOn = [] }) => [id, DependsOn]));
+    const waitsFor = (id: string): readonly string[] =>
+      (after.get(id) ?? []).flatMap((each) => [each, ...waitsFor(each)]);
+    const idOf = (type: string) => stateResources.find(({ Type }) => Type === type)?.id ?? "";
+    const [table, audit] = [idOf("AWS::DynamoDB::GlobalTable"), idOf("AWS::Logs::LogGroup")];
+    const others = stateResources.map(({ id }) => id).filter((id) => id !== table && id !== audit);
+    expect(others).toHaveLength(3);
+    expect([...new Set(waitsFor(audit))].sort()).toEqual(others.toSorted());
+    expect([...new Set(waitsFor(table))].sort()).toEqual([...others, audit].sort());
+  });
+
+  test("may be deleted by the CDK, which does that before it tries again, and protects a stack before it makes it", () => {
+    const { state: made, control: running } = starlingApp({ context: { "aws:cdk:bundling-stacks": [] } });
+    expect([made.terminationProtection, running.terminationProtection]).toEqual([false, false]);
+  });
+});
+
+describe("a state stack that is deleted", () => {
+  test("leaves everything that holds state", () => {
+    const gone = stateResources.filter((resource) => keeps(resource) === "Delete").map(({ Type }) => Type);
+    // Over TLS only: the bucket is nobody's to reach then.
+    expect(gone).toEqual(["AWS::S3::BucketPolicy"]);
+    for (const resource of stateResources) {
+      if (keeps(resource) !== "Delete") expect(resource.UpdateReplacePolicy).toBe("Retain");
+    }
+  });
+});
+
+describe("what is there already is put to use", () => {
+  const table = "starling-state-TableCD117FA1-restored";
+
+  test.each([
+    ["by its name", table, `arn:<AWS::Partition>:dynamodb:<AWS::Region>:<AWS::AccountId>:table/${table}`],
+    [
+      "by its ARN",
+      `arn:aws:dynamodb:eu-west-1:111122223333:table/${table}`,
+      `arn:aws:dynamodb:eu-west-1:111122223333:table/${table}`,
+    ],
+  ])("a table %s, while the one that was made stays", async (_how, setting, arn) => {
+    const made = await synthesizeTemplates({ table: setting });
+    expect(made.state.toJSON()).toEqual(state.toJSON());
+    const tables = ofType(made.resources, "AWS::Lambda::Function").flatMap(({ Properties }) => {
+      const { Variables } = (Properties.Environment ?? {}) as { Variables?: Record<string, unknown> };
+      return Variables?.STARLING_TABLE ?? [];
+    });
+    expect(tables).toHaveLength(8);
+    expect(new Set(tables)).toEqual(new Set([table]));
+    const on = ofType(made.resources, "AWS::IAM::Policy").flatMap(({ Properties }) =>
+      JSON.stringify(Properties.PolicyDocument).includes("dynamodb:")
+        ? (Properties.PolicyDocument as { Statement: { Action: unknown; Resource: unknown }[] }).Statement.filter(
+            ({ Action }) => JSON.stringify(Action).includes("dynamodb:"),
+          ).map(({ Resource: resource }) => textOf(resource))
+        : [],
+    );
+    expect([...new Set(on)].sort()).toEqual([arn, `${arn}/index/due`, `${arn}/index/state`]);
+  });
+
+  test("a bucket, while the one that was made stays", async () => {
+    const made = await synthesizeTemplates({ bucket: "kept-blobs" });
+    expect(made.state.toJSON()).toEqual(state.toJSON());
+    const text = JSON.stringify(made.control.toJSON());
+    expect(text).toContain('"STARLING_BUCKET":"kept-blobs"');
+    expect(text).toContain(':s3:::kept-blobs/artifacts/*"');
+    expect(text).not.toContain('"BlobsName"');
+    expect(text).not.toContain('"BlobsArn"');
+  });
+
+  test("a secret of the webhook, and none is made whose name is taken", async () => {
+    const arn = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:starling/webhook-AbCdEf";
+    const made = await synthesizeTemplates({ webhookSecret: arn });
+    made.state.resourceCountIs("AWS::SecretsManager::Secret", 0);
+    expect(functionNamed(made.resources, "webhook").Properties.Environment).toMatchObject({
+      Variables: { STARLING_WEBHOOK_SECRET: arn },
+    });
+    expect(made.control.findOutputs("WebhookSecretArn")).toMatchObject({ WebhookSecretArn: { Value: arn } });
+  });
+});
+
+describe("the role that clusters trust", () => {
+  test("is kept when the control stack is deleted, and goes with a creation that is undone", () => {
+    const role = ofType(resources, "AWS::IAM::Role").find(({ id }) => id === roleOf(functionNamed(resources, "apply")));
+    expect([role?.DeletionPolicy, role?.UpdateReplacePolicy]).toEqual(["RetainExceptOnCreate", "Retain"]);
+    const others = ofType(resources, "AWS::IAM::Role").filter(({ id }) => id !== role?.id);
+    for (const other of others) expect([other.id, keeps(other)]).toEqual([other.id, "Delete"]);
+  });
+
+  test("is the same one in the next control stack that names it, with all that it may do, and no other is made", async () => {
+    const arn = "arn:aws:iam::111122223333:role/starling-control-WiringApplyRole4DC6E549-AbCdEf";
+    const made = await synthesizeTemplates({ applyRole: arn });
+    expect(functionNamed(made.resources, "apply").Properties.Role).toBe(arn);
+    expect(ofType(made.resources, "AWS::IAM::Role").filter(({ id }) => id.includes("Apply"))).toEqual([]);
+    expect(made.control.findOutputs("ApplyRole")).toMatchObject({ ApplyRole: { Value: arn } });
+    const statementsOf = (all: readonly Resource[], role: unknown) =>
+      ofType(all, "AWS::IAM::Policy")
+        .filter(({ Properties }) => JSON.stringify(Properties.Roles) === JSON.stringify([role]))
+        .map(({ Properties }) => Properties.PolicyDocument);
+    const own = statementsOf(resources, { Ref: roleOf(functionNamed(resources, "apply")) });
+    expect(own).toHaveLength(1);
+    expect(statementsOf(made.resources, "starling-control-WiringApplyRole4DC6E549-AbCdEf")).toEqual(own);
+  });
+});
+
+describe("the state stack can be updated whatever the control stack has read", () => {
+  test("which imports nothing, and reads outputs that are there", () => {
+    const text = JSON.stringify(control.toJSON());
+    expect(text).not.toContain("Fn::ImportValue");
+    const read = [...text.matchAll(/"Fn::GetStackOutput":(\{[^}]*\})/g)].map(
+      ([, output = "{}"]) => JSON.parse(output) as Readonly<Record<string, string>>,
+    );
+    expect(read.length).toBeGreaterThan(20);
+    const outputs = Object.keys(state.findOutputs("*"));
+    for (const { StackName, OutputName } of read) {
+      expect(StackName).toBe("starling-state");
+      expect(outputs).toContain(OutputName);
+    }
+  });
+});

@@ -18,9 +18,19 @@ export function readableRow<Type extends RowType, Kept extends Newer = undefined
   const expected = rowTypeOf(key);
   const isOfNewer = typeof schema === "number" && schema > rowSchema;
   const isAsExpected = expected === undefined || (type === expected && typeof schema === "number");
-  if (isAsExpected && !isOfNewer) return unpackedRow(item) as RowRead<Type, Kept>;
+  const unpacked = isAsExpected && !isOfNewer ? unpackedOrNone(item) : undefined;
+  if (unpacked !== undefined) return unpacked as RowRead<Type, Kept>;
   const row: NewerRow = { ...key, type: "Newer", schema: Number(schema ?? 0), version: 0 };
   if (newer === "kept") return row as RowRead<Type, Kept>;
   const code = isOfNewer ? "NewerRow" : "UnexpectedRow";
   throw new StarlingError(newerRowText(row), { code, retry: "permanent", data: { pk, sk, schema } });
+}
+
+/** What was packed as another row, or is no more what was packed, keeps nobody from reading the others. */
+function unpackedOrNone(item: object): object | undefined {
+  try {
+    return unpackedRow(item);
+  } catch {
+    return undefined;
+  }
 }

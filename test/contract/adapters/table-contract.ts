@@ -127,6 +127,7 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
       ["is another kind of row", { type: "Fleet", schema: rowSchema }],
       ["says no kind", { schema: rowSchema }],
       ["says no schema", { type: "Cluster" }],
+      ["has bytes that nobody can unpack", { type: "Cluster", schema: rowSchema, packed1: new Uint8Array([1, 2, 3]) }],
     ])("whose key says what they are are refused where one %s, or kept as unreadable", async (_what, members) => {
       const [odd, fine] = [keys.cluster(pk), keys.sync(pk, "shop", "web")];
       const written = { ...odd, version: 1, secret: "of a stranger", ...members } as unknown as Row;

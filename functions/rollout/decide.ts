@@ -50,7 +50,11 @@ export interface Renderings {
 
 export type Step =
   | { readonly do: "skip" | "unchanged" | "away" | "fail"; readonly reason: string }
-  | { readonly do: "wait"; readonly for: "rendering" | "turn"; readonly requests: readonly RenderingRequest[] }
+  | {
+      readonly do: "wait";
+      readonly for: "rendering" | "turn" | "bound";
+      readonly requests: readonly RenderingRequest[];
+    }
   | { readonly do: "freeze"; readonly name: string }
   /** What is under way there is this very content: it is counted from now on. */
   | { readonly do: "adopt"; readonly slot: SlotRow }

@@ -5,7 +5,7 @@ import { frozenAs } from "#functions/rollout/let-thaw.ts";
 import { type ClusterRows, seeClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { stageNow } from "#functions/rollout/stage-now.ts";
-import { takeTurns } from "#functions/rollout/take-turns.ts";
+import { isFull, takeTurns } from "#functions/rollout/take-turns.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
@@ -55,21 +55,29 @@ export function stoppedArrivals(transaction: Transaction): number {
   if (isEachStopped(known)) return arrivals.waiting;
   const isAny = stages.some((stage) => isStopped(known, stage));
   if (!isAny || arrivalsHeld === undefined || arrivalsHeld.as !== heldAs(transaction)) return 0;
-  return arrivals.waiting - Object.values(arrivalsHeld.frozen).reduce((sum, count) => sum + count, 0);
+  const { frozen, bound = {} } = arrivalsHeld;
+  return [...Object.values(frozen), ...Object.values(bound)].reduce((left, count) => left - count, arrivals.waiting);
 }
 
 function heldOf(waits: readonly ArrivalWait[], as: string): ArrivalsHeld {
-  const frozen: Record<string, number> = {};
-  for (const wait of waits) if (typeof wait === "object") frozen[wait.freeze] = (frozen[wait.freeze] ?? 0) + 1;
+  const frozen = countsOf(waits.flatMap((wait) => (typeof wait === "object" && "freeze" in wait ? wait.freeze : [])));
+  const bound = countsOf(waits.flatMap((wait) => (typeof wait === "object" && "bound" in wait ? wait.bound : [])));
   const rendering = waits.filter((wait) => wait === "rendering" || wait === "asked").length;
   const worker = waits.filter((wait) => wait === "turn").length;
-  return { frozen, rendering, worker, ...(rendering + worker === 0 ? { as } : {}) };
+  const isBound = Object.keys(bound).length > 0;
+  return { frozen, rendering, worker, ...(isBound ? { bound } : {}), ...(rendering + worker === 0 ? { as } : {}) };
+}
+
+function countsOf(names: readonly string[]): Readonly<Record<string, number>> {
+  return Object.fromEntries([...Map.groupBy(names, (name) => name)].map(([name, { length }]) => [name, length]));
 }
 
 /** Equal as long as those that a freeze or their stage holds are the same, and held. */
 function heldAs(transaction: Transaction): string {
   const { stages, unreadable = [] } = transaction.known.unit;
-  const taking = stages.map((stage) => [stage.name, stage.on ?? 0, isStopped(transaction.known, stage)]);
+  const { known } = transaction;
+  const isBound = ({ name }: UnitStage) => isFull({ known, unit: known.unit }, name);
+  const taking = stages.map((stage) => [stage.name, stage.on ?? 0, isStopped(known, stage), isBound(stage)]);
   return digestOf([frozenAs(transaction), taking, unreadable]);
 }
 
@@ -112,7 +120,7 @@ async function bringIn(
     }
   }
   const note = ({ arrival, stage }: Arrived, step: Step) => {
-    const wait = waitOf(step);
+    const wait = waitOf(step, stage);
     if (wait !== undefined) {
       waiting.set(arrival.cluster, wait);
       return;
@@ -124,8 +132,9 @@ async function bringIn(
   await takeTurns(transaction, { candidates, slots, note }, ports);
 }
 
-function waitOf(step: Step): ArrivalWait | undefined {
-  if (step.do === "wait") return step.requests.length > 0 ? "asked" : step.for;
+function waitOf(step: Step, stage: string): ArrivalWait | undefined {
+  if (step.do === "wait" && step.requests.length > 0) return "asked";
+  if (step.do === "wait") return step.for === "bound" ? { bound: stage } : step.for;
   if (step.do === "freeze") return { freeze: step.name };
   return step.do === "away" ? "others" : undefined;
 }

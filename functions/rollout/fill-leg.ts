@@ -20,8 +20,14 @@ export function mostNext(transaction: Transaction, slots: number): number {
 /** What this call found to be waiting for something: it is not looked at again by the same call. */
 export type Waiting = Set<string>;
 
-/** For what an arrival waits: a freeze by its name; a rendering, which this call may have asked for. */
-export type ArrivalWait = { readonly freeze: string } | "rendering" | "asked" | "turn" | "others";
+/** For what an arrival waits: a freeze by its name; its stage's own bound; a rendering, which this call may have asked for. */
+export type ArrivalWait =
+  | { readonly freeze: string }
+  | { readonly bound: string }
+  | "rendering"
+  | "asked"
+  | "turn"
+  | "others";
 
 export interface Filling {
   readonly waiting: Waiting;

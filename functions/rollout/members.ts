@@ -92,8 +92,9 @@ async function countReturnedSlots(transaction: Transaction, { table }: PlannerPo
   if (fresh.length === 0 || unit.arrivals.changing === 0) return;
   const slots = await rowsAbout(ranges.slots(known.subject), table);
   for (const { name } of fresh) {
-    const changing = slots.rows.filter(({ leg, stage }) => leg !== undefined && stage === name).length;
-    transaction.editStage(name, (stage) => ({ ...stage, changing }));
+    const own = slots.rows.filter(({ stage }) => stage === name);
+    const changing = own.filter(({ leg }) => leg !== undefined).length;
+    transaction.editStage(name, (stage) => ({ ...stage, changing, arriving: own.length - changing }));
     transaction.countArrivals({ changing: -changing });
   }
 }

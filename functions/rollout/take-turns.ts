@@ -7,6 +7,7 @@ import type { Transaction } from "#functions/rollout/transaction.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { verdictOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { ownRoom } from "#shared/fleet/rollout/slots.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 export interface Turns<Next extends Candidate> {
@@ -27,18 +28,18 @@ export async function takeTurns<Next extends Candidate>(
   const targets = candidates.map(({ target }) => target);
   const renderings = await readRenderings(targets, ports.table);
   const requests: RenderingRequest[] = [];
-  let [left, isFull] = [slots, false];
+  let [left, isLast] = [slots, false];
   for (const candidate of candidates) {
     const { rows, leg, order = 0 } = candidate;
     // Nobody new is passed by: a leg knows the last that was looked at, and not who of them was not.
-    if (isFull && leg !== undefined && order >= leg.next) continue;
-    const step = decide(candidate, renderings, transaction);
+    if (isLast && leg !== undefined && order >= leg.next) continue;
+    const step = withinBound(candidate, decide(candidate, renderings, transaction), transaction);
     if (transaction.room() < 4 + assignedAtOnce(step)) break;
     if (step.do === "assign") {
       // What failed in this very step may be more than it may bear.
       if (leg !== undefined && isOverBudget(transaction, leg)) break;
-      isFull = rows.slot === undefined && left === 0;
-      if (isFull) continue;
+      isLast = rows.slot === undefined && left === 0;
+      if (isLast) continue;
       if (rows.slot === undefined) left--;
       giveSlot(transaction, { ...candidate, step }, ports);
     }
@@ -48,6 +49,19 @@ export async function takeTurns<Next extends Candidate>(
     note(candidate, step);
   }
   await askRenderings(transaction, { requests, renderings: renderings.rows }, ports);
+}
+
+/** Of those who come to a stage no more are begun than its own bound allows; a leg is given no more slots than that. */
+function withinBound({ leg, rows, stage }: Candidate, step: Step, transaction: Transaction): Step {
+  const isNew = step.do === "assign" && leg === undefined && rows.slot === undefined;
+  return isNew && isFull(transaction, stage) ? { do: "wait", for: "bound", requests: [] } : step;
+}
+
+/** As many change in the stage as its own bound allows. */
+export function isFull({ unit, known }: Pick<Transaction, "unit" | "known">, name: string): boolean {
+  const stage = unit.stages.find((one) => one.name === name);
+  const own = relationOf(known.row).rollout.stages.find((one) => one.name === name)?.maxConcurrent;
+  return stage !== undefined && ownRoom(stage, own) <= 0;
 }
 
 function isOverBudget(transaction: Transaction, leg: LegRow): boolean {

@@ -158,11 +158,12 @@ export class Transaction {
     this.#countSlot(slot, -1);
   }
 
-  /** One without a leg is an arrival's; so is one whose stage is gone. */
+  /** One without a leg is an arrival's, which its stage counts, too; one whose stage is gone is among them. */
   #countSlot({ leg, stage: name }: Pick<SlotRow, "leg" | "stage">, by: number): void {
-    const isOfStage = leg !== undefined && this.#unit.stages.some((stage) => stage.name === name);
-    if (!isOfStage) this.countArrivals({ changing: by });
-    else this.editStage(name, (stage) => ({ ...stage, changing: Math.max(0, stage.changing + by) }));
+    const isThere = this.#unit.stages.some((stage) => stage.name === name);
+    const counted = leg === undefined ? "arriving" : "changing";
+    if (leg === undefined || !isThere) this.countArrivals({ changing: by });
+    this.editStage(name, (stage) => ({ ...stage, [counted]: Math.max(0, (stage[counted] ?? 0) + by) }));
   }
 
   /** What became of a target, out of the state that it was counted in. */

@@ -4,10 +4,11 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { boundOf, type Pace, waitingOf } from "#shared/fleet/rollout/legs.ts";
-import type { LegRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Those of every stage, and the arrivals. */
 const keptServed = 13;
+const unbounded = Number.MAX_SAFE_INTEGER;
 
 /** Whoever wants slots: a leg, or the arrivals. */
 export interface Mover {
@@ -94,11 +95,25 @@ export function turnsOf(unit: UnitRow, movers: readonly Mover[], pace: Pace): re
   return ordered.map((mover) => {
     const share = Math.ceil((isFirst(mover) ? free : freeOfOthers) / Math.max(1, movers.length));
     const slots = isCure(mover) ? Math.max(share, Math.min(free, 1)) : share;
-    return { mover, slots: Math.max(0, Math.min(slots, ownRoom(mover, unit))) };
+    return { mover, slots: Math.max(0, Math.min(slots, roomOf(mover, unit))) };
   });
 }
 
-function ownRoom({ maxConcurrent, leg, stage }: Mover, { stages }: UnitRow): number {
-  if (maxConcurrent === undefined || leg === undefined || stage === undefined) return Number.MAX_SAFE_INTEGER;
-  return Math.max(1, resolveCount(maxConcurrent, leg.size)) - (stages[stage]?.changing ?? 0);
+function roomOf({ maxConcurrent, leg, stage }: Mover, { stages }: UnitRow): number {
+  const named = stage === undefined ? undefined : stages[stage];
+  return named === undefined || leg === undefined ? unbounded : ownRoom(named, maxConcurrent, leg.size);
+}
+
+/** Slots that a stage's own bound leaves in it. @param size - what a percentage is of: a leg's targets, or its members. */
+export function ownRoom(stage: UnitStage, own: Pace["maxConcurrent"] | undefined, size = stage.members): number {
+  return own === undefined ? unbounded : ownBound(own, size) - changingIn(stage);
+}
+
+export function ownBound(own: Pace["maxConcurrent"], size: number): number {
+  return Math.max(1, resolveCount(own, size));
+}
+
+/** Targets, and clusters that came to it. */
+export function changingIn({ changing, arriving = 0 }: UnitStage): number {
+  return changing + arriving;
 }

@@ -76,6 +76,8 @@ export interface UnitStage {
   readonly members: number;
   /** Slots of its legs, also of those that another one took the place of. */
   readonly changing: number;
+  /** Slots of clusters that came to it; absent: there were none yet. */
+  readonly arriving?: number;
   /** Clusters that failed as arrivals since it passed a content last. */
   readonly failedArrivals: number;
 }
@@ -117,13 +119,15 @@ export interface Looking {
 
 /**
  * How many of the arrivals that wait do so for anything but a slot, since all of them were looked at: for a freeze, by its
- * name; for their renderings; for an attempt that goes on.
+ * name; for their renderings; for an attempt that goes on; or by its stage's own bound.
  */
 export interface ArrivalsHeld {
   readonly frozen: Readonly<Record<string, number>>;
   readonly rendering: number;
   readonly worker: number;
-  /** None goes on by itself, nor is read before this is another: freezes, the members, and what stages take. */
+  /** By stage. */
+  readonly bound?: Readonly<Record<string, number>>;
+  /** None goes on by itself, nor is read before this is another: freezes, the members, what stages take, and which are full. */
   readonly as?: string;
 }
 

@@ -1,9 +1,8 @@
 /** Who waits for a slot, and who has one and waits for the cluster's worker. */
 import { defined } from "#shared/base/defined.ts";
-import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { boundOf, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { changingOf, membersOfAll, moversOf, turnsOf } from "#shared/fleet/rollout/slots.ts";
+import { changingIn, changingOf, membersOfAll, moversOf, ownBound, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { Begun, LeaseRow } from "#shared/fleet/rows/lease-row.ts";
@@ -27,11 +26,10 @@ export function slotWaits(facts: WaitFacts): readonly Wait[] {
     if (given > 0) return [];
     const { leg } = mover;
     const own =
-      leg === undefined || mover.maxConcurrent === undefined
-        ? undefined
-        : Math.max(1, resolveCount(mover.maxConcurrent, leg.size));
+      leg === undefined || mover.maxConcurrent === undefined ? undefined : ownBound(mover.maxConcurrent, leg.size);
     const name = leg === undefined ? undefined : leg.stage;
-    const changing = unit.stages.find((stage) => stage.name === name)?.changing ?? 0;
+    const stage = unit.stages.find((stage) => stage.name === name);
+    const changing = stage === undefined ? 0 : changingIn(stage);
     const isOwn = own !== undefined && changing >= own && used < bound;
     const held = isOwn
       ? `${changing} of ${own} changing in ${name}`

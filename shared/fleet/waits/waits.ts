@@ -3,7 +3,7 @@ import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
+import { changingIn, changingOf, membersOfAll, ownBound } from "#shared/fleet/rollout/slots.ts";
 import { unreadableText } from "#shared/fleet/rollout/subject-status.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -78,9 +78,19 @@ function arriving({ arrivals }: WaitFacts["unit"], count = 0): readonly NonNulla
 }
 
 /** They end by themselves. */
-function heldArrivals({ unit }: WaitFacts): readonly Wait[] {
-  const { rendering, worker } = unit.arrivalsHeld ?? {};
+function heldArrivals({ unit, row }: WaitFacts): readonly Wait[] {
+  const { rendering, worker, bound = {} } = unit.arrivalsHeld ?? {};
+  const { stages } = relationOf(row).rollout;
   return [
+    ...unit.stages.flatMap((stage) => {
+      const { maxConcurrent } = stages.find(({ name }) => name === stage.name) ?? {};
+      if (maxConcurrent === undefined) return [];
+      const own = ownBound(maxConcurrent, stage.members);
+      return arriving(unit, bound[stage.name]).map((clusters): Wait => {
+        const message = `${clusters.count} ${thatCame}wait: ${changingIn(stage)} of ${own} changing in ${stage.name}`;
+        return { on: "slots", stage: stage.name, clusters, message, clear: [{ verb: "pace", field: "maxConcurrent" }] };
+      });
+    }),
     ...arriving(unit, rendering).map((clusters): Wait => {
       const message = `${clusters.count} ${thatCame}wait for their renderings`;
       return { on: "rendering", clusters, message, clear: [] };

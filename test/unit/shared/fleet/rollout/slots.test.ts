@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { changingOf, type Mover, membersOfAll, servedNext, turnsOf } from "#shared/fleet/rollout/slots.ts";
+import { changingOf, type Mover, membersOfAll, ownRoom, servedNext, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import type { UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { legOfUnit, stageOfUnit, unitOf } from "#test/support/unit-rows.ts";
 
@@ -160,5 +160,19 @@ describe("a stage's own bound", () => {
   ])("%s", (_name, maxConcurrent, changing, slots) => {
     const own = mover(0, { maxConcurrent });
     expect(turns({ stages: [{ changing }], movers: [own], maxConcurrent: 20 })).toEqual([[0, slots]]);
+  });
+
+  test("counts those that came to it, too", () => {
+    const own = mover(0, { maxConcurrent: 4 });
+    const unit = { arrivals: { waiting: 0, changing: 2, failed: 0 } };
+    expect(turns({ stages: [{ changing: 1, arriving: 2 }], movers: [own], maxConcurrent: 20, unit })).toEqual([[0, 1]]);
+  });
+
+  test.each<[string, number | `${number}%` | undefined, number]>([
+    ["has room where there is none", undefined, 1000],
+    ["is of its members for those that come", "50%", 2],
+    ["is used up", 3, 0],
+  ])("%s", (_name, own, room) => {
+    expect(Math.min(1000, ownRoom(stageOfUnit("a", { members: 10, changing: 1, arriving: 2 }), own))).toBe(room);
   });
 });

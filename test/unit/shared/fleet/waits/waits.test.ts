@@ -347,6 +347,24 @@ describe("slots", () => {
     ]);
   });
 
+  test("of a stage that has a bound of its own are waited for there by those that came, too", () => {
+    const { rollout } = groupRow().spec;
+    const stages = rollout.stages.map((one) => (one.name === "canary" ? { ...one, maxConcurrent: 2 } : one));
+    const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: 10, stages } } });
+    const full = [stage("canary", { members: 9, on: 118, changing: 1, arriving: 1 }), stage("rest", { on: 118 })];
+    const arrivalsHeld = { frozen: {}, rendering: 0, worker: 0, bound: { canary: 3, rest: 1 } };
+    const unit = { arrivals: { waiting: 4, changing: 1, failed: 0 }, arrivalsHeld };
+    expect(waitsOf(factsOf({ legs: [], stages: full, unit, row }))).toMatchObject([
+      {
+        on: "slots",
+        stage: "canary",
+        clusters: { count: 3 },
+        message: "3 that came wait: 2 of 2 changing in canary",
+        clear: [{ verb: "pace", field: "maxConcurrent" }],
+      },
+    ]);
+  });
+
   test("are waited for by those that came outside the legs", () => {
     const full = leg(119, "canary", { counts: { Assigned: 2 } });
     const facts = factsOf({ ...going(full), unit: { arrivals: { waiting: 4, changing: 0, failed: 0 } } });

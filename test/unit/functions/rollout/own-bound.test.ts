@@ -1,0 +1,88 @@
+/** A stage's own bound is of all that change in it: the targets of its leg, and clusters that come to it. */
+import { expect, test } from "vitest";
+import { begin, counting, names, ownPaths, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const [canary, rest] = rings.stages;
+/** At once: six of the group, and one of `canary`. */
+const pace = { maxConcurrent: 6, maxUnreachable: 1, stages: [{ ...canary, maxConcurrent: 1 }, { ...rest }] };
+
+const holders = (made: PlannerWorld) => made.slots().map(({ cluster }) => cluster);
+
+/** Canaries that join one that has what its stage is on. */
+async function joined(count: number): Promise<PlannerWorld> {
+  const made = await worldOf({ c000: "canary", r: "rest" }, pace as never);
+  await made.rollOut();
+  for (const name of names(count + 1).slice(1)) await made.addCluster(name, "canary");
+  await begin(made);
+  return made;
+}
+
+test("clusters that come to a stage are brought up by its own bound, and others pass them by", async () => {
+  const made = await joined(3);
+  expect(holders(made)).toEqual(["c001"]);
+  await made.addCluster("z", "rest");
+  await made.plan();
+  expect(holders(made)).toEqual(["c001", "z"]);
+  for (const next of ["c002", "c003"]) {
+    for (const cluster of holders(made)) await made.finish(cluster);
+    await made.plan();
+    expect(holders(made)).toEqual([next]);
+  }
+  await playOn(made, 1);
+  expect(made.unit()).toMatchObject({ arrivals: { waiting: 0, changing: 0, failed: 0 } });
+  expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { ready: 6 } });
+});
+
+test("what goes through the stage waits while one that came changes there, and the other way round", async () => {
+  const made = await joined(1);
+  await revise(made, "bbb");
+  expect(holders(made)).toEqual(["c001"]);
+  expect((await made.sync("c001"))?.desired.revision).toBe("main@sha1:aaa");
+  await made.finish("c001");
+  await made.addCluster("c009", "canary");
+  await made.plan();
+  expect(holders(made)).toHaveLength(1);
+  await playOn(made, 8);
+  for (const name of ["c000", "c001", "c009", "r"])
+    expect((await made.sync(name))?.desired.revision, name).toBe("main@sha1:bbb");
+});
+
+test("those that wait for it are not read at each look, and are under way all the same", async () => {
+  const looks = async (count: number) => {
+    const made = await joined(count);
+    const counted = counting(made.table);
+    await made.plan(counted.table);
+    expect(made.unit().arrivalsHeld).toMatchObject({ bound: { canary: count - 1 }, rendering: 0, worker: 0 });
+    expect((await made.group()).status).toMatchObject({ state: "Rolling", clusters: { waiting: count - 1 } });
+    return counted.read();
+  };
+  expect(await looks(40)).toBe(await looks(20));
+});
+
+test("a bound that is raised helps at once", async () => {
+  const made = await joined(4);
+  await made.setGroup({ ...pace, stages: [{ ...canary, maxConcurrent: 3 }, { ...rest }] } as never);
+  await made.plan();
+  expect(holders(made)).toEqual(["c001", "c002", "c003"]);
+});
+
+test("a slot that a stage's next leg takes over is counted once", async () => {
+  const made = await worldOf({ c000: "canary", r: "rest" }, pace as never, ownPaths);
+  await made.rollOut();
+  await made.addCluster("c001", "canary");
+  await begin(made);
+  expect(made.unit().stages[0]).toMatchObject({ changing: 0, arriving: 1 });
+  await made.finish("c001");
+  await made.plan();
+  expect(made.unit().stages[0]).toMatchObject({ changing: 0, arriving: 0 });
+});
+
+test("a stage that is gone and comes back has the slots of those who came to it", async () => {
+  const made = await joined(2);
+  await made.setGroup({ ...pace, stages: [{ name: "rest" }] } as never);
+  await made.plan();
+  await made.setGroup(pace as never);
+  await made.plan();
+  expect(made.unit()).toMatchObject({ arrivals: { changing: 2 }, stages: [{ arriving: 1 }, { arriving: 1 }] });
+});

@@ -2,6 +2,7 @@
 import { Argument, Command, Option } from "commander";
 import type { ApplyOptions } from "#cli/commands/apply.ts";
 import type { AcceptOptions } from "#cli/commands/cluster.ts";
+import type { CheckOptions } from "#cli/commands/cluster-check.ts";
 import type { ContextAddOptions } from "#cli/commands/context-add.ts";
 import type { DeleteOptions } from "#cli/commands/delete.ts";
 import type { DescribeOptions } from "#cli/commands/describe.ts";
@@ -229,6 +230,14 @@ function clusterVerbs(program: Command, verb: AddVerb): void {
     )
     .addArgument(new Argument("<name>"))
     .option("--uid <uid>", "of its kube-system namespace; the one that was seen last when left out");
+
+  verb(cluster, "check", async (session, args, options: CheckOptions) =>
+    (await import("#cli/commands/cluster-check.ts")).clusterCheck(session, args, options),
+  )
+    .description("Go the way to clusters as Starling does, and say which link is broken and what mends it.")
+    .addArgument(new Argument("[names...]", "only these"))
+    .option("-l, --selector <labels>", "by label: env=prod,ring in (a,b),!legacy")
+    .option("--all", "every cluster");
 }
 
 function recoverVerb(program: Command, verb: AddVerb): void {

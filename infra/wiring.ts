@@ -89,11 +89,12 @@ export class Wiring extends Construct {
             ...whatPeopleWrite,
             partitions.uses,
             partitions.brake,
+            partitions.checks,
             partitions.rollouts,
             partitions.renderings,
             partitions.events,
           ],
-          put: [...whatPeopleWrite, partitions.uses, partitions.repositories, partitions.brake],
+          put: [...whatPeopleWrite, partitions.uses, partitions.repositories, partitions.brake, partitions.checks],
           update: [partitions.fleetVersion],
           delete: [
             partitions.sources,
@@ -277,8 +278,8 @@ export class Wiring extends Construct {
       access: {
         STARLING_TABLE: rowsOf(table, {
           // The subjects and the brake, because a suspend or a freeze holds back what was queued before it.
-          read: [partitions.clusters, partitions.syncGroups, partitions.syncs, partitions.brake],
-          put: [partitions.clusters],
+          read: [partitions.clusters, partitions.checks, partitions.syncGroups, partitions.syncs, partitions.brake],
+          put: [partitions.clusters, partitions.checks],
           update: [partitions.clusters],
           check: [partitions.clusters],
         }),

@@ -43,8 +43,12 @@ export const renderMessage = z.strictObject({
   lost: z.string().optional(),
 });
 
-/** api, rollout, apply, tick -> apply: the cluster has work. */
-const applyMessage = z.strictObject({ to: z.literal("apply"), cluster: z.string() });
+/** api, rollout, apply, tick -> apply: the cluster has work; with `check`, people ask whether it can be reached. */
+const applyMessage = z.strictObject({
+  to: z.literal("apply"),
+  cluster: z.string(),
+  check: z.literal(true).optional(),
+});
 
 /** rollout, apply -> report: the state of a Sync on a cluster, or of a content in one stage, changed. */
 export const reportMessage = z.strictObject({

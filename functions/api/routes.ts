@@ -4,6 +4,7 @@ import { acceptCluster } from "#functions/api/accept-cluster.ts";
 import { fittingItems } from "#functions/api/answer-size.ts";
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { applyDocuments } from "#functions/api/apply-documents.ts";
+import { askCheck, readCheck } from "#functions/api/check-cluster.ts";
 import { deleteObject } from "#functions/api/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/freezes.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
@@ -75,6 +76,16 @@ const routes: readonly Route[] = [
   { method: "GET", path: "/v1/clusters/:name/syncs", answer: syncsOnCluster },
   { method: "POST", path: "/v1/clusters/:name/accept", answer: accept },
   { method: "POST", path: "/v1/clusters/:name/recover", answer: recover },
+  {
+    method: "POST",
+    path: "/v1/clusters/:name/check",
+    answer: ({ ports, request, params }) => askCheck(ports, part(params, "name"), caller(request, undefined)),
+  },
+  {
+    method: "GET",
+    path: "/v1/clusters/:name/check",
+    answer: ({ ports, params }) => readCheck(ports, part(params, "name")),
+  },
 
   {
     method: "GET",

@@ -1,3 +1,4 @@
+import { answerCheck } from "#functions/apply/check/answer-check.ts";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import type { ApplyEnv } from "#functions/apply/env.ts";
 import { workCluster } from "#functions/apply/worker/work-cluster.ts";
@@ -15,12 +16,17 @@ import type { WireOptions } from "#shared/lambda/wire-options.ts";
 export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock, output } = options;
   const log = powertoolsLog("apply", output);
-  const connector = new KubeConnector({
-    secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
-    eks: new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation: env.STARLING_INSTALLATION }),
-    clock,
-    installation: env.STARLING_INSTALLATION,
-  });
+  const installation = env.STARLING_INSTALLATION;
+  const connectorBy = (eks: EksAccess) => {
+    const secrets = new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX });
+    return new KubeConnector({ secrets, eks, clock, installation });
+  };
+  const access = new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation });
+  const connector = connectorBy(access);
+  const newWay = () => {
+    const eks = access.withoutMemory();
+    return { eks, connector: connectorBy(eks), clock };
+  };
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
@@ -32,16 +38,18 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     clock,
     ids: randomIds,
     log,
-    metrics: embeddedMetrics("apply", env.STARLING_INSTALLATION, output),
+    metrics: embeddedMetrics("apply", installation, output),
     connector,
-    installation: env.STARLING_INSTALLATION,
+    installation,
   };
   return sqsHandler({
     queue: "apply",
     log,
     work(messages, context) {
-      return eachMessage(messages, ({ cluster }) =>
-        connector.during(() => workCluster(cluster, { remainingMs: context.getRemainingTimeInMillis() }, ports)),
+      return eachMessage(messages, ({ cluster, check }) =>
+        check === true
+          ? answerCheck(cluster, { table: ports.table, newWay })
+          : connector.during(() => workCluster(cluster, { remainingMs: context.getRemainingTimeInMillis() }, ports)),
       );
     },
   });

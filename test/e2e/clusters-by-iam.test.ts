@@ -7,7 +7,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { pacedClock } from "#local/base/paced-clock.ts";
 import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import type { ClusterObject, SyncGroupObject } from "#shared/fleet/api/objects.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
+import { openWorldCli } from "#test/support/world-cli.ts";
 
 const patienceMs = 60_000;
 const roleOf = (name: string) => `arn:aws:iam::111111111111:role/starling/clusters/${name}`;
@@ -33,6 +35,22 @@ async function waitFor<T>(what: string, probe: () => Promise<T | undefined>): Pr
       throw new Error(`${what} did not happen: ${JSON.stringify(await stack.session.call("GET", "/v1/clusters"))}`);
     }
   }
+}
+
+/** `starling cluster check`, as programs read it. */
+async function checked(...args: readonly string[]) {
+  const cli = openWorldCli(stack);
+  const { code, out, err } = await cli.run(["cluster", "check", ...args, "-o", "json"]);
+  cli.close();
+  if (!out.startsWith("{")) throw new Error(err);
+  const { items } = JSON.parse(out) as {
+    readonly items: readonly { readonly cluster: string; readonly result: string; readonly links: LinkFinding[] }[];
+  };
+  const found = items.map((item) => {
+    const broken = item.links.find(({ state }) => state === "broken");
+    return [item.cluster, item.result, ...(broken === undefined ? [] : [broken.link, broken.code])].join(" ");
+  });
+  return { code, found: found.sort() };
 }
 
 const cluster = (name: string) => stack.session.call<ClusterObject>("GET", `/v1/clusters/${name}`);
@@ -78,6 +96,11 @@ test("clusters of an account that does not trust Starling are unreachable, say w
     const { status } = await group();
     return status.clusters?.ready === home.length && status.clusters.unreachable === spoke.length ? status : undefined;
   });
+  const all = [...names].sort();
+  expect(await checked("--all")).toEqual({
+    code: 1,
+    found: all.map((name) => (spoke.includes(name) ? `${name} broken role RoleDenied` : `${name} ok`)),
+  });
   for (const name of spoke) {
     const { status } = await cluster(name);
     expect(status.externalId).toBe(externalIdOf(name));
@@ -91,6 +114,8 @@ test("clusters of an account that does not trust Starling are unreachable, say w
   await waitFor("all clusters", async () =>
     (await group()).status.clusters?.ready === names.length ? true : undefined,
   );
+
+  expect(await checked("--all")).toEqual({ code: 0, found: all.map((name) => `${name} ok`) });
 
   // EKS is asked once an hour: an address that is new on this machine has to be told, for faults of its port to be felt.
   const [moved = ""] = home;

@@ -35,6 +35,7 @@ test.each([
   [keys.cluster("c1").pk, "CL#*"],
   [keys.sync("c1", "shop", "web").pk, "CL#*"],
   [keys.lease("c1").pk, "CL#*"],
+  [keys.check("c1").pk, "CHECK#*"],
   [keys.fleet("c1").pk, "FLEET"],
   [keys.brake.pk, "BRAKE"],
   [keys.subject(subject).pk, "SUBJECTS"],

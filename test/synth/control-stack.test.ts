@@ -273,7 +273,7 @@ describe("who may do what", () => {
     ["render", ["REND#*"]],
     ["report", ["EVT#*"]],
     ["resolve", ["NS#*#Source", "REV#*"]],
-    ["apply", ["CL#*"]],
+    ["apply", ["CHECK#*", "CL#*"]],
   ])("%s writes these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, writeActions))]).toEqual(expected);
   });
@@ -281,7 +281,7 @@ describe("who may do what", () => {
   test.each<[Folder, readonly string[]]>([
     ["webhook", ["NS#*#Source", "REPO#*"]],
     ["render", ["REND#*"]],
-    ["apply", ["BRAKE", "CL#*", "NS#*#Sync", "NS#*#SyncGroup"]],
+    ["apply", ["BRAKE", "CHECK#*", "CL#*", "NS#*#Sync", "NS#*#SyncGroup"]],
   ])("%s reads these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, readActions))]).toEqual(expected);
   });

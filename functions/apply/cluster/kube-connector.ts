@@ -64,7 +64,7 @@ export class KubeConnector implements ClusterConnector {
   }
 
   async connect(cluster: ClusterRow, deadline: Date): Promise<ClusterClient> {
-    const endpoint = await this.#endpointOf(cluster);
+    const endpoint = await this.endpointOf(cluster);
     const id = `${cluster.uid}/${cluster.generation}`;
     const before = this.#kept.get(id);
     const kept =
@@ -88,20 +88,21 @@ export class KubeConnector implements ClusterConnector {
   }
 
   distrust(cluster: ClusterRow): void {
-    const target = this.#targetOf(cluster);
+    const target = this.targetOf(cluster);
     if (target !== undefined) this.#ports.eks.distrust(target);
   }
 
-  async #endpointOf(cluster: ClusterRow): Promise<KubeEndpoint> {
+  /** Where it is, and with what it is reached; neither is kept. */
+  async endpointOf(cluster: ClusterRow): Promise<KubeEndpoint> {
     const { spec } = cluster;
-    const target = this.#targetOf(cluster);
+    const target = this.targetOf(cluster);
     if (target !== undefined) return this.#eksEndpoint(target);
     if (spec.endpoint !== undefined) return this.#secretEndpoint(spec.endpoint);
     throw invalidSpec("neither eks nor endpoint");
   }
 
   /** @returns undefined for a cluster that is not in EKS. */
-  #targetOf({ name, spec: { eks, access } }: ClusterRow): EksTarget | undefined {
+  targetOf({ name, spec: { eks, access } }: ClusterRow): EksTarget | undefined {
     if (eks === undefined) return undefined;
     const cluster = parseEksArn(eks.arn);
     if (cluster === undefined) throw invalidSpec(`spec.eks.arn ${eks.arn}, which is no ARN of a cluster`);
@@ -112,8 +113,10 @@ export class KubeConnector implements ClusterConnector {
 
   async #eksEndpoint(target: EksTarget): Promise<KubeEndpoint> {
     const { eks } = this.#ports;
+    const { server, caData } = await eks.endpoint(target);
     return {
-      ...(await eks.endpoint(target)),
+      server,
+      caData,
       credentials: { token: (options) => eks.token(target, options) },
       onUnreachable: () => eks.distrust(target),
     };

@@ -76,6 +76,7 @@ function listClusters({ query, accountId, region }: EksRequest, register: EksReg
 }
 
 function described(cluster: EksCluster): object {
+  const { publicAccess: isPublic = true } = cluster;
   const made = cluster.status !== "CREATING" && cluster.status !== "PENDING";
   return {
     name: cluster.name,
@@ -84,8 +85,12 @@ function described(cluster: EksCluster): object {
     version: cluster.version,
     status: cluster.status,
     ...(made ? { endpoint: cluster.endpoint, certificateAuthority: { data: cluster.caData } } : {}),
-    accessConfig: { authenticationMode: "API" },
-    resourcesVpcConfig: { endpointPublicAccess: true, endpointPrivateAccess: false, publicAccessCidrs: ["0.0.0.0/0"] },
+    accessConfig: { authenticationMode: cluster.authenticationMode ?? "API" },
+    resourcesVpcConfig: {
+      endpointPublicAccess: isPublic,
+      endpointPrivateAccess: !isPublic,
+      publicAccessCidrs: isPublic ? ["0.0.0.0/0"] : [],
+    },
     tags: cluster.tags,
   };
 }

@@ -23,6 +23,10 @@ export interface EksCluster {
   /** PEM in base64. */
   readonly caData: string;
   readonly tags: Readonly<Record<string, string>>;
+  /** `API` when left out. */
+  readonly authenticationMode?: "API" | "API_AND_CONFIG_MAP" | "CONFIG_MAP";
+  /** Left out: it answers from everywhere. */
+  readonly publicAccess?: boolean;
   readonly createdAt: Date;
   readonly accessEntries: readonly AccessEntry[];
 }

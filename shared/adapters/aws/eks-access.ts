@@ -33,6 +33,7 @@ const mostTokens = 1000;
 
 /** Everything that is asked of AWS to reach EKS clusters by IAM, and what is remembered of it in one process. */
 export class EksAccess {
+  readonly #options: EksAccessOptions;
   readonly #sessions: RoleSessions;
   readonly #clusters: EksClusters;
   readonly #clock: Clock;
@@ -40,23 +41,35 @@ export class EksAccess {
 
   constructor({ sts, eks, clock, installation }: EksAccessOptions) {
     const clients = new Map<string, STSClient>();
+    const clientOf: EksAccessOptions["sts"] = ({ region }) => {
+      const client = clients.get(region) ?? sts({ region });
+      clients.set(region, client);
+      return client;
+    };
+    this.#options = { sts: clientOf, eks, clock, installation };
     this.#clock = clock;
     this.#tokens = new LRUCache({ max: mostTokens, ...expiringAfter(tokenMs, clock) });
     this.#sessions = new RoleSessions({
-      sts(region) {
-        const client = clients.get(region) ?? sts({ region });
-        clients.set(region, client);
-        return client;
-      },
+      sts: (region) => clientOf({ region }),
       clock,
       sessionName: `starling-${installation}`,
     });
     this.#clusters = new EksClusters({ eks, sessions: this.#sessions, clock });
   }
 
+  /** The same, asking everything anew: what is remembered here says what was true an hour ago. */
+  withoutMemory(): EksAccess {
+    return new EksAccess(this.#options);
+  }
+
   /** @throws StarlingError as `EksClusters` does. */
   endpoint(target: EksTarget): Promise<EksEndpoint> {
     return this.#clusters.endpoint(target.cluster, identityOf(target));
+  }
+
+  /** Credentials of the role. @throws StarlingError as `RoleSessions` does. */
+  session(target: EksTarget): Promise<SessionCredentials> {
+    return this.#sessions.credentials(identityOf(target));
   }
 
   /** What answered at the endpoint was not the cluster. */

@@ -12,6 +12,10 @@ export interface EksEndpoint {
   readonly server: string;
   /** PEM in base64. */
   readonly caData: string;
+  /** `API`, `API_AND_CONFIG_MAP` or `CONFIG_MAP`: whether it knows access entries. */
+  readonly authenticationMode?: string;
+  /** Whether it answers from outside of its network. */
+  readonly publicAccess?: boolean;
 }
 
 export interface EksClusterOptions {
@@ -102,7 +106,7 @@ export class EksClusters {
     const client = this.#options.eks({ region: cluster.region, credentials });
     try {
       const { cluster: found } = await client.send(new DescribeClusterCommand({ name: cluster.name }));
-      const { arn, status = "unknown", endpoint, certificateAuthority } = found ?? {};
+      const { arn, status = "unknown", endpoint, certificateAuthority, accessConfig, resourcesVpcConfig } = found ?? {};
       // A name is unique in an account only: without a role, a cluster of ours may have the name of one of theirs.
       if (arn !== cluster.arn) throw notFound(cluster, arn);
       if (!usable.has(status) || endpoint === undefined || certificateAuthority?.data === undefined) {
@@ -111,7 +115,14 @@ export class EksClusters {
           { code: "EksClusterNotActive", retry: "transient", data: { arn: cluster.arn, status } },
         );
       }
-      return { server: endpoint, caData: certificateAuthority.data };
+      return {
+        server: endpoint,
+        caData: certificateAuthority.data,
+        ...defined({
+          authenticationMode: accessConfig?.authenticationMode,
+          publicAccess: resourcesVpcConfig?.endpointPublicAccess,
+        }),
+      };
     } finally {
       client.destroy();
     }

@@ -1,3 +1,4 @@
+import { AccessReviews } from "#shared/adapters/kube/access-reviews.ts";
 import { AnswerBudget, answerLimits } from "#shared/adapters/kube/answer-budget.ts";
 import { KindCatalog } from "#shared/adapters/kube/kind-catalog.ts";
 import { warningsOf } from "#shared/adapters/kube/kube-answers.ts";
@@ -51,6 +52,13 @@ export class KubeConnection {
   client(options: ClientOptions): ClusterClient {
     const sender = new KubeSender(this.#transport, { ...options, clock: this.#clock, budget: new AnswerBudget() });
     return new KubeClusterClient(sender, this.#catalogOf(options));
+  }
+
+  /** What may be done with the endpoint's credentials. */
+  reviews(options: ClientOptions): AccessReviews {
+    return new AccessReviews(
+      new KubeSender(this.#transport, { ...options, clock: this.#clock, budget: new AnswerBudget() }),
+    );
   }
 
   /** The catalog outlives the client it was made for, so its requests have a deadline of their own. */

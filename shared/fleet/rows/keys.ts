@@ -47,6 +47,7 @@ const forms = {
   cluster: keyForm("Cluster", "CL#:cluster", "META"),
   sync: keyForm("SyncOnCluster", "CL#:cluster", "SYNC#:namespace#:name"),
   lease: keyForm("Lease", "CL#:cluster", "LEASE"),
+  check: keyForm("Check", "CHECK#:cluster", "META"),
   brake: keyForm("Brake", "BRAKE", "META"),
   fleet: keyForm("Fleet", "FLEET", ":cluster"),
   subject: keyForm("Directory", "SUBJECTS", ":namespace#:kind#:name"),
@@ -81,6 +82,7 @@ export const partitions = {
   syncGroups: forms.SyncGroup.partition,
   syncs: forms.Sync.partition,
   clusters: forms.cluster.partition,
+  checks: forms.check.partition,
   brake: forms.brake.partition,
   fleet: forms.fleet.partition,
   fleetVersion: forms.fleetVersion.partition,
@@ -112,6 +114,7 @@ export const keys = {
     decoder(forms.sync.parse),
   ),
   lease: Object.assign((cluster: string) => forms.lease.key({ cluster }), decoder(forms.lease.parse)),
+  check: Object.assign((cluster: string) => forms.check.key({ cluster }), decoder(forms.check.parse)),
   brake: forms.brake.key({}),
   fleet: Object.assign((cluster: string) => forms.fleet.key({ cluster }), decoder(forms.fleet.parse)),
   subject: Object.assign(

@@ -1,5 +1,6 @@
 /** Every row of the table: what its key says decides what it is. */
 import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
+import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type {
@@ -31,6 +32,7 @@ export type StoredRow =
   | ClusterRow
   | SyncRow
   | LeaseRow
+  | CheckRow
   | BrakeRow
   | FleetRow
   | DirectoryRow

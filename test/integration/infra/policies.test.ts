@@ -139,6 +139,11 @@ describe("a role lets its function do its work", () => {
     await until("the end of it", async () => (await state()) === "Complete");
 
     const post = (path: string) => api.call("POST", path, { reason: "a test" });
+    for (const { name } of stack.clusters.connections()) {
+      const check = `/v1/clusters/${name}/check`;
+      await post(check);
+      await until("a check", async () => "answer" in (await api.call<object>("GET", check)));
+    }
     await post("/v1/freezes/brake");
     await api.call("GET", "/v1/freezes");
     await api.call("DELETE", "/v1/freezes/brake");

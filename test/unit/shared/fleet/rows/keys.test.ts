@@ -23,6 +23,7 @@ test.each<[RowKey, string]>([
   [keys.cluster("c1"), "CL#c1|META"],
   [keys.sync("c1", "shop", "web.app"), "CL#c1|SYNC#shop#web.app"],
   [keys.lease("c1"), "CL#c1|LEASE"],
+  [keys.check("c1"), "CHECK#c1|META"],
   [keys.fleet("c1"), "FLEET|c1"],
   [keys.subject(group), "SUBJECTS|shop#SyncGroup#web"],
   [keys.sourceEntry(source), "SOURCES|shop#app"],
@@ -70,6 +71,7 @@ describe.each(["app", ...hostile])("with the name %s", (name) => {
     ["cluster", keys.cluster(name), { cluster: name }, keys.cluster.parse],
     ["sync", keys.sync(name, name, name), { ...named, cluster: name }, keys.sync.parse],
     ["lease", keys.lease(name), { cluster: name }, keys.lease.parse],
+    ["check", keys.check(name), { cluster: name }, keys.check.parse],
     ["fleet", keys.fleet(name), { cluster: name }, keys.fleet.parse],
     ["sourceEntry", keys.sourceEntry(named), named, keys.sourceEntry.parse],
     [
@@ -281,6 +283,7 @@ test("partitions are granted by the names in them", () => {
     syncGroups: "NS#*#SyncGroup",
     syncs: "NS#*#Sync",
     clusters: "CL#*",
+    checks: "CHECK#*",
     brake: "BRAKE",
     fleet: "FLEET",
     fleetVersion: "FLEETVERSION",

@@ -1,0 +1,122 @@
+import { serialise } from "#cli/format/serialise.ts";
+import { formatTable } from "#cli/format/table.ts";
+import type { ExitReason } from "#cli/session/failure.ts";
+import { usageFailure } from "#cli/session/failure.ts";
+import { objectPath } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import type { ClusterObject } from "#shared/fleet/api/objects.ts";
+import { type CheckResult, type ClusterCheck, type LinkFinding, resultOf } from "#shared/fleet/cluster-check.ts";
+
+export interface CheckOptions {
+  readonly all?: boolean;
+  readonly selector?: string;
+}
+
+/** One cluster of the answer: this is what `-o json` prints. */
+interface CheckedCluster {
+  readonly cluster: string;
+  readonly result: CheckResult;
+  readonly checkedAt?: string;
+  readonly links: readonly LinkFinding[];
+}
+
+const allOfThem = 100_000;
+/** In a new account two workers run at once; more would only wait for each other. */
+const concurrency = 16;
+const pollMs = 500;
+/** As long as a message may wait behind others, and two tries to ask. */
+const patienceMs = 90_000;
+/** Whoever asks again after that is not taken for the same. */
+const askAgainMs = 25_000;
+
+/** Has the apply function go the way to each cluster, and shows which link is broken. The clusters are looked at side by side. */
+export async function clusterCheck(
+  session: Session,
+  names: readonly string[],
+  options: CheckOptions,
+): Promise<ExitReason> {
+  const ways = [names.length > 0, options.all === true, options.selector !== undefined].filter(Boolean).length;
+  if (ways !== 1) {
+    throw usageFailure("which clusters?", "starling cluster check NAME..., -l SELECTOR or --all");
+  }
+  const clusters = names.length > 0 ? [...new Set(names)] : await clustersOf(session, options);
+  const checked = new Map<string, CheckedCluster>();
+  await runConcurrently(clusters, concurrency, async (cluster) => {
+    checked.set(cluster, await checkOne(session, cluster));
+  });
+  const items = clusters.flatMap((cluster) => checked.get(cluster) ?? []);
+  print(session, items);
+  if (items.some(({ result }) => result === "broken")) return "no";
+  return items.some(({ result }) => result === "unknown") ? "unknown" : "done";
+}
+
+async function clustersOf(session: Session, { selector }: CheckOptions): Promise<readonly string[]> {
+  const query = selector === undefined ? {} : { query: { labelSelector: selector } };
+  const { items } = await readList<ClusterObject>(session, { path: "/v1/clusters", limit: allOfThem, ...query });
+  return items.map(({ metadata }) => metadata.name);
+}
+
+async function checkOne(session: Session, cluster: string): Promise<CheckedCluster> {
+  const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/check`;
+  const begun = session.io.now().getTime();
+  const ask = () => session.api.call<{ readonly id: string }>({ method: "POST", path });
+  for (let [asked, askedAt] = [await ask(), begun]; ; ) {
+    const { answer } = await session.api.call<{ readonly answer?: ClusterCheck }>({ method: "GET", path });
+    if (answer?.id === asked.id) {
+      return { cluster, result: resultOf(answer.links), checkedAt: answer.at, links: answer.links };
+    }
+    const now = session.io.now().getTime();
+    if (now - begun > patienceMs) return untaken(cluster);
+    if (now - askedAt > askAgainMs) [asked, askedAt] = [await ask(), now];
+    await session.pause(pollMs);
+  }
+}
+
+/** The first link of all: the queue and the function that goes to clusters. */
+function untaken(cluster: string): CheckedCluster {
+  const message = `the apply function has not gone there within ${patienceMs / 1000} s`;
+  const remedy = "see the age of the oldest message, the dead letters and the errors of apply on the dashboard";
+  const finding = { link: "cluster", state: "unknown", code: "NotTaken", message, remedy } as const;
+  return { cluster, result: "unknown", links: [finding] };
+}
+
+function print(session: Session, items: readonly CheckedCluster[]): void {
+  const { output, headers } = session.options;
+  if (output === "json" || output === "yaml") {
+    session.io.out(serialise({ kind: "ClusterCheckList", metadata: {}, items }, output));
+    return;
+  }
+  if (output === "name") {
+    for (const { cluster, result } of items) session.io.out(`cluster/${cluster} ${result}\n`);
+    return;
+  }
+  const sorted = [...items].sort((a, b) => rank(a) - rank(b));
+  const rows = sorted.flatMap((item) => rowsOf(item, output === "wide"));
+  session.io.out(
+    formatTable(
+      { columns: ["CLUSTER", "LINK", "STATE", "VALUE", ""], rows },
+      { headers: headers === false ? "hide" : "show" },
+    ),
+  );
+  for (const { cluster, links } of sorted) {
+    for (const { link, state, remedy } of links) {
+      if (remedy !== undefined && state !== "ok") session.note(`${cluster}, ${link}: ${remedy}`);
+    }
+  }
+}
+
+function rank({ result }: CheckedCluster): number {
+  return ["broken", "unknown", "limited", "ok"].indexOf(result);
+}
+
+/** What is not as it should be; one line for a cluster where everything is, and each link with `-o wide`. */
+function rowsOf({ cluster, result, links }: CheckedCluster, isWide: boolean): readonly (readonly string[])[] {
+  const shown = isWide ? links : links.filter(({ state }) => state !== "ok" && state !== "skipped");
+  if (shown.length === 0) return [[cluster, "all", result, `${links.length} links`, ""]];
+  return shown.map(({ link, state, value = "-", code, message = "" }) => {
+    const said = code === undefined ? message : `${code}: ${message}`;
+    return [cluster, link, state, value, said];
+  });
+}

@@ -1,0 +1,41 @@
+import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
+import { followLinks } from "#functions/apply/check/follow-links.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
+import { isConflict } from "#shared/base/errors.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import type { Table } from "#shared/ports.ts";
+
+export interface CheckPorts {
+  readonly table: Table;
+  /** Knows nothing yet: what a sandbox remembers of roles and addresses is no answer. */
+  readonly newWay: () => CheckedWay;
+}
+
+/** Goes the way to a cluster once for whoever asked, and writes down how far it came. Needs no lease: it changes nothing there. */
+export async function answerCheck(cluster: string, { table, newWay }: CheckPorts): Promise<void> {
+  const check = await table.get(keys.check(cluster));
+  if (check === undefined || check.answer?.id === check.asked.id) return;
+  const way = newWay();
+  const links = await linksOf(cluster, table, way);
+  const answer = { id: check.asked.id, at: way.clock.now().toISOString(), links };
+  const answered: CheckRow = { ...check, version: check.version + 1, answer };
+  try {
+    await table.write([{ put: answered, when: { version: check.version } }]);
+  } catch (error) {
+    // Somebody has asked anew, and sent a message of his own.
+    if (!isConflict(error)) throw error;
+  }
+}
+
+async function linksOf(cluster: string, table: Table, way: CheckedWay): Promise<readonly LinkFinding[]> {
+  const row = await readRow(table, keys.cluster(cluster));
+  if (row !== undefined && !isNewer(row)) return followLinks(row, way);
+  const [code, message, remedy] =
+    row === undefined
+      ? ["NotFound", `there is no Cluster ${cluster} any more`, "starling get clusters"]
+      : ["NewerRow", `Cluster ${cluster} was written by a newer version`, "update the stack to that version"];
+  return [{ link: "cluster", state: "broken", value: cluster, code, message, remedy }];
+}

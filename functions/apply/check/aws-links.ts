@@ -1,0 +1,112 @@
+/** What IAM, STS and EKS have to say before there is an address to connect to. */
+import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
+import type { EksTarget } from "#shared/adapters/aws/eks-access.ts";
+import { errorCode, errorMessage } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { EksArn } from "#shared/fleet/eks-arn.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+
+export async function awsLinks(cluster: ClusterRow, { connector, eks }: CheckedWay): Promise<readonly LinkFinding[]> {
+  const target = connector.targetOf(cluster);
+  if (target === undefined) return [];
+  const assumed = await assumedRole(target, eks);
+  if (assumed.some(({ state }) => state !== "ok")) return assumed;
+  return [...assumed, await describedCluster(target, eks)];
+}
+
+type Role = NonNullable<EksTarget["role"]>;
+
+async function assumedRole(target: EksTarget, eks: CheckedWay["eks"]): Promise<readonly LinkFinding[]> {
+  const { region } = target.cluster;
+  const active: LinkFinding = { link: "region", state: "ok", value: region };
+  try {
+    await eks.session(target);
+  } catch (error) {
+    return roleTrouble(error, target);
+  }
+  if (target.role === undefined) return [active];
+  const { arn, externalId } = target.role;
+  return [active, { link: "role", state: "ok", value: arn }, await onlyWith(externalId, { target, eks })];
+}
+
+function roleTrouble(error: unknown, { cluster, role }: EksTarget): readonly LinkFinding[] {
+  const { region } = cluster;
+  const [code, message] = [errorCode(error), errorMessage(error)];
+  if (code === "RoleDenied" && role !== undefined) {
+    const active: LinkFinding = { link: "region", state: "ok", value: region };
+    return [
+      active,
+      { link: "role", state: "broken", value: role.arn, code, message, remedy: deniedRemedy(message, role) },
+    ];
+  }
+  if (code === "TokenTooLarge" && role !== undefined) {
+    const remedy = "take session tags and session policies away from the role of Starling's apply function";
+    return [{ link: "role", state: "broken", value: role.arn, code, message, remedy }];
+  }
+  const found = { link: "region", value: region, code, message } as const;
+  if (code === "RegionDisabled") return [{ ...found, state: "broken", remedy: enableRegion(cluster) }];
+  if (/ENOTFOUND/.test(message)) {
+    return [{ ...found, state: "broken", remedy: "correct the region in spec.eks.arn: there is no STS of that name" }];
+  }
+  return [{ ...found, state: "unknown", remedy: "look at the AWS Health Dashboard, and check again in a minute" }];
+}
+
+/** STS tells nobody which of these it is; only whose own permissions do not allow it, it says. */
+function deniedRemedy(message: string, { arn, externalId }: Role): string {
+  if (message.includes("no identity-based policy allows")) {
+    const account = arn.split(":")[4] ?? "";
+    return `Starling's own role may not assume it: deploy the stacks with account ${account} in clusterAccounts (or organization), and the role in the path of clusterRoles`;
+  }
+  const name = arn.split("/").at(-1) ?? "";
+  return `see that the role exists, trusts output ApplyRole of the control stack, and asks for the external id ${externalId}: aws iam get-role --role-name ${quoted(name)} --query Role.AssumeRolePolicyDocument`;
+}
+
+function enableRegion({ region, accountId }: EksArn): string {
+  return `in account ${accountId}: aws account enable-region --region-name ${region}, and activate its STS endpoint in the account settings of IAM`;
+}
+
+/** Who asks with another id has to be refused: else every Cluster, and everybody whom the role trusts, may use it. */
+async function onlyWith(
+  externalId: string,
+  { target, eks }: { readonly target: EksTarget; readonly eks: CheckedWay["eks"] },
+): Promise<LinkFinding> {
+  const found = { link: "externalId", value: externalId } as const;
+  const arn = target.role?.arn ?? "";
+  try {
+    await eks.session({ ...target, role: { arn, externalId: "starling-check/another-external-id" } });
+  } catch (error) {
+    if (errorCode(error) === "RoleDenied") return { ...found, state: "ok" };
+    return {
+      ...found,
+      state: "unknown",
+      code: errorCode(error),
+      message: errorMessage(error),
+      remedy: "check again in a minute",
+    };
+  }
+  const message = `role ${arn} can be assumed with any external id: whoever may write a Cluster can reach this one by it`;
+  const remedy = `let its trust policy ask for it: "Condition": {"StringEquals": {"sts:ExternalId": "${externalId}"}}`;
+  return { ...found, state: "broken", code: "ExternalIdIgnored", message, remedy };
+}
+
+const eksRemedies: Readonly<Record<string, (cluster: EksArn) => string>> = {
+  EksDenied: ({ arn }) => `allow eks:DescribeCluster on ${arn} to the role`,
+  EksClusterNotFound: ({ name, region }) =>
+    `correct spec.eks.arn, or spec.access: aws eks describe-cluster --name ${name} --region ${region} --query cluster.arn`,
+  EksClusterNotActive: ({ name, region }) => `aws eks wait cluster-active --name ${name} --region ${region}`,
+};
+
+async function describedCluster(target: EksTarget, eks: CheckedWay["eks"]): Promise<LinkFinding> {
+  const { cluster } = target;
+  const found = { link: "eks", value: cluster.arn } as const;
+  try {
+    await eks.endpoint(target);
+    return { ...found, state: "ok" };
+  } catch (error) {
+    const [code, message] = [errorCode(error), errorMessage(error)];
+    const remedy = eksRemedies[code]?.(cluster);
+    if (remedy === undefined) return { ...found, state: "unknown", code, message, remedy: "check again in a minute" };
+    return { ...found, state: "broken", code, message, remedy };
+  }
+}

@@ -1,0 +1,37 @@
+/** From Starling's own role to the cluster's version, link by link; what stops there stops everything behind it. */
+import { awsLinks } from "#functions/apply/check/aws-links.ts";
+import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
+import { kubeLinks } from "#functions/apply/check/kube-links.ts";
+import { errorCode, errorMessage } from "#shared/base/errors.ts";
+import { type ClusterLink, clusterLinks, type LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+
+/** @returns a finding for each link that this Cluster has, in their order. */
+export async function followLinks(cluster: ClusterRow, way: CheckedWay): Promise<readonly LinkFinding[]> {
+  const found: LinkFinding[] = [];
+  for (const step of [specLink, awsLinks, kubeLinks]) {
+    found.push(...(await step(cluster, way)));
+    if (found.some(({ state }) => state === "broken" || state === "unknown")) break;
+  }
+  return linksOf(cluster).map((link) => found.find((one) => one.link === link) ?? { link, state: "skipped" });
+}
+
+async function specLink(cluster: ClusterRow, { connector }: CheckedWay): Promise<readonly LinkFinding[]> {
+  const { name, spec } = cluster;
+  const value = spec.eks?.arn ?? spec.endpoint?.server ?? name;
+  try {
+    connector.targetOf(cluster);
+    return [{ link: "cluster", state: "ok", value }];
+  } catch (error) {
+    const remedy = `starling describe cluster/${name}`;
+    const said = { code: errorCode(error), message: errorMessage(error), remedy };
+    return [{ link: "cluster", state: "broken", value, ...said }];
+  }
+}
+
+function linksOf({ spec }: ClusterRow): readonly ClusterLink[] {
+  const others: readonly ClusterLink[] =
+    spec.eks === undefined ? ["region", "role", "externalId", "eks", "accessEntry"] : ["secret"];
+  const roleless: readonly ClusterLink[] = spec.access === undefined ? ["role", "externalId"] : [];
+  return clusterLinks.filter((link) => !others.includes(link) && !roleless.includes(link));
+}

@@ -1,0 +1,158 @@
+/** What the API server has to say: that it is there, knows Starling, is the cluster it was, and lets it work. */
+
+import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
+import { grantedLink } from "#functions/apply/check/granted-link.ts";
+import type { EksTarget } from "#shared/adapters/aws/eks-access.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
+import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import { type ClusterRow, identityOf } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { newestTested, oldestSupported, versionProblem } from "#shared/kube/server-version.ts";
+
+/** Of all questions to one cluster: who has not answered by then does not answer workers either. */
+const patienceMs = 15_000;
+
+export async function kubeLinks(cluster: ClusterRow, way: CheckedWay): Promise<readonly LinkFinding[]> {
+  const endpoint = await way.connector.endpointOf(cluster);
+  const connection = new KubeConnection(endpoint, way.clock);
+  const options = { deadlineMs: way.clock.now().getTime() + patienceMs };
+  const client = connection.client(options);
+  try {
+    const version = await client.serverVersion().catch((error: unknown) => ({ error }));
+    if (typeof version !== "string") return await unanswered(version.error, { cluster, way, server: endpoint.server });
+    const known = cluster.spec.eks === undefined ? "secret" : "accessEntry";
+    return [
+      { link: "network", state: "ok", value: endpoint.server },
+      { link: known, state: "ok", value: principalOf(cluster, way) },
+      ...(await Promise.all([
+        identityLink(cluster, client),
+        grantedLink(connection.reviews(options)),
+        versionLink(version),
+      ])),
+    ];
+  } finally {
+    connection.close();
+  }
+}
+
+interface Unanswered {
+  readonly cluster: ClusterRow;
+  readonly way: CheckedWay;
+  readonly server: string;
+}
+
+async function unanswered(error: unknown, asked: Unanswered): Promise<readonly LinkFinding[]> {
+  const { cluster, way, server } = asked;
+  const told = { code: codeOf(error), message: errorMessage(error) };
+  const target = way.connector.targetOf(cluster);
+  const answered: LinkFinding = { link: "network", state: "ok", value: server };
+  if (error instanceof KubeError && error.status === 401) {
+    if (target === undefined) return [answered, { ...secretLink(cluster), ...told, code: "Unauthorized" }];
+    return [answered, await unknownPrincipal(target, { ...asked, message: told.message })];
+  }
+  if (target === undefined && error instanceof StarlingError && secretCodes.test(error.code)) {
+    return [{ ...secretLink(cluster), ...told }];
+  }
+  if (error instanceof KubeError && error.status !== undefined) {
+    return [{ link: "network", state: "unknown", value: server, ...told, remedy: "check again in a minute" }];
+  }
+  const remedy = await networkRemedy(told.code, { target, way });
+  return [{ link: "network", state: "broken", value: server, ...told, remedy }];
+}
+
+const secretCodes = /^(Secret|InvalidCredentials)/;
+
+function codeOf(error: unknown): string {
+  return error instanceof KubeError ? error.reason : errorCode(error);
+}
+
+function principalOf(cluster: ClusterRow, { connector }: CheckedWay): string {
+  return connector.targetOf(cluster)?.role?.arn ?? cluster.spec.endpoint?.token.secret ?? "Starling's own role";
+}
+
+function secretLink({ spec }: ClusterRow) {
+  const value = spec.endpoint?.token.secret ?? "";
+  const remedy = `aws secretsmanager put-secret-value --secret-id ${value} --secret-string file://secret.json, with a token that is good there`;
+  return { link: "secret", state: "broken", value, remedy } as const;
+}
+
+async function unknownPrincipal(
+  target: EksTarget,
+  { way, message }: Unanswered & { readonly message: string },
+): Promise<LinkFinding> {
+  const { name, region } = target.cluster;
+  const { authenticationMode } = await way.eks.endpoint(target);
+  const value = target.role?.arn ?? "Starling's own role";
+  const found = { link: "accessEntry", state: "broken", value, code: "Unauthorized" } as const;
+  if (authenticationMode === "CONFIG_MAP") {
+    const remedy = `aws eks update-cluster-config --name ${name} --region ${region} --access-config authenticationMode=API_AND_CONFIG_MAP`;
+    return { ...found, message: `${name} knows no access entries: its authentication mode is CONFIG_MAP`, remedy };
+  }
+  const principal = target.role?.arn ?? "ARN of output ApplyRole";
+  const remedy = `aws eks create-access-entry --cluster-name ${name} --region ${region} --principal-arn ${principal} --kubernetes-groups starling`;
+  return { ...found, message: `no access entry of ${name} names the role: ${message}`, remedy };
+}
+
+async function networkRemedy(
+  code: string,
+  { target, way }: { readonly target: EksTarget | undefined; readonly way: CheckedWay },
+): Promise<string> {
+  if (target === undefined) return "correct spec.endpoint: server, caData and tlsServerName are what is connected to";
+  const { name, region } = target.cluster;
+  const { publicAccess } = await way.eks.endpoint(target);
+  if (publicAccess === false) {
+    return `its endpoint is private, and Starling's functions are not in its network: aws eks update-cluster-config --name ${name} --region ${region} --resources-vpc-config endpointPublicAccess=true,publicAccessCidrs=…`;
+  }
+  if (code === "InvalidAuthority" || code.startsWith("ERR_TLS") || code.includes("CERT")) {
+    return `what answers there is not ${name}: look for a proxy in between, and at certificateAuthority of aws eks describe-cluster --name ${name} --region ${region}`;
+  }
+  return `let Starling in: publicAccessCidrs of aws eks describe-cluster --name ${name} --region ${region} --query cluster.resourcesVpcConfig`;
+}
+
+async function identityLink(cluster: ClusterRow, client: ClusterClient): Promise<LinkFinding> {
+  const expected = identityOf(cluster);
+  try {
+    const uid = await clusterUidOf(client);
+    if (uid === undefined) {
+      const message = "it has no namespace kube-system with a uid";
+      return {
+        link: "identity",
+        state: "broken",
+        code: "IdentityMismatch",
+        message,
+        remedy: "correct the Cluster's address",
+      };
+    }
+    if (expected === undefined || uid === expected) return { link: "identity", state: "ok", value: uid };
+    const message = `kube-system has the uid ${uid}, expected ${expected}`;
+    const remedy = `if the cluster was rebuilt: starling cluster accept ${cluster.name} --uid ${uid}; else correct its address`;
+    return { link: "identity", state: "broken", value: uid, code: "IdentityMismatch", message, remedy };
+  } catch (error) {
+    const told = { code: codeOf(error), message: errorMessage(error) };
+    // Which is for the next link to say.
+    if (error instanceof KubeError && error.class === "forbidden")
+      return { link: "identity", state: "skipped", ...told };
+    return { link: "identity", state: "unknown", ...told, remedy: "check again in a minute" };
+  }
+}
+
+function versionLink(version: string): LinkFinding {
+  const found = { link: "version", value: version } as const;
+  const problem = versionProblem(version);
+  if (problem === undefined) return { ...found, state: "ok" };
+  if (problem === "newer") {
+    const message = `newer than ${newestTested}, which is the newest that Starling is tested with`;
+    return { ...found, state: "limited", code: "VersionUntested", message, remedy: "look for a newer Starling" };
+  }
+  const message = `older than ${oldestSupported}, which is the oldest that Starling supports`;
+  return {
+    ...found,
+    state: "broken",
+    code: "VersionTooOld",
+    message,
+    remedy: "aws eks update-cluster-version, or its like",
+  };
+}

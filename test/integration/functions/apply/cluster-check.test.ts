@@ -1,0 +1,412 @@
+/** The way to a cluster, each of its links broken once: API servers over HTTPS that authenticate as EKS does, STS and EKS. */
+
+import { type ClusterConnection, type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { answerCheck } from "#functions/apply/check/answer-check.ts";
+import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
+import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
+import type { AccessEntry, EksCluster } from "#local/aws/eks/eks-register.ts";
+import { defaultGroup, rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { clusterFixture, endpointOf } from "#test/support/cluster-fixture.ts";
+import { clusterRow } from "#test/support/cluster-row.ts";
+import {
+  applyArn,
+  externalId,
+  homeCluster,
+  installation,
+  spokeCluster,
+  spokeRole,
+  startEksWorld,
+} from "#test/support/eks-world.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+
+const arn = spokeCluster("spoke");
+const entry: AccessEntry = {
+  principalArn: spokeRole,
+  username: "starling:{{SessionName}}",
+  kubernetesGroups: [defaultGroup],
+  policies: [],
+};
+const spec: ClusterSpec = { eks: { arn }, access: { role: { name: "starling/clusters/apply" } } };
+const world = forEachTest(startEksWorld);
+let host: ClusterHost;
+let connection: ClusterConnection;
+let table: MemoryTable;
+let secret: () => Promise<string>;
+beforeEach(async () => {
+  host = await startClusterHost({
+    controllers: "off",
+    authenticator: eksAuthenticator({
+      clusters: world.clusters,
+      stsEndpoint: world.server.endpoint,
+      now: world.clock.now,
+      arnOf: () => arn,
+    }),
+  });
+  connection = host.addCluster("spoke");
+  table = new MemoryTable();
+  secret = () => Promise.reject(new Error("no secret is to be read"));
+  setCluster({});
+  await asAdmin(async (admin) => {
+    for (const object of rbacManifests({ group: defaultGroup })) {
+      const found = await admin.client.lookup({ group: object.apiVersion.split("/").at(-2) ?? "", kind: object.kind });
+      if (found.outcome === "found") await admin.client.apply(found.info, object);
+    }
+  });
+});
+afterEach(() => host.stop());
+
+function setCluster(more: Partial<EksCluster>): void {
+  const { server, caData } = connection;
+  world.addCluster(arn, { endpoint: server, caData, accessEntries: [entry], ...more });
+}
+
+async function asAdmin<T>(work: (admin: ReturnType<typeof clusterFixture>) => Promise<T>): Promise<T> {
+  const admin = clusterFixture({ endpoint: endpointOf(connection) });
+  try {
+    return await work(admin);
+  } finally {
+    await admin.stop();
+  }
+}
+
+const rbacPath = "/apis/rbac.authorization.k8s.io/v1";
+
+function withRules(role: string, verbs: readonly string[]): Promise<unknown> {
+  const rules = [{ apiGroups: ["", "apps", "*"], resources: ["*"], verbs }];
+  return asAdmin((admin) =>
+    admin.raw("PATCH", `${rbacPath}/clusterroles/${role}`, { as: "merge-patch", body: { rules } }),
+  );
+}
+
+function without(binding: string): Promise<unknown> {
+  return asAdmin((admin) => admin.raw("DELETE", `${rbacPath}/clusterrolebindings/${binding}`));
+}
+
+let asked = 0;
+
+/** As the api asks, and the apply function answers in a sandbox that has been to the cluster before. */
+async function check(of: ClusterSpec = spec, row = clusterRow(of)): Promise<readonly LinkFinding[]> {
+  asked += 1;
+  const access = world.access();
+  const connectorBy = (eks: typeof access) =>
+    new KubeConnector({ secrets: { read: () => secret() }, eks, clock: world.clock, installation });
+  const put: CheckRow = {
+    ...keys.check("c1"),
+    type: "Check",
+    schema: rowSchema,
+    version: asked,
+    asked: { id: `check-${asked}`, at: "2026-11-23T08:00:00.000Z", by: "ana" },
+  };
+  await table.write([{ put: row }, { put }]);
+  const newWay = () => {
+    const eks = access.withoutMemory();
+    return { eks, connector: connectorBy(eks), clock: world.clock };
+  };
+  await answerCheck("c1", { table, newWay });
+  // Twice is once: the second finds its answer.
+  const calls = world.operations().length;
+  await answerCheck("c1", { table, newWay });
+  expect(world.operations()).toHaveLength(calls);
+  const answered = await table.get(keys.check("c1"));
+  expect(answered?.answer?.id).toBe(`check-${asked}`);
+  return answered?.answer?.links ?? [];
+}
+
+const statesOf = (links: readonly LinkFinding[]) => links.map(({ link, state }) => `${link} ${state}`);
+const ways = [
+  "cluster",
+  "region",
+  "role",
+  "externalId",
+  "eks",
+  "network",
+  "accessEntry",
+  "identity",
+  "authorization",
+  "version",
+];
+
+test("a cluster that lets Starling in as it should is ok at every link, each with what was looked at", async () => {
+  const links = await check();
+  expect(links).toEqual([
+    { link: "cluster", state: "ok", value: arn },
+    { link: "region", state: "ok", value: "eu-west-1" },
+    { link: "role", state: "ok", value: spokeRole },
+    { link: "externalId", state: "ok", value: externalId },
+    { link: "eks", state: "ok", value: arn },
+    { link: "network", state: "ok", value: connection.server },
+    { link: "accessEntry", state: "ok", value: spokeRole },
+    { link: "identity", state: "ok", value: connection.uid },
+    { link: "authorization", state: "ok" },
+    { link: "version", state: "ok", value: expect.stringMatching(/^v1\.3\d\./) },
+  ]);
+});
+
+interface Broken {
+  readonly what: string;
+  readonly spoil: () => unknown;
+  readonly link: string;
+  readonly code: string;
+  readonly value?: string;
+  /** Parts of what is said, and of what mends it. */
+  readonly says: readonly string[];
+  readonly state?: LinkFinding["state"];
+}
+
+const trust = (principalArn: string, id: string | undefined) =>
+  world.roles.put({ arn: spokeRole, trusts: [id === undefined ? { principalArn } : { principalArn, externalId: id }] });
+const stsSays = (code: string, message: string, status = 403) =>
+  world.fail(({ service }) => (service === "sts" ? { status, code, message } : undefined));
+const eksSays = (code: string, message: string, status: number) =>
+  world.fail(({ service }) => (service === "eks" ? { status, code, message } : undefined));
+
+const broken: readonly Broken[] = [
+  {
+    what: "a role that is not there",
+    spoil: () => world.roles.put({ arn: spokeRole, trusts: [] }),
+    ...{ link: "role", code: "RoleDenied", value: spokeRole },
+    says: ["sts:AssumeRole", "aws iam get-role --role-name apply", externalId],
+  },
+  {
+    what: "a role that trusts another installation",
+    spoil: () => trust("arn:aws:iam::999988887777:role/other", externalId),
+    ...{ link: "role", code: "RoleDenied", value: spokeRole },
+    says: ["trusts output ApplyRole", applyArn],
+  },
+  {
+    what: "a role that asks for another external id",
+    spoil: () => trust(applyArn, "starling.111122223333.us-east-1/c2"),
+    ...{ link: "role", code: "RoleDenied", value: spokeRole },
+    says: [`the external id ${externalId}`],
+  },
+  {
+    what: "a role that Starling's own may not assume",
+    spoil: () =>
+      stsSays(
+        "AccessDenied",
+        "User: x is not authorized because no identity-based policy allows the sts:AssumeRole action",
+      ),
+    ...{ link: "role", code: "RoleDenied", value: spokeRole },
+    says: ["account 444455556666 in clusterAccounts"],
+  },
+  {
+    what: "a role that asks for no external id",
+    spoil: () => trust(applyArn, undefined),
+    ...{ link: "externalId", code: "ExternalIdIgnored", value: externalId },
+    says: ["any external id", `"sts:ExternalId": "${externalId}"`],
+  },
+  {
+    what: "a region that is off",
+    spoil: () => stsSays("RegionDisabledException", "STS is not activated in this region for account"),
+    ...{ link: "region", code: "RegionDisabled", value: "eu-west-1" },
+    says: ["aws account enable-region --region-name eu-west-1", "account 444455556666"],
+  },
+  {
+    what: "an STS that is away",
+    spoil: () => stsSays("InternalFailure", "try again", 500),
+    ...{ link: "region", code: "StsUnavailable", state: "unknown" },
+    says: ["check again"],
+  },
+  {
+    what: "a cluster that EKS does not know",
+    spoil: () => world.clusters.remove(arn),
+    ...{ link: "eks", code: "EksClusterNotFound", value: arn },
+    says: ["aws eks describe-cluster --name spoke --region eu-west-1"],
+  },
+  {
+    what: "a role that may not describe the cluster",
+    spoil: () => eksSays("AccessDeniedException", "not authorized to perform: eks:DescribeCluster", 403),
+    ...{ link: "eks", code: "EksDenied", value: arn },
+    says: [`allow eks:DescribeCluster on ${arn}`],
+  },
+  {
+    what: "a cluster that is being made",
+    spoil: () => setCluster({ status: "CREATING" }),
+    ...{ link: "eks", code: "EksClusterNotActive", value: arn },
+    says: ["CREATING", "aws eks wait cluster-active --name spoke"],
+  },
+  {
+    what: "an EKS that throttles",
+    spoil: () => eksSays("ThrottlingException", "slow down", 429),
+    ...{ link: "eks", code: "EksThrottled", state: "unknown" },
+    says: ["check again"],
+  },
+  {
+    what: "an address where nobody is",
+    spoil: () => setCluster({ endpoint: "https://127.0.0.1:9" }),
+    ...{ link: "network", code: "ECONNREFUSED", value: "https://127.0.0.1:9" },
+    says: ["publicAccessCidrs", "aws eks describe-cluster --name spoke"],
+  },
+  {
+    what: "an address in a network of its own",
+    spoil: () => setCluster({ endpoint: "https://127.0.0.1:9", publicAccess: false }),
+    ...{ link: "network", code: "ECONNREFUSED" },
+    says: ["its endpoint is private", "endpointPublicAccess=true"],
+  },
+  {
+    what: "another server at the address",
+    spoil: async () => {
+      const stranger = await startClusterHost({ controllers: "off" });
+      setCluster({ caData: stranger.addCluster("x").caData });
+      await stranger.stop();
+    },
+    ...{ link: "network", code: expect.stringMatching(/CERT|SIGNATURE/) as unknown as string },
+    says: ["what answers there is not spoke"],
+  },
+  {
+    what: "no access entry",
+    spoil: () => setCluster({ accessEntries: [] }),
+    ...{ link: "accessEntry", code: "Unauthorized", value: spokeRole },
+    says: [
+      `aws eks create-access-entry --cluster-name spoke --region eu-west-1 --principal-arn ${spokeRole} --kubernetes-groups starling`,
+    ],
+  },
+  {
+    what: "a cluster that knows no access entries",
+    spoil: () => setCluster({ accessEntries: [], authenticationMode: "CONFIG_MAP" }),
+    ...{ link: "accessEntry", code: "Unauthorized" },
+    says: ["--access-config authenticationMode=API_AND_CONFIG_MAP"],
+  },
+  {
+    what: "an access entry with another group",
+    spoil: () => setCluster({ accessEntries: [{ ...entry, kubernetesGroups: ["viewers"] }] }),
+    ...{ link: "authorization", code: "Forbidden" },
+    says: [
+      "get namespaces kube-system",
+      "list anything",
+      "get/create/update/delete configmaps in starling-system",
+      "starling-rbac.yaml",
+    ],
+  },
+  {
+    what: "a ClusterRole without list",
+    spoil: () => withRules("starling", ["get"]),
+    ...{ link: "authorization", code: "Forbidden" },
+    says: ["Starling may not list anything"],
+  },
+  {
+    what: "no binding of what the fleet may hold",
+    spoil: () => without("starling-fleet"),
+    ...{ link: "authorization", code: "FleetForbidden" },
+    says: ["get/create/patch/delete configmaps", "and 13 more"],
+  },
+];
+
+describe("broken", () => {
+  test.each(broken)("by $what", async ({ spoil, link, code, value, says, state = "broken" }) => {
+    await spoil();
+    const links = await check();
+    const found = links.find((one) => one.state === "broken" || one.state === "unknown");
+    expect(found).toMatchObject({ link, state, code, ...(value === undefined ? {} : { value }) });
+    for (const part of says) expect(`${found?.message} ${found?.remedy}`).toContain(part);
+    // Those before it were found good, those behind were not looked at; the last three do not wait for each other.
+    const at = ways.indexOf(link);
+    const before = ways.slice(0, at).filter((one) => one !== "identity");
+    expect(statesOf(links).filter((one) => before.includes(one.split(" ")[0] ?? ""))).toEqual(
+      before.map((one) => `${one} ok`),
+    );
+    if (at < ways.indexOf("identity"))
+      expect(statesOf(links).slice(at + 1)).toEqual(ways.slice(at + 1).map((one) => `${one} skipped`));
+  });
+
+  test.each([
+    ["v1.29.9-eks-1a2b3c4", "broken", "VersionTooOld", "older than 1.30"],
+    ["v1.99.0", "limited", "VersionUntested", "newer than 1.36"],
+  ])("by version %s: it is %s", async (version, state, code, message) => {
+    const other = host.addCluster("other", { version });
+    setCluster({ endpoint: other.server, caData: other.caData });
+    expect((await check()).at(-1)).toMatchObject({
+      state,
+      code,
+      value: version,
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test("by another cluster at the address: its uid is named, with the command that accepts it", async () => {
+    const links = await check(spec, { ...clusterRow(spec), status: { conditions: [], uid: "uid-of-before" } });
+    expect(links.find(({ link }) => link === "identity")).toMatchObject({
+      state: "broken",
+      code: "IdentityMismatch",
+      value: connection.uid,
+      remedy: expect.stringContaining(`starling cluster accept c1 --uid ${connection.uid}`),
+    });
+  });
+
+  test("by a Cluster that is gone meanwhile", async () => {
+    const put: CheckRow = {
+      ...keys.check("c1"),
+      type: "Check",
+      schema: rowSchema,
+      version: 1,
+      asked: { id: "a", at: "2026-11-23T08:00:00.000Z", by: "ana" },
+    };
+    await table.write([{ put }]);
+    await answerCheck("c1", { table, newWay: () => ({ clock: world.clock }) as never });
+    expect((await table.get(keys.check("c1")))?.answer?.links).toMatchObject([{ link: "cluster", code: "NotFound" }]);
+  });
+});
+
+test("less than most fleets hold is said, and is not broken", async () => {
+  await withRules("starling-fleet", ["get", "list", "create", "patch"]);
+  expect((await check()).find(({ link }) => link === "authorization")).toMatchObject({
+    state: "limited",
+    code: "FleetForbidden",
+    message: expect.stringMatching(
+      /^manifests of a fleet may not delete configmaps, delete limitranges, .* and \d+ more$/,
+    ),
+  });
+});
+
+test("a cluster without a role has no link for one, and an administrator by EKS's policy is allowed", async () => {
+  const arnAtHome = homeCluster("spoke");
+  world.addCluster(arnAtHome, { endpoint: connection.server, caData: connection.caData });
+  const links = await check({ eks: { arn: arnAtHome } });
+  expect(statesOf(links).slice(0, 5)).toEqual([
+    "cluster ok",
+    "region ok",
+    "eks ok",
+    "network ok",
+    "accessEntry broken",
+  ]);
+});
+
+describe("with an endpoint and a secret", () => {
+  const own = () => ({ server: connection.server, caData: connection.caData });
+  const ownSpec = (): ClusterSpec => ({ endpoint: { ...own(), token: { secret: "starling/clusters/c1" } } });
+
+  test("the token is a link, and the administrator's may do everything", async () => {
+    secret = async () => JSON.stringify({ ...own(), token: connection.token });
+    expect(statesOf(await check(ownSpec()))).toEqual([
+      "cluster ok",
+      "secret ok",
+      "network ok",
+      "identity ok",
+      "authorization ok",
+      "version ok",
+    ]);
+  });
+
+  test.each([
+    [
+      "is for another cluster",
+      () => JSON.stringify({ server: "https://other.example.com", token: "t" }),
+      "SecretMismatch",
+    ],
+    ["says for nobody", () => "a-bare-token", "SecretUnbound"],
+    ["is refused there", () => JSON.stringify({ ...own(), token: "old" }), "Unauthorized"],
+  ])("a secret that %s is the broken link", async (_what, text, code) => {
+    secret = async () => text();
+    const found = (await check(ownSpec())).find(({ state }) => state === "broken");
+    expect(found).toMatchObject({ link: "secret", code, value: "starling/clusters/c1" });
+    expect(found?.remedy).toContain("aws secretsmanager put-secret-value --secret-id starling/clusters/c1");
+    expect(JSON.stringify(found)).not.toContain("a-bare-token");
+  });
+});

@@ -159,9 +159,11 @@ export function isPreexisting({ desired, observed, parked }: SyncRow, on: number
   if (observed === undefined || on === undefined) return false;
   const { phase } = observed;
   const wasReady = observed.attempt === desired.attempt && observed.readyAt !== undefined;
-  // A region that does not answer, or stands still, is not sick by that: what comes next may break all of it.
-  const isUnknown =
-    parked === undefined ? phase === "Unreachable" || phase === "Reachable" : parked.freeze !== undefined;
+  // A region that does not answer, or stands still, is not sick by that: what comes next may break all of it. Nor is whose
+  // attempt was taken from it before anything was found out.
+  const isAway = phase === "Unreachable" || phase === "Reachable";
+  const isCutShort = observed.attempt !== desired.attempt && phase !== "Failed" && observed.readyAt === undefined;
+  const isUnknown = parked === undefined ? isAway || isCutShort : parked.freeze !== undefined;
   if ((desired.rollout > on || isUnknown) && (desired.preexisting === undefined || wasReady)) return false;
   return phase !== "Ready" && phase !== "Gone";
 }

@@ -62,6 +62,22 @@ describe("a cluster that was not ready before its stage's content counts against
     expect(made.leg("all")).toMatchObject({ counts: { Failed: 1 }, preexistingFailures: 1 });
   });
 
+  test("but does so where all that is known is that it was forgotten in the middle of an attempt", async () => {
+    const made = await worldOf(["b", "c"], pace);
+    await made.rollOut();
+    await made.addCluster("a", "all");
+    await begin(made);
+    await made.observe("a", "Applying");
+    await made.setGroup(pace, web, { names: ["b", "c"] });
+    await made.plan();
+    await made.setGroup(pace, web);
+    await revise(made, "bbb");
+    expect(made.states()).toEqual({ a: "Assigned", b: "Assigned", c: "Assigned" });
+    await made.finish("a", "Failed");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Halted", preexistingFailures: 0 });
+  });
+
   test("but does so after it was ready, or is another one", async () => {
     const made = await sick();
     await allSay(made, "Ready");

@@ -328,6 +328,34 @@ test.each<[string, SyncRow, number | undefined, boolean]>([
     3,
     true,
   ],
+  ...(["Applying", "Verifying", "Retrying"] as const).map((phase): [string, SyncRow, number, boolean] => [
+    `forgotten while it was ${phase}, and was never ready`,
+    sync({ desired: { action: "orphan", attempt: 2, rollout: 3 }, observed: { attempt: 1, phase } }),
+    3,
+    false,
+  ]),
+  [
+    "given another attempt in the middle of one",
+    sync({ desired: { attempt: 2, rollout: 3 }, observed: { attempt: 1, phase: "Applying" } }),
+    3,
+    false,
+  ],
+  [
+    "forgotten while it was ready no more",
+    sync({
+      desired: { action: "orphan", attempt: 2, rollout: 3 },
+      observed: { attempt: 1, phase: "Verifying", readyAt: at },
+    }),
+    3,
+    true,
+  ],
+  [
+    "forgotten after it had failed",
+    sync({ desired: { action: "orphan", attempt: 2, rollout: 3 }, observed: { attempt: 1, phase: "Failed" } }),
+    3,
+    true,
+  ],
+  ["not ready, and not forgotten", sync({ desired: { rollout: 3 }, observed: { phase: "Verifying" } }), 3, true],
   [
     "that a freeze holds in the middle",
     {

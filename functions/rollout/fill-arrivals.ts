@@ -23,10 +23,12 @@ interface Arriving extends Filling {
 /** Clusters that joined, came back or moved get what their stage is on, at any time; those that wait are passed by. */
 export async function fillArrivals(transaction: Transaction, arriving: Arriving): Promise<void> {
   const { known } = transaction;
-  const { slots, arrivals: waiting, ports } = arriving;
+  const { slots, arrivals: waiting, isRendered, ports } = arriving;
   // Nobody's turn comes: those that wait are not even read.
   const as = heldAs(transaction);
-  if (isEachStopped(known) || known.unit.arrivalsHeld?.as === as) return;
+  const { arrivalsHeld: held } = known.unit;
+  const isHeld = held?.as === as && (held.rendering === 0 || !isRendered);
+  if (isEachStopped(known) || isHeld) return;
   const most = mostNext(transaction, slots);
   const range = { ...ranges.arrivals(known.subject, "waiting"), limit: most, newer: "kept" } as const;
   for await (const page of allPages((start) => ports.table.query({ ...range, ...start }))) {
@@ -55,8 +57,9 @@ export function stoppedArrivals(transaction: Transaction): number {
   if (isEachStopped(known)) return arrivals.waiting;
   const isAny = stages.some((stage) => isStopped(known, stage));
   if (!isAny || arrivalsHeld === undefined || arrivalsHeld.as !== heldAs(transaction)) return 0;
-  const { frozen, bound = {} } = arrivalsHeld;
-  return [...Object.values(frozen), ...Object.values(bound)].reduce((left, count) => left - count, arrivals.waiting);
+  const { frozen, rendering, bound = {} } = arrivalsHeld;
+  const waits = [rendering, ...Object.values(frozen), ...Object.values(bound)];
+  return waits.reduce((left, count) => left - count, arrivals.waiting);
 }
 
 function heldOf(waits: readonly ArrivalWait[], as: string): ArrivalsHeld {
@@ -65,7 +68,7 @@ function heldOf(waits: readonly ArrivalWait[], as: string): ArrivalsHeld {
   const rendering = waits.filter((wait) => wait === "rendering" || wait === "asked").length;
   const worker = waits.filter((wait) => wait === "turn").length;
   const isBound = Object.keys(bound).length > 0;
-  return { frozen, rendering, worker, ...(isBound ? { bound } : {}), ...(rendering + worker === 0 ? { as } : {}) };
+  return { frozen, rendering, worker, ...(isBound ? { bound } : {}), ...(worker === 0 ? { as } : {}) };
 }
 
 function countsOf(names: readonly string[]): Readonly<Record<string, number>> {

@@ -35,6 +35,8 @@ export interface Filling {
   readonly arrivals: Map<string, ArrivalWait>;
   /** Something may have changed for anybody, and not only for those of whom something was told. */
   readonly all: boolean;
+  /** What could not be rendered may be by now. */
+  readonly isRendered: boolean;
   readonly until: Date;
   readonly ports: PlannerPorts;
 }

@@ -57,8 +57,7 @@ interface Look {
   readonly until: Date;
   readonly waiting: Waiting;
   readonly arrivals: Filling["arrivals"];
-  /** What could not be rendered may be by now. */
-  readonly isRendered: boolean;
+  readonly isRendered: Filling["isRendered"];
 }
 
 export async function planSubject(subject: Subject, call: Call, given: GivenPorts): Promise<void> {

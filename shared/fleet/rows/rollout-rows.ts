@@ -127,7 +127,7 @@ export interface ArrivalsHeld {
   readonly worker: number;
   /** By stage. */
   readonly bound?: Readonly<Record<string, number>>;
-  /** None goes on by itself, nor is read before this is another: freezes, the members, what stages take, and which are full. */
+  /** None goes on by itself, but for a rendering that is done, nor is read before this is another: freezes, the members, what stages take, and which are full. */
   readonly as?: string;
 }
 

@@ -48,6 +48,24 @@ describe("slots", () => {
     expect(made.leg("all").counts).toMatchObject({ Succeeded: 20, Rendering: 40 });
   });
 
+  test("pass over joiners whose renderings hang, and read none of them at a worker's word", async () => {
+    const reads = async (joining: number) => {
+      const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, ownPaths);
+      await made.rollOut();
+      for (const name of names(joining)) await made.addCluster(name, "all");
+      for (let look = 0; look < 12; look++) await made.plan();
+      expect(made.unit().arrivalsHeld).toMatchObject({ rendering: joining });
+      const counted = counting(made.table);
+      await made.plan(counted.table, ["a"]);
+      await made.renderAll(undefined, ({ path }) => path === "clusters/c003");
+      // As a renderer says that something is rendered.
+      await made.plan(made.table, []);
+      expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c003"]);
+      return counted.read();
+    };
+    expect(await reads(24)).toBe(await reads(12));
+  });
+
   test("of a small group go to all its stages, and to joiners, however fast commits come", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, rings);
     await made.rollOut();

@@ -40,12 +40,19 @@ export class ControlStack extends Stack {
     new AlarmReceivers(this, "AlarmReceivers", receivers).hearOf(this);
     sayWhichAccounts(this, clusterRoles);
     sayWhichQuota(this, concurrency);
-    const { apiUrl, webhookUrl, dashboardName, caller } = wiring;
+    const { apiUrl, webhookUrl, dashboardName, caller, policies } = wiring;
     this.#say("ApiUrl", apiUrl, `For people and CI: starling context add NAME --stack ${this.stackName}`);
     this.#say("WebhookUrl", webhookUrl, "For the git host: content type application/json, event push");
     this.#say("WebhookSecretArn", state.webhookSecretArn, "Where to write the secret that the git host signs with");
     this.#say("ApplyRole", caller.roleArn, "Whom the roles of clusters trust");
     this.#say("ExternalId", caller.externalId, "With which external id they do");
+    this.#say("ViewerPolicy", policies.viewer.managedPolicyArn, "For who may look, and no more");
+    this.#say(
+      "OperatorPolicy",
+      policies.operator.managedPolicyArn,
+      "For who may stop and start, and change no document",
+    );
+    this.#say("AdministratorPolicy", policies.administrator.managedPolicyArn, "For who may do everything");
     this.#say("Dashboard", dashboardName, "In CloudWatch: what the fleet and the machinery do");
     this.#say("Version", starlingVersion, "Of Starling, as it was deployed");
   }

@@ -14,6 +14,7 @@ import { webhookEnv } from "#functions/webhook/env.ts";
 import { assumeClusterRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
 import type { Concurrency } from "#infra/concurrency.ts";
 import { blobsOf, invocationOf, type Named, plain, rowsOf, secretOf } from "#infra/constructs/access.ts";
+import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FrontDoor } from "#infra/constructs/front-door.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
@@ -49,6 +50,7 @@ export interface WiringProps {
 export class Wiring extends Construct {
   readonly apiUrl: string;
   readonly webhookUrl: string;
+  readonly policies: ApiPolicies;
   readonly dashboardName: string;
   /** Who the roles of clusters are to trust, and with which external id. */
   readonly caller: { readonly roleArn: string; readonly externalId: string };
@@ -135,6 +137,7 @@ export class Wiring extends Construct {
     const door = new FrontDoor(this, "FrontDoor", { api: api.lambda, webhook: webhook.lambda });
     this.apiUrl = door.apiUrl;
     this.webhookUrl = door.webhookUrl;
+    this.policies = door.policies;
 
     // every minute -> tick
     const tick = new StarlingFunction(this, "Tick", {

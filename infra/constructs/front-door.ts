@@ -14,6 +14,7 @@ import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
+import { ApiPolicies } from "#infra/constructs/api-policies.ts";
 
 const apiPath = "/v1/{proxy+}";
 const webhookPath = "/hook/github";
@@ -49,6 +50,8 @@ export interface FrontDoorProps {
 export class FrontDoor extends Construct {
   readonly apiUrl: string;
   readonly webhookUrl: string;
+  /** For people, and what they run. */
+  readonly policies: ApiPolicies;
 
   constructor(scope: Construct, id: string, props: FrontDoorProps) {
     super(scope, id);
@@ -101,6 +104,7 @@ export class FrontDoor extends Construct {
       [`${HttpMethod.POST} ${webhookPath}`]: { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
     };
     defaultChild.node.addDependency(http);
+    this.policies = new ApiPolicies(this, "Policies", http);
     this.apiUrl = http.apiEndpoint;
     this.webhookUrl = `${http.apiEndpoint}${webhookPath}`;
   }

@@ -48,6 +48,7 @@ const withoutEffect = new Set([
   "AWS::ApiGatewayV2::Stage",
   "AWS::CloudWatch::Alarm",
   "AWS::CloudWatch::Dashboard",
+  "AWS::IAM::ManagedPolicy",
   "AWS::Lambda::LayerVersion",
   "AWS::Lambda::Permission",
   "AWS::Logs::LogGroup",

@@ -8,6 +8,7 @@ import { defined } from "#shared/base/defined.ts";
 import {
   functionNamed,
   listOf,
+  ofType,
   type Resource,
   roleOf,
   type Statement,
@@ -141,4 +142,14 @@ function policyResource(resource: string): string {
     default:
       return resource.replace(/^arn:aws:/, "arn:<AWS::Partition>:");
   }
+}
+
+/** What a policy for people lets them invoke: method and path, `GET/v1/*`. */
+export function requestsOf(resources: readonly Resource[], policy: string): readonly string[] {
+  const found = ofType(resources, "AWS::IAM::ManagedPolicy").filter(({ id }) => id.includes(`Policies${policy}`));
+  return found.flatMap(({ Properties }) =>
+    (Properties.PolicyDocument as { readonly Statement: readonly Statement[] }).Statement.flatMap(({ Resource: on }) =>
+      listOf(on).map((resource) => textOf(resource).split("/$default/")[1] ?? ""),
+    ),
+  );
 }

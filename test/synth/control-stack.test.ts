@@ -588,7 +588,10 @@ describe("the ways in", () => {
 test("the outputs say where people, the git host and clusters turn to", () => {
   const outputs = control.findOutputs("*") as Record<string, { Value: unknown }>;
   const said = Object.fromEntries(Object.entries(outputs).map(([name, { Value }]) => [name, textOf(Value)]));
-  const names = ["ApiUrl", "WebhookUrl", "WebhookSecretArn", "ApplyRole", "ExternalId", "Dashboard", "Version"];
+  const names = [
+    ...["ApiUrl", "WebhookUrl", "WebhookSecretArn", "ApplyRole", "ExternalId", "Dashboard", "Version"],
+    ...["ViewerPolicy", "OperatorPolicy", "AdministratorPolicy"],
+  ];
   expect(Object.keys(said).sort()).toEqual(names.toSorted());
   const [webhookRoute] = ofType(controlResources, "AWS::ApiGatewayV2::Route").flatMap(({ Properties }) =>
     Properties.AuthorizationType === "NONE" ? [String(Properties.RouteKey)] : [],

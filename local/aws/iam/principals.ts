@@ -10,7 +10,12 @@ export interface AccessKey {
   readonly expiresAt?: Date;
   /** E.g. `arn:aws:iam::000000000000:user/ada` or `arn:aws:sts::000000000000:assumed-role/deployer/ci`. */
   readonly principalArn: string;
+  /** Method and path, `GET/v1/*`, of what its policies let it invoke; left out: everything. */
+  readonly invokes?: readonly string[];
 }
+
+/** Temporary credentials. */
+export type SessionKey = Required<Omit<AccessKey, "invokes">>;
 
 /** Everybody who may sign requests on this machine: people, the roles of the functions, and sessions of roles. */
 export class Principals {
@@ -35,7 +40,7 @@ export class Principals {
   }
 
   /** Temporary credentials, as STS and Lambda give them. */
-  startSession(session: { readonly principalArn: string; readonly expiresAt: Date }): Required<AccessKey> {
+  startSession(session: { readonly principalArn: string; readonly expiresAt: Date }): SessionKey {
     const key = {
       accessKeyId: `ASIA${randomBytes(8).toString("hex").toUpperCase()}`,
       secretAccessKey: randomBytes(30).toString("base64"),

@@ -1,4 +1,4 @@
-import type { AccessKey, Principals } from "#local/aws/iam/principals.ts";
+import type { Principals, SessionKey } from "#local/aws/iam/principals.ts";
 
 /** What a session of a function lasts on Lambda, at most. */
 const sessionMs = 12 * 60 * 60 * 1000;
@@ -15,7 +15,7 @@ export interface RenewedCredentials {
 
 /** Temporary credentials of a role, asked for before every call: the same until they expire, then new ones. */
 export function renewedCredentials(principals: Principals, principalArn: string): () => Promise<RenewedCredentials> {
-  let held: Required<AccessKey> | undefined;
+  let held: SessionKey | undefined;
   return async () => {
     const now = Date.now();
     const known = held === undefined ? undefined : principals.find(held.accessKeyId);

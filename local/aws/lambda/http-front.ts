@@ -57,7 +57,15 @@ export async function startHttpFront(options: HttpFrontOptions): Promise<HttpFro
     }
     const signed = { method, url, headers, body: readBody };
     const verdict = await verifySigV4(signed, { principals, region, service: "execute-api", now });
-    if (verdict.verdict === "genuine") return invoke(arrived(verdict.body), match, verdict.accessKey);
+    if (verdict.verdict === "genuine") {
+      if (mayInvoke(verdict.accessKey, `${method}${path}`))
+        return invoke(arrived(verdict.body), match, verdict.accessKey);
+      onProblem?.({
+        routeKey: match.route.routeKey,
+        problem: `No policy of ${verdict.accessKey.principalArn} allows it`,
+      });
+      return message(403, "Forbidden");
+    }
     onProblem?.({ routeKey: match.route.routeKey, problem: verdict.reason });
     return verdict.fault === "too large" ? tooLarge : message(403, "Forbidden");
   }
@@ -101,6 +109,15 @@ function send(response: ServerResponse, { status, headers, body }: Answer): void
   if (response.destroyed) return;
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
   response.end(body);
+}
+
+/** As IAM compares a request with the resources of a statement. */
+function mayInvoke({ invokes }: AccessKey, request: string): boolean {
+  if (invokes === undefined) return true;
+  return invokes.some((pattern) => {
+    const literal = pattern.split("*").map((part) => RegExp.escape(part));
+    return new RegExp(`^${literal.join(".*")}$`, "s").test(request);
+  });
 }
 
 function message(status: number, text: string): Answer {

@@ -8,10 +8,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCallRecorder } from "#local/aws/proxy/call-recorder.ts";
-import type { ApiSession } from "#local/machine/api-session.ts";
+import { ApiAnswer, type ApiSession, openApiSession } from "#local/machine/api-session.ts";
+import { newAccessKey } from "#local/machine/machine.ts";
 import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import type { ApiList, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
-import { mayDo, refusedCalls, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
+import { mayDo, refusedCalls, requestsOf, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 /** The other account of this machine's clusters (local/machine/register-eks-clusters.ts). */
@@ -78,6 +79,17 @@ const mayGoUnused = new Set([
   ...["Apply", "Render", "Resolve", "Rollout"].map((queue) => `tick sqs:SendMessage <WiringTo${queue}Queue>`),
 ]);
 
+const ns = "/v1/namespaces/shop";
+
+/** Somebody whose role has one of the policies for people, on this machine. */
+function personWith(policy: "Viewer" | "Operator" | "Administrator"): ApiSession {
+  const { machine } = stack;
+  const credentials = newAccessKey();
+  const principalArn = `arn:aws:iam::000000000000:user/${policy}`;
+  machine.principals.add({ ...credentials, principalArn, invokes: requestsOf(resources, policy) });
+  return openApiSession({ ...machine.api, credentials });
+}
+
 const refused = () => refusedCalls(recorder.calls(), resources);
 
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -94,13 +106,72 @@ function clustersWith(value: string): number {
     .filter(({ name }) => JSON.stringify(stack.clusters.objects(name)).includes(`"value":"${value}"`)).length;
 }
 
-const ns = "/v1/namespaces/shop";
+const version = { apiVersion: "starling.dev/v1alpha1" };
+const aGroup = {
+  ...version,
+  kind: "SyncGroup",
+  metadata: { namespace: "shop", name: "mine" },
+  spec: { clusters: { all: true }, templates: [{ name: "app", source: "app", path: "all" }] },
+};
+const reason = { reason: "a test" };
+
+describe("of the people of an installation", () => {
+  type Request = readonly ["GET" | "POST" | "DELETE", string, unknown?];
+  const look: readonly Request[] = [
+    ["GET", "/v1/version"],
+    ["GET", "/v1/whoami"],
+    ["GET", "/v1/clusters"],
+    ["GET", "/v1/freezes"],
+    ["GET", "/v1/syncgroups?limit=10"],
+  ];
+  /** Of the ways to change something, those that an operator has. What there is not is not found, by the function. */
+  const operate: readonly Request[] = [
+    ["POST", "/v1/freezes/brake", reason],
+    ["DELETE", "/v1/freezes/brake"],
+    ...["suspend", "resume", "reconcile", "restart"].map(
+      (verb): Request => ["POST", `${ns}/syncgroups/none/${verb}`, reason],
+    ),
+    ["POST", "/v1/clusters/none/accept", { ...reason, uid: "00000000-0000-0000-0000-000000000000" }],
+    ["POST", "/v1/clusters/none/recover", reason],
+  ];
+  const administer: readonly Request[] = [
+    ["POST", "/v1/apply", { documents: [aGroup], dryRun: true }],
+    ["DELETE", `${ns}/syncgroups/none?confirm=true`],
+    ["DELETE", "/v1/clusters/none?confirm=true"],
+    ["POST", `${ns}/syncs/none/prune`, { ...reason, uids: [] }],
+  ];
+
+  /** What the gateway said, or that it let the request through to the function. */
+  async function answerTo(person: ApiSession, [method, path, body]: Request): Promise<string> {
+    try {
+      await person.call(method, path, body);
+      return "let in";
+    } catch (error) {
+      if (!(error instanceof ApiAnswer)) throw error;
+      return error.status === 403 && error.message.endsWith('{"message":"Forbidden"}') ? "refused" : "let in";
+    }
+  }
+
+  test.each([
+    ["Viewer", { look: "let in", operate: "refused", administer: "refused" }],
+    ["Operator", { look: "let in", operate: "let in", administer: "refused" }],
+    ["Administrator", { look: "let in", operate: "let in", administer: "let in" }],
+  ] as const)("a %s is %j", async (policy, expected) => {
+    const person = personWith(policy);
+    for (const [requests, answer] of [
+      [look, expected.look],
+      [operate, expected.operate],
+      [administer, expected.administer],
+    ] as const) {
+      for (const request of requests) expect([request, await answerTo(person, request)]).toEqual([request, answer]);
+    }
+  });
+});
 
 describe("a role lets its function do its work", () => {
   test("from documents to a fleet, a push, the verbs, every answer, and the end of it all", async () => {
     await stack.git.createRepository("shop/app", configMap("one"));
     await addFleet(stack, 2);
-    const version = { apiVersion: "starling.dev/v1alpha1" };
     await api.apply([
       {
         ...version,
@@ -138,6 +209,7 @@ describe("a role lets its function do its work", () => {
     await stack.git.commitFiles("shop/app", configMap("two"), { message: "right" });
     await until("the end of it", async () => (await state()) === "Complete");
 
+    const viewer = personWith("Viewer");
     const post = (path: string) => api.call("POST", path, { reason: "a test" });
     for (const { name } of stack.clusters.connections()) {
       const check = `/v1/clusters/${name}/check`;
@@ -170,6 +242,7 @@ describe("a role lets its function do its work", () => {
       ...stack.clusters.connections().flatMap(({ name }) => [`/v1/clusters/${name}`, `/v1/clusters/${name}/syncs`]),
     ]) {
       await api.call("GET", path);
+      await viewer.call("GET", path);
     }
 
     await api.call("DELETE", `${ns}/syncgroups/web?cascade=delete&confirm=true`);

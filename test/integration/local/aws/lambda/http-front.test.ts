@@ -20,6 +20,7 @@ const ci = {
   sessionToken: "ci-token",
   principalArn: "arn:aws:sts::111122223333:assumed-role/ci/run-1",
 };
+const viewer = { ...ada, accessKeyId: "AKIAVIEW", invokes: ["GET/v1/*", "POST/v1/namespaces/*/suspend"] };
 const now = new Date("2026-03-12T19:03:58Z");
 
 let front: HttpFront;
@@ -36,7 +37,7 @@ beforeAll(async () => {
   const lambda = (functionName: string) =>
     lambdaFunction({ functionName, timeoutSeconds: 1, newSandbox: () => sharedSandbox(handler) });
   front = await startHttpFront({
-    principals: new Principals([ada, ci]),
+    principals: new Principals([ada, ci, viewer]),
     now: () => now,
     onProblem: ({ problem }) => problems.push(problem),
     routes: [
@@ -151,6 +152,20 @@ test("a genuine signature is let in, and the event is that of an HTTP API", asyn
 test("temporary credentials are let in with their token", async () => {
   expect((await send(await sign(plain, { credentials: ci }))).status).toBe(200);
   expect(events[0]?.requestContext.authorizer?.iam.userArn).toBe(ci.principalArn);
+});
+
+test.each([
+  ["GET", "/v1/clusters", 200],
+  ["GET", "/v1/", 200],
+  ["POST", "/v1/namespaces/shop/syncs/web/suspend", 200],
+  ["POST", "/v1/namespaces/shop/syncs/web/resume", 403],
+  ["POST", "/v1/apply", 403],
+  ["DELETE", "/v1/clusters/c1", 403],
+])("policies that name requests let %s %s have %i, before a function runs", async (method, path, status) => {
+  const signed = await sign({ ...plain, method, path, query: {}, body: "" }, { credentials: viewer });
+  const answer = await send(signed);
+  expect([answer.status, events.length]).toEqual([status, status === 200 ? 1 : 0]);
+  if (status === 403) expect(JSON.parse(answer.body)).toEqual({ message: "Forbidden" });
 });
 
 const at = (seconds: number) => new Date(now.getTime() + seconds * 1000);

@@ -1,0 +1,67 @@
+import { RemovalPolicy } from "aws-cdk-lib";
+import type { HttpApi } from "aws-cdk-lib/aws-apigatewayv2";
+import { ManagedPolicy, PolicyStatement } from "aws-cdk-lib/aws-iam";
+import { Construct } from "constructs";
+import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts";
+
+/** `GET /v1/*` and the like, as API Gateway tells IAM of a request: its method, and the path as it was asked for. */
+type Requests = readonly (readonly [method: string, path: string])[];
+
+const looks: Requests = [["GET", "/v1/*"]];
+
+/** What stops and starts what is there already; nothing of it changes a document, or deletes an object of a cluster. */
+const operates: Requests = [
+  ...["suspend", "resume", "reconcile", "restart"].map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
+  ["POST", "/v1/freezes/*"],
+  ["DELETE", "/v1/freezes/*"],
+  ["POST", "/v1/clusters/*/accept"],
+  ["POST", "/v1/clusters/*/recover"],
+];
+
+const everything: Requests = [["*", "/v1/*"]];
+
+/**
+ * For roles and users of this account, each with all of the one before it. What is asked for is in the method and the path,
+ * so that the gateway refuses it before a function runs.
+ */
+export class ApiPolicies extends Construct {
+  readonly viewer: ManagedPolicy;
+  readonly operator: ManagedPolicy;
+  readonly administrator: ManagedPolicy;
+
+  constructor(scope: Construct, id: string, http: HttpApi) {
+    super(scope, id);
+    this.viewer = this.#policy("Viewer", { http, requests: looks, description: "May look at everything" });
+    this.operator = this.#policy("Operator", {
+      http,
+      requests: [...looks, ...operates],
+      description: "May look at everything, and suspend, resume, reconcile, restart, freeze, accept and recover",
+    });
+    this.administrator = this.#policy("Administrator", {
+      http,
+      requests: everything,
+      description: "May apply and delete documents, prune, and all else",
+    });
+  }
+
+  #policy(
+    id: string,
+    {
+      http,
+      requests,
+      description,
+    }: { readonly http: HttpApi; readonly requests: Requests; readonly description: string },
+  ): ManagedPolicy {
+    const resources = requests.map(([method, path]) => http.arnForExecuteApi(method, path, "$default"));
+    const statement = new PolicyStatement({ actions: ["execute-api:Invoke"], resources });
+    const policy = new ManagedPolicy(this, id, { description: `Starling: ${description}`, statements: [statement] });
+    // IAM deletes no policy that somebody still has: the deletion of the stack would stop at it.
+    policy.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
+    acknowledgeWildcards(
+      policy,
+      statement,
+      "Objects come and go: a policy names what is done, and to which kind of path.",
+    );
+    return policy;
+  }
+}

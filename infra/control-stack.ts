@@ -22,7 +22,7 @@ export class ControlStack extends Stack {
   constructor(scope: Construct, id: string, props: ControlStackProps) {
     super(scope, id, props);
     const { settings, state, clusterRoles, concurrency } = props;
-    const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole } = settings;
+    const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole, oldestRevisionDays } = settings;
     this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
       installation,
@@ -33,6 +33,7 @@ export class ControlStack extends Stack {
       audit: state.audit,
       clusterRoles,
       concurrency,
+      oldestRevisionDays,
       gitAllow,
       ...defined({ gitCa, applyRoleArn: applyRole }),
     });

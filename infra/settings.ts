@@ -151,6 +151,11 @@ export const settingsSchema = z.strictObject({
         "Role of the function that reaches clusters, where there is one that they trust already. None is made then; one " +
         "that the control stack has made leaves the stack, and is kept.",
     }),
+  oldestRevisionDays: wholeNumber({ least: 1, most: 999 }).default(14).register(settingRows, {
+    type: "number",
+    wanted: "a whole number of days, from 1 to 999",
+    does: "An alarm rings when a stage has waited for a newer revision for so many days. What bakes and waits for windows in turn has to fit.",
+  }),
   alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
     .optional()
     .register(settingRows, {

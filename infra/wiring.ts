@@ -16,6 +16,7 @@ import type { Concurrency } from "#infra/concurrency.ts";
 import { blobsOf, invocationOf, type Named, plain, rowsOf, secretOf } from "#infra/constructs/access.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
+import { FleetWatch } from "#infra/constructs/fleet-watch.ts";
 import { FrontDoor } from "#infra/constructs/front-door.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { TickWatch } from "#infra/constructs/tick-watch.ts";
@@ -38,6 +39,8 @@ export interface WiringProps {
   readonly audit: Named;
   readonly clusterRoles: ClusterRoles;
   readonly concurrency: Concurrency;
+  /** How old a revision may be that a stage still waits for. */
+  readonly oldestRevisionDays: number;
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
   /** PEM certificates to trust for git besides the public authorities. */
@@ -339,6 +342,12 @@ export class Wiring extends Construct {
       tick: tick.lambda,
       deadLetters: everyMinute.deadLetters,
     });
+    const fleet = new FleetWatch(this, "FleetWatch", {
+      installationId,
+      clusters: props.concurrency.clusters,
+      tableName: table.name,
+      oldestRevisionDays: props.oldestRevisionDays,
+    });
     const watch = new Watch(this, "Watch", {
       installationId,
       deadLetters: mapValues(queues, (queue) => queue.deadLetters),
@@ -346,6 +355,8 @@ export class Wiring extends Construct {
       functions: mapValues(functions, (starlingFunction) => starlingFunction.lambda),
       first,
       lag,
+      targets: fleet.targets,
+      writeUnits: fleet.writeUnits,
     });
     this.dashboardName = watch.dashboardName;
   }

@@ -1,5 +1,5 @@
 import { Aws, Validations } from "aws-cdk-lib";
-import { Alarm } from "aws-cdk-lib/aws-cloudwatch";
+import { AlarmBase } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { type ITopic, Topic } from "aws-cdk-lib/aws-sns";
@@ -44,7 +44,7 @@ export class AlarmReceivers extends Construct {
   hearOf(scope: Construct): void {
     const actions = this.#topics.map((topic) => new SnsAction(topic));
     for (const alarm of scope.node.findAll()) {
-      if (!(alarm instanceof Alarm)) continue;
+      if (!(alarm instanceof AlarmBase)) continue;
       alarm.addAlarmAction(...actions);
       alarm.addOkAction(...actions);
     }

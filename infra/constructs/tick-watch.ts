@@ -1,8 +1,16 @@
 import { Duration } from "aws-cdk-lib";
-import { Alarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import {
+  AlarmRule,
+  AlarmState,
+  ComparisonOperator,
+  CompositeAlarm,
+  Metric,
+  TreatMissingData,
+} from "aws-cdk-lib/aws-cloudwatch";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
+import { RunbookAlarm, runbookText } from "#infra/constructs/runbook-alarm.ts";
 
 export interface TickWatchProps {
   /** As the function tells it with its metrics. */
@@ -13,8 +21,6 @@ export interface TickWatchProps {
 }
 
 const period = Duration.minutes(1);
-const { GREATER_THAN_THRESHOLD, LESS_THAN_THRESHOLD } = ComparisonOperator;
-const { BREACHING, NOT_BREACHING } = TreatMissingData;
 
 /** No single tick that was throttled or failed takes so long, nor three of them. */
 const lateSeconds = 900;
@@ -29,34 +35,22 @@ export class TickWatch extends Construct {
 
   constructor(scope: Construct, id: string, { installationId, tick, deadLetters }: TickWatchProps) {
     super(scope, id);
-    const see = "See docs/runbook.md, The timer.";
-    new Alarm(this, "DeadLetters", {
-      alarmDescription: `A tick could not be started, or did not get through; the letter says why. The next minute's claims what it left. ${see}`,
+    new RunbookAlarm(this, "DeadLetters", {
+      says: "A tick could not be started, or did not get through; the letter says why. The next minute's claims what it left.",
+      section: "failing-timer",
       metric: deadLetters.metricApproximateNumberOfMessagesVisible({ period, statistic: "Maximum" }),
       threshold: 0,
-      comparisonOperator: GREATER_THAN_THRESHOLD,
-      evaluationPeriods: 1,
-      treatMissingData: NOT_BREACHING,
     });
-    new Alarm(this, "Failures", {
-      alarmDescription: `Tick after tick fails: what is due waits. Its log says why. ${see}`,
+    new RunbookAlarm(this, "Failures", {
+      says: "Tick after tick fails: what is due waits. Its log says why.",
+      section: "failing-timer",
       metric: tick.metricErrors({ period, statistic: "Sum" }),
       threshold: 0,
-      comparisonOperator: GREATER_THAN_THRESHOLD,
       // One throttled write is over with the next minute.
       evaluationPeriods: 5,
       datapointsToAlarm: 3,
-      treatMissingData: NOT_BREACHING,
     });
-    new Alarm(this, "Absence", {
-      alarmDescription: `No tick has run for minutes: nothing that is due is done. ${see}`,
-      metric: tick.metricInvocations({ period, statistic: "Sum" }),
-      threshold: 1,
-      comparisonOperator: LESS_THAN_THRESHOLD,
-      // A function that is not invoked has no metric: what is missing is the point.
-      evaluationPeriods: 5,
-      treatMissingData: BREACHING,
-    });
+    this.#ringWhenSilent(tick);
     this.lag = new Metric({
       namespace: "Starling",
       metricName: "DueLag",
@@ -65,15 +59,48 @@ export class TickWatch extends Construct {
       period,
       statistic: "Maximum",
     });
-    new Alarm(this, "Lag", {
-      alarmDescription: `Something was due for a quarter of an hour before a tick came to it, or no tick got through. ${see}`,
+    new RunbookAlarm(this, "Lag", {
+      says: "Something was due for a quarter of an hour before a tick came to it.",
+      section: "late-timer",
       metric: this.lag.with({ period: Duration.minutes(15) }),
       threshold: lateSeconds,
-      comparisonOperator: GREATER_THAN_THRESHOLD,
-      // A row is seen when it is claimed, and no more then: the alarm stays on for so long.
-      evaluationPeriods: 1,
-      // A tick that ran and never got through tells nothing.
-      treatMissingData: BREACHING,
+      // A tick that does not say is one that fails, or that is not there: both ring for themselves, and none is late
+      // before the first has run.
+      treatMissingData: TreatMissingData.IGNORE,
+    });
+  }
+
+  /**
+   * A function that is not invoked has no metric, so that what is missing is the point; and yet nothing is missing before
+   * the first tick. Only two alarms together know both. Neither of them is ever red, nor rings.
+   */
+  #ringWhenSilent(tick: IFunction): void {
+    const parts = {
+      section: "silent-timer",
+      threshold: 1,
+      comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
+      treatMissingData: TreatMissingData.MISSING,
+      actionsEnabled: false,
+    } as const;
+    const now = new RunbookAlarm(this, "Now", {
+      says: "Without data while no tick has run for minutes. A part of the alarm Absence: it rings for nothing itself.",
+      metric: tick.metricInvocations({ period, statistic: "Sum" }),
+      evaluationPeriods: 5,
+      ...parts,
+    });
+    const ever = new RunbookAlarm(this, "Ever", {
+      says: "OK when a tick has run within a week. A part of the alarm Absence: it rings for nothing itself.",
+      // The longest that an alarm looks back.
+      metric: tick.metricInvocations({ period: Duration.days(7), statistic: "Sum" }),
+      ...parts,
+    });
+    const isSilent = AlarmRule.fromAlarm(now, AlarmState.INSUFFICIENT_DATA);
+    new CompositeAlarm(this, "Absence", {
+      alarmDescription: runbookText(
+        "No tick has run for minutes, and one has before: nothing that is due is done.",
+        "silent-timer",
+      ),
+      alarmRule: AlarmRule.allOf(isSilent, AlarmRule.fromAlarm(ever, AlarmState.OK)),
     });
   }
 }

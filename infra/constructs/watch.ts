@@ -1,17 +1,9 @@
 import { Duration } from "aws-cdk-lib";
-import {
-  Alarm,
-  ComparisonOperator,
-  Dashboard,
-  GraphWidget,
-  type IMetric,
-  MathExpression,
-  Metric,
-  TreatMissingData,
-} from "aws-cdk-lib/aws-cloudwatch";
+import { Dashboard, GraphWidget, type IMetric, MathExpression, Metric } from "aws-cdk-lib/aws-cloudwatch";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
+import { RunbookAlarm } from "#infra/constructs/runbook-alarm.ts";
 
 export interface WatchProps {
   /** As the functions tell it with their metrics. */
@@ -23,14 +15,18 @@ export interface WatchProps {
   readonly first: Readonly<Record<string, IFunction>>;
   /** How late the latest row is. */
   readonly lag: IMetric;
+  /** Targets by their state. */
+  readonly targets: readonly IMetric[];
+  /** Of the table. */
+  readonly writeUnits: IMetric;
 }
 
 /** Longer than the longest delay that a message is sent with, 15 minutes, and a worker's 5 after it. */
 const oldSeconds = 1800;
 
 /**
- * Alarms on every queue's dead letters and oldest message, on rows that nobody can read and on an account that is too small, and one
- * dashboard: what the fleet does, and what the machinery does.
+ * Alarms on every queue's dead letters and oldest message, on functions that fail, on rows that nobody can read and on an account
+ * that is too small, and one dashboard: what the fleet does, and what the machinery does.
  */
 export class Watch extends Construct {
   readonly dashboardName: string;
@@ -38,26 +34,33 @@ export class Watch extends Construct {
   constructor(scope: Construct, id: string, props: WatchProps) {
     super(scope, id);
     for (const [name, queue] of Object.entries(props.deadLetters)) {
-      new Alarm(this, `${name}DeadLetters`, {
-        alarmDescription: `Messages for ${name} failed again and again; its log says why. No row is lost: the tick goes on sending.`,
+      new RunbookAlarm(this, `${name}DeadLetters`, {
+        says: `Messages for ${name} failed again and again; its log says why. No row is lost: the tick goes on sending.`,
+        section: "dead-letters",
         metric: queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" }),
         threshold: 0,
-        comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
-        evaluationPeriods: 1,
-        treatMissingData: TreatMissingData.NOT_BREACHING,
+      });
+    }
+    for (const [name, queue] of Object.entries(props.queues)) {
+      new RunbookAlarm(this, `${name}Age`, {
+        says: `Messages for ${name} wait: its function fails, or has too few places for the work.`,
+        section: "messages-wait",
+        metric: queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(5), statistic: "Maximum" }),
+        threshold: oldSeconds,
       });
     }
 
-    for (const [name, queue] of Object.entries(props.queues)) {
-      new Alarm(this, `${name}Age`, {
-        alarmDescription: `Messages for ${name} wait: its function fails, or has too few places for the work. See docs/runbook.md, The timer.`,
-        metric: queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(5), statistic: "Maximum" }),
-        threshold: oldSeconds,
-        comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
-        evaluationPeriods: 1,
-        treatMissingData: TreatMissingData.NOT_BREACHING,
-      });
-    }
+    const { tick: _ringsForItself, ...others } = props.functions;
+    new RunbookAlarm(this, "Errors", {
+      says: "A function fails again and again: it dies of time or memory, or of a right that it lacks.",
+      section: "function-errors",
+      metric: sumOf(others, "Failed", (lambda) => lambda.metricErrors({ statistic: "Sum" })).with({
+        period: Duration.minutes(5),
+      }),
+      threshold: 0,
+      // What died once is tried again, and mostly in vain no more.
+      evaluationPeriods: 3,
+    });
 
     const newerRows = new Metric({
       namespace: "Starling",
@@ -67,34 +70,23 @@ export class Watch extends Construct {
       period: Duration.minutes(1),
       statistic: "Sum",
     });
-    new Alarm(this, "NewerRows", {
-      alarmDescription:
-        "Rows that a newer version of Starling wrote are left alone: the deployment was rolled back. See docs/runbook.md, Rows of a newer version.",
+    new RunbookAlarm(this, "NewerRows", {
+      says: "Rows that a newer version of Starling wrote are left alone: the deployment was rolled back.",
+      section: "rows-of-a-newer-version",
       metric: newerRows,
       threshold: 0,
-      comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
       // While a deployment replaces one function after the other, the last of the old ones see rows of the new ones.
       evaluationPeriods: 10,
       datapointsToAlarm: 6,
-      treatMissingData: TreatMissingData.NOT_BREACHING,
     });
 
-    new Alarm(this, "Throttled", {
-      alarmDescription:
-        "The account's concurrency is used up: the API or the timer did not run at once. See docs/runbook.md, The timer.",
-      metric: new MathExpression({
-        expression: Object.keys(props.first).join(" + "),
-        usingMetrics: Object.fromEntries(
-          Object.entries(props.first).map(([name, lambda]) => [name, lambda.metricThrottles({ statistic: "Sum" })]),
-        ),
-        label: "Throttled",
-        period: Duration.minutes(1),
-      }),
+    new RunbookAlarm(this, "Throttled", {
+      says: "The account's concurrency is used up: the API or the timer did not run at once.",
+      section: "throttles",
+      metric: sumOf(props.first, "Throttled", (lambda) => lambda.metricThrottles({ statistic: "Sum" })),
       threshold: 0,
-      comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
       evaluationPeriods: 5,
       datapointsToAlarm: 3,
-      treatMissingData: TreatMissingData.NOT_BREACHING,
     });
 
     const dashboard = new Dashboard(this, "Dashboard", { defaultInterval: Duration.hours(3) });
@@ -108,6 +100,40 @@ export class Watch extends Construct {
       new GraphWidget({
         title: "Rollouts that changed, by phase",
         left: [phases("RolloutPhase", props.installationId)],
+        width: 12,
+      }),
+    );
+    const told = (metricName: string, statistic: string) =>
+      new Metric({
+        namespace: "Starling",
+        metricName,
+        dimensionsMap: { service: "apply", installation: props.installationId },
+        period: Duration.minutes(5),
+        statistic,
+        label: `${metricName}, ${statistic}`,
+      });
+    dashboard.addWidgets(
+      new GraphWidget({ title: "Targets by state", left: [...props.targets], stacked: true, width: 12 }),
+      new GraphWidget({
+        title: "From a push to the first cluster, and to the last, in seconds",
+        left: ["Minimum", "Maximum"].map((statistic) => told("PushToReady", statistic)),
+        right: [told("ApplySeconds", "p90")],
+        width: 12,
+      }),
+      new GraphWidget({
+        title: "Applies, and drift",
+        left: ["Applies", "Drift"].map((name) => told(name, "Sum")),
+        width: 12,
+      }),
+      new GraphWidget({
+        title: "Write units for each apply",
+        left: [
+          new MathExpression({
+            expression: "units / applies",
+            usingMetrics: { units: props.writeUnits, applies: told("Applies", "Sum") },
+            label: "Write units",
+          }),
+        ],
         width: 12,
       }),
     );
@@ -131,6 +157,19 @@ export class Watch extends Construct {
       }),
     );
   }
+}
+
+function sumOf(
+  functions: Readonly<Record<string, IFunction>>,
+  label: string,
+  metricOf: (lambda: IFunction) => IMetric,
+): MathExpression {
+  return new MathExpression({
+    expression: Object.keys(functions).join(" + "),
+    usingMetrics: Object.fromEntries(Object.entries(functions).map(([name, lambda]) => [name, metricOf(lambda)])),
+    label,
+    period: Duration.minutes(1),
+  });
 }
 
 /** The embedded metrics of `report`, one line for each value of their dimension `phase`. */

@@ -47,6 +47,7 @@ const withoutEffect = new Set([
   "AWS::ApiGatewayV2::Api",
   "AWS::ApiGatewayV2::Stage",
   "AWS::CloudWatch::Alarm",
+  "AWS::CloudWatch::CompositeAlarm",
   "AWS::CloudWatch::Dashboard",
   "AWS::IAM::ManagedPolicy",
   "AWS::Lambda::LayerVersion",

@@ -129,6 +129,7 @@ test("what is left out is a small installation in a new account, that nobody els
     installation: "starling",
     clusters: 100,
     concurrency: 10,
+    oldestRevisionDays: 14,
     clusterAccounts: [],
     gitAllow: [],
   });

@@ -84,25 +84,37 @@ describe("a tick that failed, was late or found no place to run in", () => {
   });
 });
 
-test("no tick for five minutes sets off an alarm, though nothing is measured then", () => {
-  expect(alarmOn("AWS/Lambda", "Invocations", `<${tick.id}>`)).toMatchObject({
-    Statistic: "Sum",
-    Period: 60,
-    Threshold: 1,
-    ComparisonOperator: "LessThanThreshold",
-    EvaluationPeriods: 5,
-    TreatMissingData: "breaching",
+describe("no tick for five minutes sets off an alarm, though nothing is measured then", () => {
+  const parts = ofType(resources, "AWS::CloudWatch::Alarm").filter(
+    ({ Properties }) => Properties.MetricName === "Invocations",
+  );
+
+  test("of two that ring for nothing themselves: without data for minutes, and OK when one ran within a week", () => {
+    const [now, ever] = parts.map(({ Properties }) => Properties);
+    const both = { Statistic: "Sum", Threshold: 1, ComparisonOperator: "LessThanThreshold", ActionsEnabled: false };
+    // Neither is on when the function has not run yet.
+    expect(now).toMatchObject({ ...both, Period: 60, EvaluationPeriods: 5, TreatMissingData: "missing" });
+    expect(ever).toMatchObject({ ...both, Period: 604_800, EvaluationPeriods: 1, TreatMissingData: "missing" });
+    for (const { Properties } of parts)
+      expect(textOf((Properties as unknown as MetricOf).Dimensions[0]?.Value)).toBe(`<${tick.id}>`);
+  });
+
+  test("which rings when none has run for minutes, and one has before", () => {
+    const [now, ever] = parts.map(({ id }) => id);
+    const [absence, ...others] = ofType(resources, "AWS::CloudWatch::CompositeAlarm");
+    expect(others).toEqual([]);
+    expect(textOf(absence?.Properties.AlarmRule)).toBe(`(INSUFFICIENT_DATA("<${now}.Arn>") AND OK("<${ever}.Arn>"))`);
   });
 });
 
-test("what is due for a quarter of an hour sets off an alarm, and so does a tick that does not say", () => {
+test("what is due for a quarter of an hour sets off an alarm, which says nothing new of a tick that does not say", () => {
   expect(alarmOn("Starling", "DueLag", "tick")).toMatchObject({
     Statistic: "Maximum",
     Period: 900,
     Threshold: 900,
     ComparisonOperator: "GreaterThanThreshold",
     EvaluationPeriods: 1,
-    TreatMissingData: "breaching",
+    TreatMissingData: "ignore",
   });
 });
 

@@ -2,6 +2,7 @@
 import { Argument, Command, Option } from "commander";
 import type { ApplyOptions } from "#cli/commands/apply.ts";
 import type { AcceptOptions } from "#cli/commands/cluster.ts";
+import type { AddOptions } from "#cli/commands/cluster-add.ts";
 import type { CheckOptions } from "#cli/commands/cluster-check.ts";
 import type { ContextAddOptions } from "#cli/commands/context-add.ts";
 import type { DeleteOptions } from "#cli/commands/delete.ts";
@@ -231,6 +232,36 @@ function clusterVerbs(program: Command, verb: AddVerb): void {
     .addArgument(new Argument("<name>"))
     .option("--uid <uid>", "of its kube-system namespace; the one that was seen last when left out");
 
+  verb(cluster, "add", async (session, args, options: AddOptions) =>
+    (await import("#cli/commands/cluster-add.ts")).clusterAdd(session, args, options),
+  )
+    .description(
+      "Register EKS clusters, and print what remains to be done in their accounts. -o yaml prints the documents.",
+    )
+    .addArgument(new Argument("[arns...]", "of EKS clusters"))
+    .option("-l, --selector <tags>", "clusters with all of these tags in EKS: env=prod,team=web")
+    .option("--account <ids>", "with -l: in these accounts, comma between")
+    .option("--regions <names>", "with -l: in these regions, comma between; AWS_REGION when left out")
+    .option("--assume-role <name>", "role to see and enter clusters with, in the account of each")
+    .option(
+      "--name <template>",
+      "of the Clusters' names, also of {{ eks.accountId }} and {{ eks.region }}",
+      "{{ eks.name }}",
+    )
+    .option("--label <key=value>", "of the Clusters; repeat for several", repeated, [])
+    .option(
+      "--role <name>",
+      "spec.access.role.name of all; left out, INSTALLATION/clusters/NAME for those of other accounts",
+    )
+    .option("--apply-role <arn>", "whom they let in: output ApplyRole; left out, as the context's stack says")
+    .option("--group <name>", "Kubernetes group that Starling is in", "starling")
+    .option("--grant", "also create the access entries and the RBAC objects, with your own rights")
+    .option("--dry-run", "ask the API, and write nothing anywhere");
+  verb(cluster, "rbac", async (session, _args, options: AddOptions) =>
+    (await import("#cli/commands/cluster-add.ts")).clusterRbac(session, options),
+  )
+    .description("Print what Starling's group may do in a cluster, for kubectl apply --server-side -f -.")
+    .option("--group <name>", "that the access entry gives", "starling");
   verb(cluster, "check", async (session, args, options: CheckOptions) =>
     (await import("#cli/commands/cluster-check.ts")).clusterCheck(session, args, options),
   )

@@ -72,8 +72,23 @@ export async function apply(session: Session, options: ApplyOptions): Promise<Ex
     print(session, items, " (dry run, client)");
     return "done";
   }
+  return applyDocuments(session, documents, { dryRun: options.dryRun, again: againText(session, options) });
+}
+
+export interface Applying {
+  readonly dryRun: "none" | "server";
+  /** The command that answers a question. */
+  readonly again: string;
+}
+
+/** Documents that are right, sent and told of as `starling apply` does. */
+export async function applyDocuments(
+  session: Session,
+  documents: readonly CheckedDocument[],
+  { dryRun, again }: Applying,
+): Promise<ExitReason> {
   const parts = partsOf(documents);
-  if (options.dryRun === "server") {
+  if (dryRun === "server") {
     const checked = await check(session, parts);
     for (const message of checked.consequences.values()) session.note(`would ask: ${message}`);
     const items = inOrder(documents, checked.outcomes);
@@ -83,11 +98,7 @@ export async function apply(session: Session, options: ApplyOptions): Promise<Ex
     return "done";
   }
   session.announce();
-  print(
-    session,
-    inOrder(documents, await write(session, { documents, parts, again: againText(session, options) })),
-    "",
-  );
+  print(session, inOrder(documents, await write(session, { documents, parts, again })), "");
   return "done";
 }
 

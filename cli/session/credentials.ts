@@ -28,7 +28,8 @@ export function credentialsOf({ name, context }: NamedContext, profile: string |
   };
 }
 
-function ownCredentials(
+/** Of `--profile`, else what the context says, else the SDK's default chain; the context's role is for the API alone. */
+export function ownCredentials(
   given: NamedContext["context"]["credentials"],
   profileFlag: string | undefined,
 ): () => Promise<AwsKeys> {

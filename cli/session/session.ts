@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ApiClient, createApiClient } from "#cli/session/api-client.ts";
+import { type ApiClient, type AwsKeys, createApiClient } from "#cli/session/api-client.ts";
 import { chooseContext, findContext, type NamedContext } from "#cli/session/contexts.ts";
-import { credentialsOf } from "#cli/session/credentials.ts";
+import { credentialsOf, ownCredentials } from "#cli/session/credentials.ts";
 import { usageFailure } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import type { DocumentNamespace } from "#cli/session/read-documents.ts";
+import { stackOutputs } from "#cli/session/stack-outputs.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
@@ -48,6 +50,10 @@ export interface Session {
   note(line: string): void;
   /** Said before every write: where it goes. */
   announce(): void;
+  /** Whom AWS is asked as, past the API. @throws CliFailure when there are none. */
+  awsKeys(): Promise<AwsKeys>;
+  /** An output of the control stack, where the context knows the stack. @throws CliFailure as `stackOutputs`. */
+  stackOutput(name: string): Promise<string | undefined>;
   pause(milliseconds: number): Promise<void>;
 }
 
@@ -113,6 +119,15 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
     announce() {
       const { name, context: where } = context();
       note(`context ${name} (${where.region}, ${where.endpoint})`);
+    },
+    awsKeys: () => ownCredentials(context().context.credentials, options.profile)(),
+    async stackOutput(name) {
+      const { stack, region, credentials } = context().context;
+      if (stack === undefined) return undefined;
+      const profile =
+        options.profile ?? (credentials !== undefined && "profile" in credentials ? credentials.profile : undefined);
+      const asked = { stack, region, signal, ...defined({ profile }) };
+      return (await stackOutputs(asked)).outputs[name];
     },
     pause: clock.sleep,
   };

@@ -1,4 +1,4 @@
-import { type EksCluster, EksRefusal, type EksRegister } from "#local/aws/eks/eks-register.ts";
+import { type AccessEntry, type EksCluster, EksRefusal, type EksRegister } from "#local/aws/eks/eks-register.ts";
 
 export interface EksRequest {
   readonly method: string;
@@ -42,6 +42,22 @@ export function eksOperation(request: EksRequest): EksOperation | undefined {
   }
   if (shape === "POST 2") {
     return { name: "CreateAccessEntry", perform: (register) => createAccessEntry(arn, request, register) };
+  }
+  if (shape === "GET 3") {
+    return {
+      name: "DescribeAccessEntry",
+      perform: (register) => shown(arn, register.accessEntry(arn, principalArn)),
+    };
+  }
+  if (shape === "POST 3") {
+    return {
+      name: "UpdateAccessEntry",
+      perform(register) {
+        const { kubernetesGroups } = JSON.parse(request.body) as Partial<AccessEntryRequest>;
+        if (kubernetesGroups !== undefined) register.setGroups(arn, principalArn, kubernetesGroups);
+        return shown(arn, register.accessEntry(arn, principalArn));
+      },
+    };
   }
   if (shape === "POST 4" && inner === "access-policies") {
     return {
@@ -105,8 +121,11 @@ function createAccessEntry(arn: string, { body }: EksRequest, register: EksRegis
   const { principalArn, kubernetesGroups = [], username } = JSON.parse(body) as AccessEntryRequest;
   const entry = { principalArn, kubernetesGroups, username: username ?? usernameOf(principalArn), policies: [] };
   register.addAccessEntry(arn, entry);
-  const { policies: _policies, ...shown } = entry;
-  return { accessEntry: { clusterName: arn.split("/").at(-1), ...shown, type: "STANDARD" } };
+  return shown(arn, entry);
+}
+
+function shown(arn: string, { policies: _policies, ...entry }: AccessEntry): object {
+  return { accessEntry: { clusterName: arn.split("/").at(-1), ...entry, type: "STANDARD" } };
 }
 
 /** As EKS names those who were not given a name. */

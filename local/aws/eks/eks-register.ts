@@ -36,12 +36,25 @@ export const clusterAdminPolicy = "arn:aws:eks::aws:cluster-access-policy/Amazon
 
 /** A request that EKS refuses; `code` is the name of its exception. */
 export class EksRefusal extends Error {
-  readonly code: "ResourceNotFoundException" | "InvalidParameterException" | "ResourceInUseException";
+  readonly code:
+    | "ResourceNotFoundException"
+    | "InvalidParameterException"
+    | "InvalidRequestException"
+    | "ResourceInUseException";
 
   constructor(code: EksRefusal["code"], message: string) {
     super(message);
     this.code = code;
   }
+}
+
+function checkGroups(groups: readonly string[]): void {
+  const reserved = groups.find((group) => group.startsWith("system:"));
+  if (reserved === undefined) return;
+  throw new EksRefusal(
+    "InvalidParameterException",
+    `The kubernetes group name ${reserved} is invalid, it cannot start with system:`,
+  );
 }
 
 /** The EKS clusters of the accounts and regions of this machine, by ARN. */
@@ -71,11 +84,11 @@ export class EksRegister {
   /** @throws EksRefusal */
   addAccessEntry(arn: string, entry: AccessEntry): void {
     const cluster = this.get(arn);
-    const reserved = entry.kubernetesGroups.find((group) => group.startsWith("system:"));
-    if (reserved !== undefined) {
+    checkGroups(entry.kubernetesGroups);
+    if (cluster.authenticationMode === "CONFIG_MAP") {
       throw new EksRefusal(
-        "InvalidParameterException",
-        `The kubernetes group name ${reserved} is invalid, it cannot start with system:`,
+        "InvalidRequestException",
+        "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.",
       );
     }
     if (cluster.accessEntries.some(({ principalArn }) => principalArn === entry.principalArn)) {
@@ -101,6 +114,24 @@ export class EksRegister {
         `The specified principalArn could not be found: ${principalArn}`,
       );
     }
+    this.put({ ...cluster, accessEntries });
+  }
+
+  /** @throws EksRefusal */
+  accessEntry(arn: string, principalArn: string): AccessEntry {
+    const found = this.get(arn).accessEntries.find((entry) => entry.principalArn === principalArn);
+    if (found !== undefined) return found;
+    throw new EksRefusal("ResourceNotFoundException", `The specified principalArn could not be found: ${principalArn}`);
+  }
+
+  /** Replaces the groups of an entry. @throws EksRefusal */
+  setGroups(arn: string, principalArn: string, kubernetesGroups: readonly string[]): void {
+    checkGroups(kubernetesGroups);
+    const before = this.accessEntry(arn, principalArn);
+    const cluster = this.get(arn);
+    const accessEntries = cluster.accessEntries.map((entry) =>
+      entry === before ? { ...entry, kubernetesGroups } : entry,
+    );
     this.put({ ...cluster, accessEntries });
   }
 

@@ -1,0 +1,132 @@
+/** EKS in the accounts that somebody may see: as himself, or as a role of each account. */
+import type { EKSClient } from "@aws-sdk/client-eks";
+import type { AwsKeys } from "#cli/session/api-client.ts";
+import { CliFailure } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
+
+export interface AccountOptions {
+  /** Name of a role that is in each account, and that the caller may assume. */
+  readonly assumeRole?: string;
+}
+
+/** Clusters at once: DescribeCluster has a rate for each account and region. */
+const concurrency = 8;
+
+/** Keys that are asked for once for each account. */
+export class EksAccounts {
+  readonly #session: Session;
+  readonly #assumeRole: string | undefined;
+  readonly #keys = new Map<string, Promise<AwsKeys>>();
+
+  constructor(session: Session, { assumeRole }: AccountOptions) {
+    this.#session = session;
+    this.#assumeRole = assumeRole;
+  }
+
+  /** @throws CliFailure when nobody gives any. */
+  keys(account: string, region: string): Promise<AwsKeys> {
+    const known = this.#keys.get(account);
+    if (known !== undefined) return known;
+    const asked = this.#ask(account, region);
+    this.#keys.set(account, asked);
+    return asked;
+  }
+
+  async #ask(account: string, region: string): Promise<AwsKeys> {
+    const masterCredentials = await this.#session.awsKeys();
+    if (this.#assumeRole === undefined || account === "") return masterCredentials;
+    const { fromTemporaryCredentials } = await import("@aws-sdk/credential-providers");
+    const arn = `arn:${partitionOf(region)}:iam::${account}:role/${this.#assumeRole}`;
+    const params = { RoleArn: arn, RoleSessionName: "starling-cluster-add" };
+    try {
+      return await fromTemporaryCredentials({ params, masterCredentials, clientConfig: { region } })();
+    } catch (error) {
+      throw new CliFailure(`cannot assume ${arn}: ${errorMessage(error)}`, {
+        exit: "unknown",
+        next: "aws sts get-caller-identity   (does the role of --assume-role trust this principal?)",
+      });
+    }
+  }
+
+  /** Runs with a client of the account and region, and ends it. */
+  async using<T>(place: Pick<EksArn, "accountId" | "region">, work: (client: EKSClient) => Promise<T>): Promise<T> {
+    const { EKSClient: Client } = await import("@aws-sdk/client-eks");
+    const credentials = await this.keys(place.accountId, place.region);
+    const client = new Client({ region: place.region, credentials, retryMode: "adaptive", maxAttempts: 5 });
+    try {
+      return await work(client);
+    } finally {
+      client.destroy();
+    }
+  }
+}
+
+function partitionOf(region: string): string {
+  if (region.startsWith("cn-")) return "aws-cn";
+  return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
+}
+
+export interface TagSearch {
+  readonly tags: ReadonlyMap<string, string>;
+  /** Empty: that of the caller. */
+  readonly accounts: readonly string[];
+  readonly regions: readonly string[];
+}
+
+export interface FoundClusters {
+  readonly clusters: readonly EksArn[];
+  /** Places that could not be asked, and why: what is there is not known. */
+  readonly unasked: readonly string[];
+}
+
+/** The clusters that have all of these tags. An account or region that does not answer keeps no other from being asked. */
+export async function clustersByTags(accounts: EksAccounts, search: TagSearch): Promise<FoundClusters> {
+  const clusters: EksArn[] = [];
+  const unasked: string[] = [];
+  const wanted = search.accounts.length === 0 ? [""] : search.accounts;
+  const places = wanted.flatMap((accountId) => search.regions.map((region) => ({ accountId, region })));
+  await runConcurrently(places, concurrency, async (place) => {
+    try {
+      clusters.push(...(await clustersIn(accounts, place, search.tags)));
+    } catch (error) {
+      unasked.push(
+        `${place.accountId === "" ? "" : `account ${place.accountId}, `}${place.region}: ${errorMessage(error)}`,
+      );
+    }
+  });
+  return { clusters: clusters.sort((a, b) => (a.arn < b.arn ? -1 : 1)), unasked: unasked.sort() };
+}
+
+async function clustersIn(
+  accounts: EksAccounts,
+  place: Pick<EksArn, "accountId" | "region">,
+  tags: ReadonlyMap<string, string>,
+): Promise<readonly EksArn[]> {
+  const { DescribeClusterCommand, paginateListClusters } = await import("@aws-sdk/client-eks");
+  return accounts.using(place, async (client) => {
+    const names: string[] = [];
+    for await (const page of paginateListClusters({ client }, {})) names.push(...(page.clusters ?? []));
+    const found: EksArn[] = [];
+    await runConcurrently(names, concurrency, async (name) => {
+      const { cluster } = await client.send(new DescribeClusterCommand({ name }));
+      const arn = parseEksArn(cluster?.arn ?? "");
+      const has = [...tags].every(([key, value]) => cluster?.tags?.[key] === value);
+      if (arn !== undefined && has) found.push(arn);
+    });
+    return found;
+  });
+}
+
+/** `env=prod,team=web`. @returns undefined for a text of another form. */
+export function parseTags(text: string): ReadonlyMap<string, string> | undefined {
+  const tags = new Map<string, string>();
+  for (const pair of text.split(",")) {
+    const [, key, value] = /^\s*([^=!]+?)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];
+    if (key === undefined || value === undefined || tags.has(key)) return undefined;
+    tags.set(key, value);
+  }
+  return tags;
+}

@@ -1,0 +1,102 @@
+/** Lets Starling into a cluster with the caller's own rights: the access entry, and what its group may do. */
+import type { EKSClient } from "@aws-sdk/client-eks";
+import { principalOf, type WantedAccess } from "#cli/access/access-steps.ts";
+import type { EksAccounts } from "#cli/access/eks-accounts.ts";
+import type { AwsKeys } from "#cli/session/api-client.ts";
+import { eksToken } from "#shared/adapters/aws/eks-token.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
+import { rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
+import type { EksArn } from "#shared/fleet/eks-arn.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { groupOf } from "#shared/kube/object-id.ts";
+
+const patienceMs = 60_000;
+
+export interface Granting {
+  readonly accounts: EksAccounts;
+  readonly clock: SleepingClock;
+}
+
+/**
+ * Done again it changes nothing, and after a failure it goes on where that one was.
+ * @returns what was done, in words; empty when everything was there.
+ * @throws Error of whoever refused.
+ */
+export async function grantAccess(access: WantedAccess, { accounts, clock }: Granting): Promise<readonly string[]> {
+  const { eks } = access;
+  const done: string[] = [];
+  const { server, caData } = await accounts.using(eks, async (client) => {
+    const found = await addressOf(client, eks);
+    const entered = await enter(client, access);
+    if (entered !== undefined) done.push(entered);
+    return found;
+  });
+  const keys = await accounts.keys(eks.accountId, eks.region);
+  const credentials = { token: () => tokenOf(eks, keys, clock) };
+  const connection = new KubeConnection({ server, caData, credentials }, clock);
+  try {
+    const client = connection.client({ deadlineMs: clock.now().getTime() + patienceMs });
+    for (const object of rbacManifests({ group: access.group })) {
+      const applied = await applyObject(client, object);
+      if (applied !== undefined) done.push(applied);
+    }
+  } finally {
+    connection.close();
+  }
+  return done;
+}
+
+function tokenOf(eks: EksArn, keys: AwsKeys, clock: SleepingClock): Promise<string> {
+  return eksToken(eks, keys, clock.now());
+}
+
+async function addressOf(
+  client: EKSClient,
+  eks: EksArn,
+): Promise<{ readonly server: string; readonly caData: string }> {
+  const { DescribeClusterCommand } = await import("@aws-sdk/client-eks");
+  const { cluster } = await client.send(new DescribeClusterCommand({ name: eks.name }));
+  const [server, caData] = [cluster?.endpoint, cluster?.certificateAuthority?.data];
+  if (cluster?.arn !== eks.arn)
+    throw new Error(`these credentials see ${cluster?.arn ?? "another account"}, not ${eks.arn}`);
+  if (server === undefined || caData === undefined)
+    throw new Error(`${eks.name} is ${cluster.status}; wait until it is ACTIVE`);
+  return { server, caData };
+}
+
+/** An entry of the principal that is there keeps the groups that it has. */
+async function enter(client: EKSClient, access: WantedAccess): Promise<string | undefined> {
+  const { CreateAccessEntryCommand, DescribeAccessEntryCommand, ResourceInUseException, UpdateAccessEntryCommand } =
+    await import("@aws-sdk/client-eks");
+  const { eks, group } = access;
+  const named = { clusterName: eks.name, principalArn: principalOf(access) };
+  try {
+    await client.send(new CreateAccessEntryCommand({ ...named, kubernetesGroups: [group], type: "STANDARD" }));
+    return "access entry created";
+  } catch (error) {
+    if (!(error instanceof ResourceInUseException)) throw error;
+  }
+  const { accessEntry } = await client.send(new DescribeAccessEntryCommand(named));
+  const groups = accessEntry?.kubernetesGroups ?? [];
+  if (groups.includes(group)) return undefined;
+  await client.send(new UpdateAccessEntryCommand({ ...named, kubernetesGroups: [...groups, group] }));
+  return `access entry given the group ${group}`;
+}
+
+async function applyObject(client: ClusterClient, object: ManifestObject): Promise<string | undefined> {
+  const { kind, metadata } = object;
+  const found = await client.lookup({ group: groupOf(object.apiVersion), kind });
+  if (found.outcome !== "found") throw new Error(`the cluster does not serve ${kind}`);
+  const key = { namespace: metadata.namespace ?? "", name: metadata.name };
+  const before = await client.get(found.info, key, { metadataOnly: true });
+  const { object: after, created } = await client.apply(found.info, object);
+  if (created) return `${kind} ${metadata.name} created`;
+  return versionOf(before) === versionOf(after) ? undefined : `${kind} ${metadata.name} configured`;
+}
+
+function versionOf(object: unknown): unknown {
+  return (object as { readonly metadata?: { readonly resourceVersion?: unknown } } | undefined)?.metadata
+    ?.resourceVersion;
+}

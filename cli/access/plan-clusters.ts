@@ -1,0 +1,110 @@
+/** Cluster documents for EKS clusters: their names by a rule, and no two of one name. */
+import { CliFailure, usageFailure } from "#cli/session/failure.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import type { ClusterObject } from "#shared/fleet/api/objects.ts";
+import type { EksArn } from "#shared/fleet/eks-arn.ts";
+import { checkNameTemplate, clusterNameOf } from "#shared/fleet/kinds/cluster-name.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+
+export interface PlannedCluster {
+  readonly name: string;
+  readonly eks: EksArn;
+  /** Absent: Starling is itself there. */
+  readonly roleName?: string;
+  readonly document: JsonObject;
+}
+
+export interface PlanOptions {
+  /** Of names, such as `{{ eks.name }}-{{ eks.region }}`. */
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** `starling.<account>.<region>` */
+  readonly installationId: string;
+  /** One role for all of them, instead of one for each in the installation's path. */
+  readonly role?: string;
+  /** What is registered. */
+  readonly known: readonly ClusterObject[];
+}
+
+const maxRoleName = 64;
+const shorter = "starling cluster add ... --name '{{ eks.name }}-{{ eks.accountId }}-{{ eks.region }}'";
+
+/** @throws CliFailure with every cluster that cannot have its name, and why. */
+export function planClusters(clusters: readonly EksArn[], options: PlanOptions): readonly PlannedCluster[] {
+  const problem = checkNameTemplate(options.name);
+  if (problem !== undefined) throw usageFailure(`--name is ${problem}`, shorter);
+  const problems: string[] = [];
+  const planned = clusters.flatMap((eks): readonly PlannedCluster[] => {
+    const named = clusterNameOf(options.name, eks);
+    if (!named.ok) problems.push(`${eks.arn}: ${named.message.replace("shorten spec.name", "give another --name")}`);
+    return named.ok ? [plan(named.name, eks, options)] : [];
+  });
+  problems.push(...collisions(planned, options.known), ...longRoles(planned));
+  if (problems.length === 0) return planned;
+  const message = `${problems.length} of ${clusters.length} clusters cannot be added; nothing was written`;
+  throw new CliFailure(message, { exit: "wrongInput", lines: problems, next: shorter });
+}
+
+function plan(name: string, eks: EksArn, options: PlanOptions): PlannedCluster {
+  const [installation = "", account] = options.installationId.split(".");
+  const own = eks.accountId === account && options.role === undefined;
+  const roleName = own ? undefined : (options.role ?? `${installation}/clusters/${name}`);
+  const before = options.known.find(({ metadata }) => metadata.name === name);
+  const labels = { ...before?.metadata.labels, ...options.labels };
+  const { annotations } = before?.metadata ?? {};
+  const values = before?.spec.values;
+  return {
+    name,
+    eks,
+    ...(roleName === undefined ? {} : { roleName }),
+    document: {
+      apiVersion: ourApiVersion,
+      kind: "Cluster",
+      metadata: {
+        name,
+        ...(Object.keys(labels).length === 0 ? {} : { labels }),
+        ...(annotations === undefined || Object.keys(annotations).length === 0
+          ? {}
+          : { annotations: { ...annotations } }),
+      },
+      spec: {
+        eks: { arn: eks.arn },
+        ...(roleName === undefined ? {} : { access: { role: { name: roleName } } }),
+        ...(values === undefined ? {} : { values: { ...values } }),
+      },
+    },
+  };
+}
+
+/** Who has the name already, here or among those that are registered; and clusters that are registered by another name. */
+function collisions(planned: readonly PlannedCluster[], known: readonly ClusterObject[]): readonly string[] {
+  const byName = Map.groupBy(planned, ({ name }) => name);
+  const twice = [...byName].flatMap(([name, each]) => {
+    if (each.length < 2) return [];
+    return [`${each.map(({ eks }) => eks.arn).join(" and ")} would both be called ${name}; neither is added`];
+  });
+  const taken = planned.flatMap(({ name, eks }) => {
+    const [same, other] = [
+      known.find(({ spec }) => spec.eks?.arn === eks.arn),
+      known.find(({ metadata }) => metadata.name === name),
+    ];
+    if (same !== undefined && same.metadata.name !== name) {
+      return [`${eks.arn} is Cluster ${same.metadata.name} already, and would be ${name}, too`];
+    }
+    if (other === undefined || same !== undefined) return [];
+    return [
+      `${eks.arn} would be called ${name}, which is ${other.spec.eks?.arn ?? other.spec.endpoint?.server} already`,
+    ];
+  });
+  return [...twice, ...taken];
+}
+
+function longRoles(planned: readonly PlannedCluster[]): readonly string[] {
+  return planned.flatMap(({ name, roleName }) => {
+    const last = roleName?.split("/").at(-1) ?? "";
+    if (last.length <= maxRoleName) return [];
+    return [
+      `${name}: a role's name has at most ${maxRoleName} characters, and ${last} has ${last.length}; give --role`,
+    ];
+  });
+}

@@ -1,0 +1,239 @@
+import { dump } from "js-yaml";
+import { clusterSteps, roleSteps, type WantedAccess } from "#cli/access/access-steps.ts";
+import { clustersByTags, EksAccounts, parseTags } from "#cli/access/eks-accounts.ts";
+import { grantAccess } from "#cli/access/grant-access.ts";
+import { type PlannedCluster, planClusters } from "#cli/access/plan-clusters.ts";
+import { applyDocuments } from "#cli/commands/apply.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { readDocuments } from "#cli/session/read-documents.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import { quoted } from "#shared/base/shell-word.ts";
+import { rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
+import type { ClusterObject } from "#shared/fleet/api/objects.ts";
+import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
+
+export interface AddOptions {
+  readonly selector?: string;
+  readonly account?: string;
+  readonly regions?: string;
+  readonly assumeRole?: string;
+  readonly name: string;
+  readonly label: readonly string[];
+  readonly role?: string;
+  readonly applyRole?: string;
+  readonly group: string;
+  readonly grant?: boolean;
+  readonly dryRun?: boolean;
+}
+
+const allOfThem = 100_000;
+const concurrency = 8;
+const rolePattern = /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/;
+
+/**
+ * Registers EKS clusters by their ARNs or tags, and says what remains to be done in their accounts; with `--grant` it does
+ * what is done in EKS and in the cluster. Done again, it finds what is there.
+ */
+export async function clusterAdd(session: Session, arns: readonly string[], options: AddOptions): Promise<ExitReason> {
+  const accounts = new EksAccounts(session, options);
+  const labels = labelsOf(options.label);
+  const clusters = await clustersOf(session, arns, { options, accounts });
+  const { installation } = await session.api.call<{ readonly installation: string }>({
+    method: "GET",
+    path: "/v1/whoami",
+  });
+  const { items: known } = await readList<ClusterObject>(session, { path: "/v1/clusters", limit: allOfThem });
+  const named = { name: options.name, labels, installationId: installation, ...defined({ role: options.role }) };
+  const planned = planClusters(clusters, { ...named, known });
+  const documents = planned.map(({ document }) => document);
+  const { output } = session.options;
+  if (output === "yaml" || output === "json") {
+    session.io.out(
+      output === "yaml" ? documents.map((one) => dump(one)).join("---\n") : serialise(listed(documents), output),
+    );
+    return "done";
+  }
+  const wanted = await wantedAccess(session, planned, { options, installation });
+  await write(session, documents, options);
+  if (options.dryRun === true || options.grant !== true) {
+    remains(session, wanted, { title: "what remains", steps: (one) => [...roleSteps(one), ...clusterSteps(one)] });
+    return "done";
+  }
+  return grant(session, wanted, accounts);
+}
+
+function listed(items: readonly unknown[]) {
+  return { kind: "ClusterList", metadata: {}, items };
+}
+
+/** The RBAC of the access, for kubectl. */
+export async function clusterRbac(session: Session, { group }: Pick<AddOptions, "group">): Promise<ExitReason> {
+  session.io.out(
+    rbacManifests({ group })
+      .map((one) => dump(one))
+      .join("---\n"),
+  );
+  return "done";
+}
+
+interface Searching {
+  readonly options: AddOptions;
+  readonly accounts: EksAccounts;
+}
+
+async function clustersOf(session: Session, arns: readonly string[], { options, accounts }: Searching) {
+  const { selector } = options;
+  if (arns.length > 0 === (selector !== undefined)) {
+    throw usageFailure("which clusters?", "starling cluster add ARN..., or -l tag=value");
+  }
+  if (selector === undefined) return [...new Set(arns)].map(parsed);
+  const tags = parseTags(selector);
+  if (tags === undefined) {
+    throw usageFailure(
+      `-l is "${selector}"; expected tags of EKS clusters, all of which they have`,
+      "-l env=prod,team=web",
+    );
+  }
+  const found = await clustersByTags(accounts, {
+    tags,
+    accounts: accountsOf(options),
+    regions: regionsOf(session, options),
+  });
+  if (found.unasked.length > 0) {
+    throw new CliFailure("not every account and region could be asked; nothing was written", {
+      exit: "unknown",
+      lines: found.unasked,
+      next: "leave them out with --account and --regions, or name the clusters: starling cluster add ARN...",
+    });
+  }
+  if (found.clusters.length > 0) return found.clusters;
+  throw new CliFailure(`no cluster has the tags ${selector}`, {
+    exit: "no",
+    next: "aws eks list-clusters; aws eks describe-cluster --name NAME --query cluster.tags",
+  });
+}
+
+function parsed(text: string): EksArn {
+  const arn = parseEksArn(text);
+  if (arn !== undefined) return arn;
+  throw usageFailure(
+    `"${text}" is not the ARN of an EKS cluster`,
+    "aws eks describe-cluster --name NAME --query cluster.arn --output text",
+  );
+}
+
+function accountsOf({ account, assumeRole }: AddOptions): readonly string[] {
+  const accounts = account?.split(",").map((each) => each.trim()) ?? [];
+  const wrong = accounts.find((each) => !/^\d{12}$/.test(each));
+  if (wrong !== undefined) {
+    throw usageFailure(`--account has "${wrong}"; expected ids of 12 digits, comma between`, "--account 111122223333");
+  }
+  if (accounts.length > 1 && assumeRole === undefined) {
+    const message = "several accounts are seen by a role in each";
+    throw usageFailure(message, "--assume-role NAME, of a role that you may assume in each of them");
+  }
+  return accounts;
+}
+
+function regionsOf(session: Session, { regions }: AddOptions): readonly string[] {
+  const given = regions?.split(",") ?? [session.options.region ?? session.io.env.AWS_REGION ?? ""];
+  const wrong = given.find((each) => !/^[a-z]{2}(-[a-z]+)+-\d$/.test(each.trim()));
+  if (wrong === undefined) return given.map((each) => each.trim());
+  throw usageFailure(wrong === "" ? "in which regions?" : `--regions has "${wrong}"`, "--regions eu-west-1,us-east-1");
+}
+
+function labelsOf(given: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    given.map((text) => {
+      const [, key, value] = /^([^=]+)=([^=]*)$/.exec(text) ?? [];
+      if (key !== undefined && value !== undefined) return [key, value];
+      throw usageFailure(`--label is "${text}"; expected KEY=VALUE`, "--label env=prod --label ring=broad");
+    }),
+  );
+}
+
+/** Whom the roles are to trust: as it is said, or as the context's stack says it. */
+async function applyRoleOf(session: Session, { applyRole, grant }: AddOptions): Promise<string> {
+  if (applyRole !== undefined) {
+    if (rolePattern.test(applyRole)) return applyRole;
+    throw usageFailure(
+      `--apply-role is "${applyRole}"; expected the ARN of a role`,
+      "--apply-role arn:aws:iam::111122223333:role/...",
+    );
+  }
+  const found = await session.stackOutput("ApplyRole");
+  if (found !== undefined) return found;
+  const next =
+    "--apply-role ARN: output ApplyRole of the control stack; a context that was added with --stack knows it";
+  if (grant === true) throw usageFailure("whom are the clusters to let in?", next);
+  session.note(`APPLY_ROLE stands for output ApplyRole of the control stack; add ${next}`);
+  return "APPLY_ROLE";
+}
+
+async function wantedAccess(
+  session: Session,
+  planned: readonly PlannedCluster[],
+  { options, installation }: { readonly options: AddOptions; readonly installation: string },
+): Promise<readonly WantedAccess[]> {
+  const applyRole = await applyRoleOf(session, options);
+  return planned.map(({ name, eks, roleName }) => ({
+    cluster: name,
+    eks,
+    applyRole,
+    installationId: installation,
+    group: options.group,
+    ...defined({ roleName }),
+  }));
+}
+
+async function write(session: Session, documents: readonly unknown[], { dryRun }: AddOptions): Promise<void> {
+  const text = documents.map((one) => dump(one)).join("---\n");
+  const checked = await readDocuments(
+    { ...session.io, readInput: async () => text },
+    { paths: ["-"], folders: "flat" },
+  );
+  const again = "the same command with --yes";
+  await applyDocuments(session, checked, { dryRun: dryRun === true ? "server" : "none", again });
+}
+
+interface Remaining {
+  readonly title: string;
+  readonly steps: (access: WantedAccess) => readonly string[];
+}
+
+function remains(session: Session, wanted: readonly WantedAccess[], { title, steps }: Remaining): void {
+  const lines = wanted.flatMap((access) => {
+    const { cluster, eks } = access;
+    const of = steps(access);
+    return of.length === 0 ? [] : [`# ${cluster}: ${title} (account ${eks.accountId}, ${eks.region})`, ...of];
+  });
+  if (lines.length > 0) session.io.out(`${lines.join("\n")}\n`);
+  session.note(`  next: starling cluster check ${wanted.map(({ cluster }) => quoted(cluster)).join(" ")}`);
+}
+
+async function grant(session: Session, wanted: readonly WantedAccess[], accounts: EksAccounts): Promise<ExitReason> {
+  const clock = { now: () => session.io.now(), sleep: session.pause };
+  const told = new Map<string, string>();
+  const failed = new Set<string>();
+  await runConcurrently(wanted, concurrency, async (access) => {
+    try {
+      const done = await grantAccess(access, { accounts, clock });
+      told.set(access.cluster, done.length === 0 ? "access unchanged" : done.join(", "));
+    } catch (error) {
+      failed.add(access.cluster);
+      told.set(access.cluster, `access not granted: ${errorMessage(error)}`);
+    }
+  });
+  for (const { cluster } of wanted) session.io.out(`cluster/${cluster} ${told.get(cluster)}\n`);
+  remains(session, wanted, { title: "the role, where it is not there yet", steps: roleSteps });
+  if (failed.size === 0) return "done";
+  throw new CliFailure(`access to ${failed.size} of ${wanted.length} clusters was not granted`, {
+    exit: "no",
+    next: "the same command again: it leaves what is there, and goes on",
+  });
+}

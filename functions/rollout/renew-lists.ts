@@ -24,8 +24,8 @@ export async function renewLists(known: Known, { lists, clock }: PlannerPorts): 
   return transaction;
 }
 
+/** Jobs are done by then. */
 function listsOf({ unit, legs }: Known): ReadonlySet<string> {
-  const ofJobs = unit.jobs.flatMap((job) => ("clusters" in job ? [job.clusters] : []));
   const ofLegs = [...legs.values()].flatMap(({ pages }) => pages.map(({ key }) => key));
-  return new Set([unit.members, unit.sweep?.clusters, ...ofJobs, ...ofLegs].filter((key) => key !== undefined));
+  return new Set([unit.members, unit.sweep?.clusters, ...ofLegs].filter((key) => key !== undefined));
 }

@@ -1,5 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
+import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import {
   allSay,
   ana,
@@ -205,6 +208,36 @@ test("an arrival that moves on while it has a slot, and is away then, is one arr
   expect((await made.sync("new"))?.observed?.phase).toBe("Ready");
   expect(made.unit().arrivals).toEqual(arrivals);
   expect(made.rows("Arrival")).toEqual([]);
+});
+
+test("one that waits in another stage is a target again of the leg that it did not answer, however many did not", async () => {
+  const rest = names(12, "r");
+  const fleet = Object.fromEntries([["c", "canary"], ...rest.map((name) => [name, "rest"])]);
+  const made = await worldOf(fleet, { ...rings, maxConcurrent: 13, maxUnreachable: 0 });
+  await made.rollOut();
+  await revise(made, "bbb");
+  await made.finish("c");
+  await made.plan();
+  for (const name of rest) await made.finish(name, "Unreachable");
+  await made.plan();
+  expect(made.leg("rest").counts).toMatchObject({ Unreachable: 12 });
+  await made.addCluster("r000", "canary");
+  const at = made.now.toISOString();
+  const freeze = { name: "inc-1", by: "ana", at, reason: "INC-1" };
+  const brake: BrakeRow = {
+    ...keys.brake,
+    type: "Brake",
+    schema: rowSchema,
+    version: 1,
+    freezes: [freeze],
+    lifted: [],
+  };
+  await made.table.write([{ put: brake }]);
+  await made.plan();
+  expect(made.unit().arrivals).toMatchObject({ waiting: 1 });
+  await made.observe("r000", "Reachable");
+  await made.plan();
+  expect(made.leg("rest").counts).toMatchObject({ Unreachable: 11, Waiting: 1 });
 });
 
 test("a cluster that answers and cannot be rendered for is not tried at every look", async () => {

@@ -179,6 +179,24 @@ describe("a deletion", () => {
     expect(isGone(made)).toBe(true);
   });
 
+  test("reaches one that moved to a stage that was through with it", async () => {
+    const fleet = { c1: "canary", r1: "rest", r2: "rest" };
+    const made = await worldOf(fleet, { ...rings, maxConcurrent: 3 });
+    await made.rollOut();
+    await go(made, "delete");
+    await made.plan();
+    await made.addCluster("r1", "canary");
+    await made.finish("c1");
+    await made.plan();
+    expect((await made.sync("r1"))?.desired.action).toBe("apply");
+    await made.finish("r2");
+    await made.plan();
+    expect((await made.sync("r1"))?.desired.action).toBe("delete");
+    await playOn(made, 4);
+    expect(isGone(made)).toBe(true);
+    expect(actions(made)).toEqual({});
+  });
+
   test("takes over from what has halted", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await begin(made);

@@ -224,6 +224,17 @@ describe("a leg under a freeze", () => {
     expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Skipped: 2 } });
   });
 
+  test("leaves nothing behind in a leg when it thaws, and lets go whom it can read", async () => {
+    await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ frozen: { by: { "inc-4711": [1, 2] } } });
+    await made.table.write([{ update: keys.fleet("p2"), set: { schema: rowSchema + 1 } }]);
+    await brake(made, {});
+    await made.plan();
+    expect(made.leg("all")).not.toHaveProperty("frozen");
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a1", "p1"]);
+  });
+
   test("is known to hold joiners, and so is what else they wait for", async () => {
     await made.setGroup({ maxConcurrent: 3 }, ownPaths);
     await made.rollOut();

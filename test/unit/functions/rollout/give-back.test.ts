@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import type { ArrivalRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { ana, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const both = [...web, { name: "data", source: "app" }];
@@ -62,6 +63,26 @@ describe("a template that is dropped and put back", () => {
       await made.plan(made.table, []);
     }
     expect(made.stages()).toEqual({ all: "1 (2)" });
+  });
+
+  test("is waited for by nobody who did not lose it", async () => {
+    const paths = [{ ...web[0], path: "clusters/{{ cluster.name }}" }];
+    const all = [...paths, { name: "data", source: "app" }];
+    const made = await worldOf(["a", "b", "c"], { ...pace, maxFailures: 1 }, all);
+    await made.rollOut();
+    await made.setGroup({ ...pace, maxFailures: 1 }, paths);
+    await made.setSource("bbb");
+    await made.plan();
+    await made.renderAll("no kind", ({ path }) => path === "clusters/b");
+    await made.renderAll();
+    await made.plan();
+    await made.finish("a");
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Succeeded", b: "Failed", c: "Assigned" });
+    await made.setGroup({ ...pace, maxFailures: 1 }, all);
+    await made.operate({ suspended: ana(made.now) });
+    await made.plan(made.table, []);
+    expect(made.rows<ArrivalRow>("Arrival").map(({ cluster }) => cluster)).toEqual(["a"]);
   });
 
   test("is given back where a later stage takes what the first has passed, and no cluster to what that is on", async () => {

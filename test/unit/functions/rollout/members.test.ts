@@ -116,6 +116,31 @@ describe("who is not selected any more", () => {
     expect((await made.sync("a"))?.desired.action).toBe("orphan");
   });
 
+  test("while it has a slot of what gave way is forgotten, and what came after it goes on", async () => {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 2 }, web, selected);
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.observe("a", "Applying");
+    await made.finish("b", "Failed");
+    await made.plan();
+    await revise(made, "ccc");
+    expect(made.slots().map(({ cluster, content }) => [cluster, content])).toEqual([
+      ["a", 2],
+      ["b", 3],
+    ]);
+    await made.addCluster("a", "none");
+    await made.plan();
+    expect((await made.sync("a"))?.desired.action).toBe("orphan");
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b", "c"]);
+    await playOn(made, 3);
+    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 2, Skipped: 1 } });
+    expect(made.legs().map(({ content, phase }) => `${content} ${phase}`)).toEqual([
+      "1 Passed",
+      "2 Superseded",
+      "3 Passed",
+    ]);
+  });
+
   test("and did not answer is waited for by nobody", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 0 }, web, selected);
     await begin(made);

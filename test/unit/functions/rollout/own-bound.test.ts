@@ -78,6 +78,28 @@ test("a slot that a stage's next leg takes over is counted once", async () => {
   expect(made.unit().stages[0]).toMatchObject({ changing: 0, arriving: 0 });
 });
 
+test("a stage that is gone and comes back has the slots of its leg, and of no other stage", async () => {
+  const made = await worldOf({ c000: "canary", r: "rest", z: "rest" }, pace as never);
+  await made.rollOut();
+  await revise(made, "bbb");
+  await made.finish("c000");
+  await begin(made);
+  await revise(made, "ccc");
+  expect(holders(made)).toEqual(["c000", "r", "z"]);
+  await made.addCluster("y", "rest");
+  await made.plan();
+  await made.setGroup({ ...pace, stages: [{ name: "rest" }] } as never);
+  await made.plan();
+  expect(made.unit()).toMatchObject({ arrivals: { changing: 2 }, stages: [{ changing: 2, arriving: 1 }] });
+  await made.setGroup(pace as never);
+  await made.plan();
+  expect(made.unit().stages).toMatchObject([
+    { changing: 1, arriving: 0 },
+    { changing: 2, arriving: 1 },
+  ]);
+  expect(made.unit().arrivals).toMatchObject({ changing: 1 });
+});
+
 test("a stage that is gone and comes back has the slots of those who came to it", async () => {
   const made = await joined(2);
   await made.setGroup({ ...pace, stages: [{ name: "rest" }] } as never);

@@ -67,6 +67,17 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
     expect(made.leg("rest")).toMatchObject({ seal: 4, size: 1 });
   });
 
+  test("are there for a stage that rests, however often others join another", async () => {
+    const made = await settled();
+    for (let day = 0; day < 150; day += 10) {
+      await made.addCluster(`x${day}`, "rest");
+      await made.plan();
+      await allSay(made, "Ready");
+      await pass(made, 10);
+    }
+    expect(made.leg("canary")).toMatchObject({ content: 1, seal: 1 });
+  });
+
   test("are gone when nothing names them: as many after two hundred days of pushes as before", async () => {
     const made = await settled();
     const counts: number[] = [];

@@ -236,7 +236,12 @@ describe("a worker", () => {
         message: "a worker died",
         code: "WorkerDied",
         cluster: "c1",
-        sync: "deadly",
+        kind: "Sync",
+        namespace: "tests",
+        name: "deadly",
+        subject: "Sync/deadly",
+        revision: "main@sha1:1",
+        rollout: "deadly-1",
         deaths: expect.objectContaining({ alone: 0 }),
       },
     ]);

@@ -121,7 +121,8 @@ describe("where a cluster is", () => {
   test("is asked once an hour, however often it is needed", async () => {
     await Promise.all([1, 2, 3].map(() => access.endpoint(target(homeArn))));
     world.pass(59);
-    expect(await access.endpoint(target(homeArn))).toEqual({ server: "https://127.0.0.1:9", caData: "QQ==" });
+    const described = { server: "https://127.0.0.1:9", caData: "QQ==", authenticationMode: "API", publicAccess: true };
+    expect(await access.endpoint(target(homeArn))).toEqual(described);
     expect(world.count("eks DescribeCluster")).toBe(1);
     world.pass(2);
     await access.endpoint(target(homeArn));

@@ -94,6 +94,8 @@ const passing = new Set([
   ],
   ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "handledReconcile", "observedOperation"],
   ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "pk", "sk"],
+  // Who asked for a content first: a tick, where a push was lost.
+  "correlationId",
   // When the planner looked last, whose turn it was, and by which version of the fleet it selected.
   ...["deadline", "served", "fleet"],
   // When what is needed in the bucket was stored again.

@@ -13,7 +13,17 @@ import { tickEnv } from "#functions/tick/env.ts";
 import { webhookEnv } from "#functions/webhook/env.ts";
 import { assumeClusterRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
 import type { Concurrency } from "#infra/concurrency.ts";
-import { blobsOf, invocationOf, type Named, plain, rowsOf, secretOf } from "#infra/constructs/access.ts";
+import {
+  accountQuota,
+  blobsOf,
+  invocationOf,
+  type Named,
+  plain,
+  queueLengthOf,
+  rowsOf,
+  secretDescriptionOf,
+  secretOf,
+} from "#infra/constructs/access.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FleetWatch } from "#infra/constructs/fleet-watch.ts";
@@ -61,7 +71,7 @@ export class Wiring extends Construct {
   constructor(scope: Construct, id: string, props: WiringProps) {
     super(scope, id);
     const { table, blobs, installation } = props;
-    const { bounds, reservedForTick } = props.concurrency;
+    const { bounds, clusters, quota, quotaToAskFor, reservedForTick } = props.concurrency;
     // Unlike its name, it is not the same in two accounts or regions, and it goes into every cluster.
     const installationId = `${installation}.${Aws.ACCOUNT_ID}.${Aws.REGION}`;
     const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
@@ -84,6 +94,29 @@ export class Wiring extends Construct {
     });
     const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
 
+    // every minute -> tick
+    const tick = new StarlingFunction(this, "Tick", {
+      folder: "tick",
+      env: tickEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, {
+          // The directories, for the survey.
+          read: [...objects, ...listed, partitions.clusters, partitions.rollouts, partitions.renderings],
+          update: [...objects, partitions.clusters, partitions.rollouts, partitions.renderings, partitions.tick],
+          indexes: ["due"],
+        }),
+        STARLING_INSTALLATION: plain(installationId),
+        STARLING_QUEUE_RESOLVE: toResolve.send(),
+        STARLING_QUEUE_RENDER: toRender.send(),
+        STARLING_QUEUE_ROLLOUT: toRollout.send(),
+        STARLING_QUEUE_APPLY: toApply.send(),
+      },
+      timeout: Duration.seconds(55),
+      memoryMiB: 512,
+      ...defined({ reservedConcurrency: reservedForTick }),
+    });
+    const everyMinute = new EveryMinute(this, "EveryMinute", tick.lambda);
+
     // people, CI -> api
     const api = new StarlingFunction(this, "Api", {
       folder: "api",
@@ -98,6 +131,7 @@ export class Wiring extends Construct {
             partitions.rollouts,
             partitions.renderings,
             partitions.events,
+            partitions.tick,
           ],
           put: [...whatPeopleWrite, partitions.uses, partitions.repositories, partitions.brake, partitions.checks],
           update: [partitions.fleetVersion],
@@ -109,7 +143,7 @@ export class Wiring extends Construct {
             partitions.uses,
             partitions.repositories,
           ],
-          indexes: ["state"],
+          indexes: ["due", "state"],
         }),
         // Who waits for a turn stands in the lists that the planner sealed, and nowhere else.
         STARLING_BUCKET: blobsOf(blobs, { read: ["plans"] }),
@@ -117,6 +151,18 @@ export class Wiring extends Construct {
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
         STARLING_INSTALLATION: plain(installationId),
+        // How the installation itself is: starling doctor.
+        STARLING_DEAD_QUEUE_RESOLVE: queueLengthOf(toResolve.deadLetters),
+        STARLING_DEAD_QUEUE_ROLLOUT: queueLengthOf(toRollout.deadLetters),
+        STARLING_DEAD_QUEUE_RENDER: queueLengthOf(toRender.deadLetters),
+        STARLING_DEAD_QUEUE_APPLY: queueLengthOf(toApply.deadLetters),
+        STARLING_DEAD_QUEUE_REPORT: queueLengthOf(toReport.deadLetters),
+        STARLING_DEAD_QUEUE_TICK: queueLengthOf(everyMinute.deadLetters),
+        STARLING_WEBHOOK_SECRET: secretDescriptionOf(props.webhookSecretArn),
+        STARLING_TICK_FUNCTION: plain(tick.lambda.functionName),
+        STARLING_CLUSTERS: plain(String(clusters)),
+        STARLING_CONCURRENCY: plain(String(quota)),
+        STARLING_CONCURRENCY_WANTED: accountQuota(String(quotaToAskFor)),
       },
       // What people did is remembered for longer than the stack may live.
       logGroup: props.audit,
@@ -141,29 +187,6 @@ export class Wiring extends Construct {
     this.apiUrl = door.apiUrl;
     this.webhookUrl = door.webhookUrl;
     this.policies = door.policies;
-
-    // every minute -> tick
-    const tick = new StarlingFunction(this, "Tick", {
-      folder: "tick",
-      env: tickEnv,
-      access: {
-        STARLING_TABLE: rowsOf(table, {
-          // The directories, for the survey.
-          read: [...objects, ...listed, partitions.clusters, partitions.rollouts, partitions.renderings],
-          update: [...objects, partitions.clusters, partitions.rollouts, partitions.renderings],
-          indexes: ["due"],
-        }),
-        STARLING_INSTALLATION: plain(installationId),
-        STARLING_QUEUE_RESOLVE: toResolve.send(),
-        STARLING_QUEUE_RENDER: toRender.send(),
-        STARLING_QUEUE_ROLLOUT: toRollout.send(),
-        STARLING_QUEUE_APPLY: toApply.send(),
-      },
-      timeout: Duration.seconds(55),
-      memoryMiB: 512,
-      ...defined({ reservedConcurrency: reservedForTick }),
-    });
-    const everyMinute = new EveryMinute(this, "EveryMinute", tick.lambda);
 
     // -> resolve: a reference becomes a revision, and its artifact is stored
     const resolve = new StarlingFunction(this, "Resolve", {

@@ -237,6 +237,16 @@ export interface Builder {
   build(request: BuildRequest): Promise<Built>;
 }
 
+/** What AWS says of an installation's own parts: neither the value of a secret nor a message. Errors are the SDK's own. */
+export interface AccountReader {
+  /** Whether somebody has written a value to the secret. */
+  hasValue(secretArn: string): Promise<boolean>;
+  /** About how many messages wait in a queue, and what it is called. */
+  queueLength(queueUrl: string): Promise<{ readonly arn: string; readonly messages: number }>;
+  /** How many invocations the account may have at once, of all its functions in this region. */
+  concurrency(): Promise<number>;
+}
+
 /** Counters and durations, written as CloudWatch embedded metrics. Dimensions are few and bounded: never a cluster. */
 export interface Metrics {
   count(name: string, value: number, dimensions?: Readonly<Record<string, string>>): void;

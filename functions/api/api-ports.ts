@@ -1,5 +1,6 @@
 import type { Clock } from "#shared/base/clock.ts";
-import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { AccountConcurrency } from "#shared/fleet/api/installation.ts";
+import type { AccountReader, BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 /** Everything the door for people touches. */
 export interface ApiPorts {
@@ -11,6 +12,18 @@ export interface ApiPorts {
   readonly ids: Ids;
   readonly log: Log;
   readonly installation: string;
+  readonly account: AccountReader;
+  readonly own: OwnParts;
+}
+
+/** What the stacks call parts of the installation that people are told how they are. */
+export interface OwnParts {
+  readonly webhookSecretArn: string;
+  /** Name of the function. */
+  readonly tickFunction: string;
+  /** URLs of queues, by the function that did not get done what is in them. */
+  readonly deadLetters: Readonly<Record<string, string>>;
+  readonly concurrency: Omit<AccountConcurrency, "account">;
 }
 
 /** Who asks for a write, and why: the principal comes from the signature of the request, never from its body. */

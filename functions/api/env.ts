@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Environment of `api`. It reads no secret, and of blobs the lists of targets alone. */
+/** Environment of `api`. It reads no value of a secret, and of blobs the lists of targets alone. */
 export const apiEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_BUCKET: z.string().min(1),
@@ -8,6 +8,22 @@ export const apiEnv = z.object({
   STARLING_QUEUE_ROLLOUT: z.url(),
   /** To tell clusters of a thaw. */
   STARLING_QUEUE_APPLY: z.url(),
+  /** To say how many messages are in them: what was not worked off. */
+  STARLING_DEAD_QUEUE_RESOLVE: z.url(),
+  STARLING_DEAD_QUEUE_ROLLOUT: z.url(),
+  STARLING_DEAD_QUEUE_RENDER: z.url(),
+  STARLING_DEAD_QUEUE_APPLY: z.url(),
+  STARLING_DEAD_QUEUE_REPORT: z.url(),
+  STARLING_DEAD_QUEUE_TICK: z.url(),
+  /** ARN: to say whether it has a value. */
+  STARLING_WEBHOOK_SECRET: z.string().min(1),
+  /** Name: to say which function it is that is silent. */
+  STARLING_TICK_FUNCTION: z.string().min(1),
+  /** Size of the fleet that the stacks are for. */
+  STARLING_CLUSTERS: z.coerce.number().int().positive(),
+  /** Concurrent executions that they were deployed for, and those that such a fleet wants. */
+  STARLING_CONCURRENCY: z.coerce.number().int().positive(),
+  STARLING_CONCURRENCY_WANTED: z.coerce.number().int().positive(),
   /** To say what the roles of Clusters are to trust. */
   STARLING_INSTALLATION: z.string().min(1),
 });

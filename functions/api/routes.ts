@@ -17,6 +17,7 @@ import { type OperateRequest, operate } from "#functions/api/operate.ts";
 import { type ListPage, type PageRequest, pageRequest } from "#functions/api/page-request.ts";
 import { pruneForeign } from "#functions/api/prune-foreign.ts";
 import { named, objectName, parseBody, stateOf } from "#functions/api/query-values.ts";
+import { readInstallation } from "#functions/api/read-installation.ts";
 import { overviewOf } from "#functions/api/read-overview.ts";
 import { getRollout, listNewestRollouts, listRollouts, showRollout } from "#functions/api/read-rollouts.ts";
 import { recoverCluster } from "#functions/api/recover-cluster.ts";
@@ -64,6 +65,7 @@ const routes: readonly Route[] = [
     path: "/v1/whoami",
     answer: async ({ ports, request }) => ({ principal: request.principal, installation: ports.installation }),
   },
+  { method: "GET", path: "/v1/installation", answer: ({ ports }) => readInstallation(ports) },
   { method: "POST", path: "/v1/apply", answer: apply },
 
   { method: "GET", path: "/v1/clusters", answer: clusters },

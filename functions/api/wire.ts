@@ -1,19 +1,16 @@
 import { apiHandler } from "#functions/api/api-handler.ts";
 import type { ApiEnv } from "#functions/api/env.ts";
+import { AwsAccountReader } from "#shared/adapters/aws/aws-account-reader.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { BlobClients, RowClients } from "#shared/lambda/core-clients.ts";
+import type { DoorClients } from "#shared/lambda/door-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireApi(
-  env: ApiEnv,
-  aws: RowClients & BlobClients,
-  { clock = systemClock, output }: WireOptions = {},
-): HttpHandler {
+export function wireApi(env: ApiEnv, aws: DoorClients, { clock = systemClock, output }: WireOptions = {}): HttpHandler {
   return apiHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
@@ -26,5 +23,23 @@ export function wireApi(
     ids: randomIds,
     log: powertoolsLog("api", output),
     installation: env.STARLING_INSTALLATION,
+    account: new AwsAccountReader(aws),
+    own: {
+      webhookSecretArn: env.STARLING_WEBHOOK_SECRET,
+      tickFunction: env.STARLING_TICK_FUNCTION,
+      deadLetters: {
+        resolve: env.STARLING_DEAD_QUEUE_RESOLVE,
+        rollout: env.STARLING_DEAD_QUEUE_ROLLOUT,
+        render: env.STARLING_DEAD_QUEUE_RENDER,
+        apply: env.STARLING_DEAD_QUEUE_APPLY,
+        report: env.STARLING_DEAD_QUEUE_REPORT,
+        tick: env.STARLING_DEAD_QUEUE_TICK,
+      },
+      concurrency: {
+        clusters: env.STARLING_CLUSTERS,
+        deployedFor: env.STARLING_CONCURRENCY,
+        wanted: env.STARLING_CONCURRENCY_WANTED,
+      },
+    },
   });
 }

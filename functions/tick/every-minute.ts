@@ -1,6 +1,7 @@
 import { claimDue, type TickPorts } from "#functions/tick/claim-due.ts";
 import { takeSurvey } from "#functions/tick/take-survey.ts";
 import { newCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
+import { tickUpdate } from "#shared/fleet/rows/tick-row.ts";
 
 /** Between two surveys of one sandbox; a little less than five minutes, since no minute is quite as long as another. */
 const surveyEveryMs = 290_000;
@@ -15,6 +16,8 @@ export function everyMinute(ports: TickPorts): () => Promise<void> {
     const now = ports.clock.now();
     return underCorrelation(newCorrelation("tick", now), async () => {
       await claimDue(ports);
+      // A dead timer says nothing of itself: starling doctor reads when it was alive last.
+      await ports.table.update(tickUpdate(ports.clock.now()));
       if (now.getTime() - surveyedAt < surveyEveryMs) return;
       await takeSurvey(ports);
       surveyedAt = now.getTime();

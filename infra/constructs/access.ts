@@ -1,5 +1,6 @@
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type * as z from "zod";
 import { dueShards } from "#shared/fleet/rows/due.ts";
 import { type Partition, stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -115,6 +116,29 @@ export function secretOf(arn: string): Access {
   return {
     value: arn,
     statements: [new PolicyStatement({ actions: ["secretsmanager:GetSecretValue"], resources: [arn] })],
+  };
+}
+
+/** Whether one secret has a value, and never which. */
+export function secretDescriptionOf(arn: string): Access {
+  return {
+    value: arn,
+    statements: [new PolicyStatement({ actions: ["secretsmanager:DescribeSecret"], resources: [arn] })],
+  };
+}
+
+/** How many messages a queue has, and none of them. */
+export function queueLengthOf(queue: IQueue): Access {
+  const statement = new PolicyStatement({ actions: ["sqs:GetQueueAttributes"], resources: [queue.queueArn] });
+  return { value: queue.queueUrl, statements: [statement] };
+}
+
+/** What Lambda says of the account as a whole: its quota. */
+export function accountQuota(value: string): Access {
+  return {
+    value,
+    statements: [new PolicyStatement({ actions: ["lambda:GetAccountSettings"], resources: ["*"] })],
+    wildcardReason: "The action takes no resource: it is about the account, and says its quotas and nothing else.",
   };
 }
 

@@ -31,8 +31,8 @@ export interface Deployment {
   queue(name: string): CreatedQueue;
   /** The environment of a function, as Lambda gives it. */
   variables(lambda: FunctionPlan): Readonly<Record<string, string>>;
-  /** Patterns of the ARNs of secrets that the role of a function may read. */
-  readableSecrets(lambda: FunctionPlan): readonly string[];
+  /** Patterns of the ARNs of secrets, as a policy of the function's role names them. */
+  secretsFor(named: readonly unknown[], lambda: FunctionPlan): readonly string[];
   /** The stacks as CloudFormation describes them; their API is at this endpoint. */
   stacks(apiEndpoint: string): readonly DeployedStack[];
 }
@@ -85,7 +85,7 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
       return found;
     },
     stacks: (apiEndpoint) => describedStacks(plan, (stack) => scope(stack, namedValues(plan.namedOnly, apiEndpoint))),
-    readableSecrets: ({ stack, readableSecrets }) => readableSecrets.map((each) => resolveValue(each, scope(stack))),
+    secretsFor: (named, { stack }) => named.map((each) => resolveValue(each, scope(stack))),
     variables: ({ stack, logicalId, environment }) =>
       Object.fromEntries(
         Object.entries(environment).map(([variable, value]) => {

@@ -148,7 +148,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
         dynamodb: dynamo.send,
         sqs: sqsAndS3.send,
         s3: sqsAndS3.send,
-        lambda: lambdaApi((name) => byName.get(name)),
+        lambda: lambdaApi((name) => byName.get(name), Number(account.concurrency)),
       },
       seed: options.seed ?? 1,
       faults: quiet,
@@ -177,7 +177,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   }
   const functionAccess = plan.functions.map((each) => ({
     principalArn: sessionArnOf(each),
-    readable: deployment.readableSecrets(each),
+    readable: deployment.secretsFor(each.readableSecrets, each),
+    describable: deployment.secretsFor(each.describableSecrets, each),
   }));
   secretAccess = allowsSecrets({ people: principalArn, functions: functionAccess });
   proxy.setFaults(options.faults ?? quiet);

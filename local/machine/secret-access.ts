@@ -8,17 +8,21 @@ export interface SecretAccess {
     readonly principalArn: string;
     /** Patterns of ARNs, as in a policy. */
     readonly readable: readonly string[];
+    readonly describable: readonly string[];
   }[];
 }
 
-/** Who may ask what of secrets: a function reads the values that its role grants, and a role of another account nothing. */
+/** Who may ask what of secrets: a function reads what its role grants, and a role of another account nothing. */
 export function allowsSecrets({ people, functions }: SecretAccess): (request: SecretsRequest) => boolean {
-  const readable = new Map(functions.map((each) => [each.principalArn, each.readable.map(patternOf)]));
+  const granted = {
+    GetSecretValue: new Map(functions.map((each) => [each.principalArn, each.readable.map(patternOf)])),
+    DescribeSecret: new Map(functions.map((each) => [each.principalArn, each.describable.map(patternOf)])),
+  };
   return ({ principalArn, operation, secretId }) => {
     if (principalArn === people) return true;
-    if (operation !== "GetSecretValue") return false;
+    if (operation !== "GetSecretValue" && operation !== "DescribeSecret") return false;
     const arn = secretId.startsWith("arn:") ? secretId : arnOf(secretId);
-    return readable.get(principalArn)?.some((pattern) => pattern.test(arn)) === true;
+    return granted[operation].get(principalArn)?.some((pattern) => pattern.test(arn)) === true;
   };
 }
 

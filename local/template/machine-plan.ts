@@ -68,6 +68,8 @@ export interface FunctionPlan extends Planned {
   readonly role: string;
   /** Patterns of the ARNs of secrets that its role may read, as in the template. */
   readonly readableSecrets: readonly unknown[];
+  /** Of those that it may look at, but for their values. */
+  readonly describableSecrets: readonly unknown[];
   /** As in the template: values may hold intrinsics. */
   readonly environment: Readonly<Record<string, unknown>>;
 }

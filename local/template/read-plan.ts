@@ -26,6 +26,7 @@ import { defined } from "#shared/base/defined.ts";
 const folderKey = "starling:folder";
 
 const readSecret = "secretsmanager:GetSecretValue";
+const describeSecret = "secretsmanager:DescribeSecret";
 
 const modelled = new Set([
   "AWS::DynamoDB::GlobalTable",
@@ -100,7 +101,8 @@ export function readPlan(stacks: Stacks): MachinePlan {
     queues: ofType("AWS::SQS::Queue").map((queue) => queuePlan(queue, target(queue, "AWS::SQS::Queue"))),
     functions: ofType("AWS::Lambda::Function").map((each) => ({
       ...functionPlan(each, target(each, "AWS::IAM::Role")),
-      readableSecrets: readableSecrets(each, ofType("AWS::IAM::Policy")),
+      readableSecrets: grantedSecrets(each, readSecret, ofType("AWS::IAM::Policy")),
+      describableSecrets: grantedSecrets(each, describeSecret, ofType("AWS::IAM::Policy")),
     })),
     eventSources: ofType("AWS::Lambda::EventSourceMapping").map((source) => {
       const properties = propertiesOf(source, eventSourceProperties);
@@ -165,19 +167,22 @@ function queuePlan(queue: Found, dead: (logicalId: string) => string): QueuePlan
   };
 }
 
-/** What the policies of a function's role say of secrets' values. */
-function readableSecrets(found: Found, policies: readonly Found[]): readonly unknown[] {
+/** The secrets for which the policies of a function's role grant an action. */
+function grantedSecrets(found: Found, action: string, policies: readonly Found[]): readonly unknown[] {
   const role = propertiesOf(found, functionProperties).Role;
   return policies
     .filter(({ stack }) => stack === found.stack)
     .map((policy) => propertiesOf(policy, policyProperties))
     .filter(({ Roles }) => Roles.includes(role))
     .flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
-    .filter(({ Effect, Action }) => Effect === "Allow" && [Action].flat().includes(readSecret))
+    .filter(({ Effect, Action }) => Effect === "Allow" && [Action].flat().includes(action))
     .flatMap(({ Resource }) => Resource as readonly unknown[] | object);
 }
 
-function functionPlan(found: Found, role: (logicalId: string) => string): Omit<FunctionPlan, "readableSecrets"> {
+function functionPlan(
+  found: Found,
+  role: (logicalId: string) => string,
+): Omit<FunctionPlan, "readableSecrets" | "describableSecrets"> {
   const properties = propertiesOf(found, functionProperties);
   const folder = found.resource.Metadata?.[folderKey];
   if (typeof folder !== "string") {

@@ -1,4 +1,3 @@
-import { LambdaClient } from "@aws-sdk/client-lambda";
 import { S3Client } from "@aws-sdk/client-s3";
 import {
   type BlobClients,
@@ -8,10 +7,10 @@ import {
   type RowClients,
   rowClients,
 } from "#shared/lambda/core-clients.ts";
+import { type LambdaClients, lambdaClients } from "#shared/lambda/lambda-clients.ts";
 
 /** With those that have something built elsewhere: they are in the bundle of the one function that does. */
-export interface RenderClients extends RowClients, BlobClients {
-  readonly lambda: LambdaClient;
+export interface RenderClients extends RowClients, BlobClients, LambdaClients {
   /** Only signs: it sends nothing itself. */
   readonly presigner: S3Client;
 }
@@ -21,7 +20,7 @@ export function renderClients(options?: ClientOptions<keyof RowClients | keyof B
   return {
     ...rowClients(options),
     ...blobClients(options),
-    lambda: new LambdaClient(clientConfig("lambda", options)),
+    ...lambdaClients(options),
     presigner: new S3Client({
       ...clientConfig("s3", options),
       ...(options === undefined ? {} : { forcePathStyle: true }),

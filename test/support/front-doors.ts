@@ -20,6 +20,7 @@ import type { Log } from "#shared/ports.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
+import { quietParts } from "#test/support/quiet-parts.ts";
 
 const key = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
 const webhookSecret = "s3cret";
@@ -54,7 +55,16 @@ export async function startFrontDoors(): Promise<FrontDoors> {
   const log: Log = { info: write, warn: write, error: write };
   const secrets = { read: async () => JSON.stringify([webhookSecret]) };
   const blobs = new MemoryBlobStore();
-  const api = apiHandler({ table, blobs, sender, clock: systemClock, ids: randomIds, log, installation: "test" });
+  const api = apiHandler({
+    table,
+    blobs,
+    sender,
+    clock: systemClock,
+    ids: randomIds,
+    log,
+    installation: "test",
+    ...quietParts,
+  });
   const webhook = webhookHandler({ table, sender, secrets, log, secretName: "webhook" });
   const lambda = (functionName: string, handler: typeof api) =>
     lambdaFunction({ functionName, timeoutSeconds: 29, newSandbox: () => sharedSandbox(handler) });

@@ -130,7 +130,7 @@ function policyResource(resource: string): string {
     case "object":
       return `<starling-state-blobs-arn>/${name}`;
     case "queue":
-      return `<${/(WiringTo[A-Za-z]+?Queue)[0-9A-F]+(\.fifo)?$/.exec(name)?.[1] ?? name}>`;
+      return `<${/(WiringTo[A-Za-z]+?Queue|Wiring[A-Za-z]+?DeadLetters)[0-9A-F]+(\.fifo)?$/.exec(name)?.[1] ?? name}>`;
     case "function":
       return `<Wiring${name[0]?.toUpperCase()}${name.slice(1)}Function>`;
     case "cluster":

@@ -44,6 +44,7 @@ test.each([
   [keys.repository("git.example/a", source).pk, "REPO#*"],
   [keys.unit(subject).pk, "ROLL#*"],
   [keys.fleetVersion(3).pk, "FLEETVERSION"],
+  [keys.tick.pk, "TICK"],
   [keys.rendering("sha256:1").pk, "REND#*"],
   [keys.revision(source, "t", "d").pk, "REV#*"],
   [keys.event(subject, "t", "1").pk, "EVT#*"],

@@ -16,11 +16,17 @@ const functions = ofType(resources, "AWS::Lambda::Function").map(({ id, Properti
 /** Loads a bundle as Lambda does, in a process with nothing in its environment but what the template sets. */
 function load(file: string, variables: readonly string[]) {
   const script = `const { handler } = await import(${JSON.stringify(file)}); console.log(typeof handler);`;
-  const set = variables.map((name) => [name, name.includes("QUEUE") ? "https://sqs.eu-west-1.amazonaws.com/1/q" : "x"]);
+  const set = variables.map((name) => [name, fittingValue(name)]);
   return spawnSync(process.execPath, ["--input-type=module", "-e", script], {
     encoding: "utf8",
     env: { AWS_REGION: "eu-west-1", ...Object.fromEntries(set), NODE_OPTIONS: "" },
   });
+}
+
+/** Of the type that the variable's name speaks of. */
+function fittingValue(name: string): string {
+  if (name.includes("QUEUE")) return "https://sqs.eu-west-1.amazonaws.com/1/q";
+  return /_CLUSTERS|_CONCURRENCY/.test(name) ? "10" : "x";
 }
 
 describe.each(functions)("$id", ({ file, variables }) => {

@@ -77,7 +77,13 @@ describe("every policy", () => {
   });
 
   test("a wildcard in a resource stands for a folder of the bucket, a kind of secret, or what clusters are reached by", () => {
-    const wild = all.flatMap(({ Resource: on }) => listOf(on).map(textOf)).filter((resource) => resource.includes("*"));
+    const quota = all.filter(({ Action }) => Action === "lambda:GetAccountSettings");
+    // It takes no resource, and says what the account may run at once.
+    expect(quota.map(({ Resource: on }) => on)).toEqual(["*"]);
+    const others = all.filter((statement) => !quota.includes(statement));
+    const wild = others
+      .flatMap(({ Resource: on }) => listOf(on).map(textOf))
+      .filter((resource) => resource.includes("*"));
     for (const resource of wild) {
       expect(resource).toMatch(
         /^(<starling-state-blobs-arn>\/(artifacts|incoming|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*|arn:<AWS::Partition>:iam::<AWS::AccountId>:role\/starling\/clusters\/\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
@@ -205,7 +211,7 @@ describe("who may do what", () => {
   const secrets = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling";
 
   test.each<[Folder, readonly string[]]>([
-    ["api", []],
+    ["api", ["secretsmanager:DescribeSecret <starling-state-webhook-secret-arn>"]],
     ["webhook", ["secretsmanager:GetSecretValue <starling-state-webhook-secret-arn>"]],
     ["tick", []],
     ["resolve", [`secretsmanager:GetSecretValue ${secrets}/git/*`]],
@@ -214,7 +220,7 @@ describe("who may do what", () => {
     ["build", []],
     ["apply", [`secretsmanager:GetSecretValue ${secrets}/clusters/*`]],
     ["report", []],
-  ])("%s reads these secrets", (folder, expected) => expect(grantsOf(folder, "secretsmanager")).toEqual(expected));
+  ])("%s is told of these secrets", (folder, expected) => expect(grantsOf(folder, "secretsmanager")).toEqual(expected));
 
   test.each(folders)(
     "%s asks STS and EKS for nothing, unless it is apply: roles of one name, and where clusters are",
@@ -330,8 +336,9 @@ describe("build, where every byte of a repository is read", () => {
 
   test("gives no sandbox of one artifact to another, and is invoked by render alone", () => {
     expect(functionOf("build").Properties.TenancyConfig).toEqual({ TenantIsolationMode: "PER_TENANT" });
-    const invokers = folders.filter((folder) => grantsOf(folder, "lambda").length > 0);
-    expect(invokers).toEqual(["render"]);
+    const asked = folders.flatMap((folder) => grantsOf(folder, "lambda").map((grant) => `${folder} ${grant}`));
+    const buildArn = `<${functionOf("build").id}.Arn>`;
+    expect(asked).toEqual(["api lambda:GetAccountSettings *", `render lambda:InvokeFunction ${buildArn}`]);
     expect(
       mappings.filter(({ Properties }) => textOf(Properties.FunctionName) === `<${functionOf("build").id}>`),
     ).toEqual([]);

@@ -21,9 +21,9 @@ describe("the plan of the machine", () => {
       recursiveLoop,
     ]);
     expect(limits).toEqual([
+      ["tick", 55, 512, "terminate"],
       ["api", 29, 512, "terminate"],
       ["webhook", 10, 512, "terminate"],
-      ["tick", 55, 512, "terminate"],
       ["resolve", 180, 2048, "allow"],
       ["rollout", 30, 1769, "allow"],
       ["build", 100, 1769, "terminate"],

@@ -7,9 +7,21 @@ import { defined } from "#shared/base/defined.ts";
 
 const invocationPath = /^\/2015-03-31\/functions\/([^/?]+)\/invocations$/;
 
-/** Lambda's API, as far as one function invokes another and waits for it. */
-export function lambdaApi(find: (functionName: string) => LambdaFunction | undefined): Forward {
+const settingsPath = "/2016-08-19/account-settings";
+
+/** What accounts have that nobody has limited. */
+const usualConcurrency = 1000;
+
+/**
+ * Lambda's API, as far as one function invokes another and waits for it, and asks what the account may.
+ * @param concurrency - how many invocations the account may have at once.
+ */
+export function lambdaApi(
+  find: (functionName: string) => LambdaFunction | undefined,
+  concurrency: number = usualConcurrency,
+): Forward {
   return async ({ method, path, headers, body }) => {
+    if (method === "GET" && path.replace(/\/$/, "") === settingsPath) return accountSettings(concurrency);
     const name = decodeURIComponent(invocationPath.exec(path)?.[1] ?? "");
     if (method !== "POST" || name === "")
       return invalid(`${method} ${path} is nothing that this machine's Lambda does`);
@@ -34,6 +46,11 @@ export function lambdaApi(find: (functionName: string) => LambdaFunction | undef
     });
     return replyTo(invocation, lambda);
   };
+}
+
+function accountSettings(concurrent: number): HttpReply {
+  const AccountLimit = { ConcurrentExecutions: concurrent, UnreservedConcurrentExecutions: concurrent };
+  return answer({ AccountLimit, AccountUsage: {} });
 }
 
 function invalid(message: string): HttpReply {

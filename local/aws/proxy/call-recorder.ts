@@ -112,6 +112,9 @@ function askedBy({ method, path, headers, body }: SignedRequest): readonly Asked
   if (invoked !== undefined) {
     return [{ action: "lambda:InvokeFunction", resource: `function/${decodeURIComponent(invoked)}` }];
   }
+  if (path.startsWith("/2016-08-19/account-settings")) {
+    return [{ action: "lambda:GetAccountSettings", resource: "*" }];
+  }
   if (target === undefined && method === "POST") {
     const parameters = new URLSearchParams(textOf(body));
     return [{ action: `sts:${parameters.get("Action")}`, resource: parameters.get("RoleArn") ?? "*" }];

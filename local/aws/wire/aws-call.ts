@@ -24,8 +24,9 @@ export function readCall(service: AwsService, http: HttpRequest): AwsCall {
   }
   if (service === "lambda") {
     const name = /^\/2015-03-31\/functions\/([^/?]+)\/invocations$/.exec(http.path)?.[1];
+    const operation = name !== undefined ? "Invoke" : isAccountSettings(http) ? "GetAccountSettings" : "Unknown";
     const request = { functionName: name, tenantId: http.headers["x-amz-tenant-id"], event: http.body.toString() };
-    return { service, operation: name === undefined ? "Unknown" : "Invoke", invocationId, request, http };
+    return { service, operation, invocationId, request, http };
   }
   const target = String(http.headers["x-amz-target"] ?? "");
   let parsed: Record<string, unknown> | undefined;
@@ -39,6 +40,10 @@ export function readCall(service: AwsService, http: HttpRequest): AwsCall {
     },
     http,
   };
+}
+
+function isAccountSettings({ method, path }: HttpRequest): boolean {
+  return method === "GET" && /^\/2016-08-19\/account-settings\/?$/.test(path);
 }
 
 /** The same call with another JSON body. */

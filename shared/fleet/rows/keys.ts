@@ -55,6 +55,7 @@ const forms = {
   uses: keyForm("Directory", "USES#:namespace#:source", ":kind#:name"),
   repository: keyForm("Directory", "REPO#:url", ":namespace#:name"),
   fleetVersion: keyForm("FleetVersion", "FLEETVERSION", ":part"),
+  tick: keyForm("Tick", "TICK", "META"),
   unit: keyForm("Unit", "ROLL#:namespace#:kind#:name", "UNIT"),
   content: keyForm("Content", "ROLL#:namespace#:kind#:name", "CONTENT#:number"),
   leg: keyForm("Leg", "ROLL#:namespace#:kind#:name", "LEG#:number#:stage#:seal"),
@@ -86,6 +87,7 @@ export const partitions = {
   brake: forms.brake.partition,
   fleet: forms.fleet.partition,
   fleetVersion: forms.fleetVersion.partition,
+  tick: forms.tick.partition,
   subjectEntries: forms.subject.partition,
   sourceEntries: forms.sourceEntry.partition,
   uses: forms.uses.partition,
@@ -140,6 +142,7 @@ export const keys = {
     }),
   ),
   fleetVersion: (part: number) => forms.fleetVersion.key({ part: padded(part, 2) }),
+  tick: forms.tick.key({}),
   unit: Object.assign(
     (subject: Subject) => forms.unit.key(subject),
     decoder((key) => subjectAmong(forms.unit.parse(key))),

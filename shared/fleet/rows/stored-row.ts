@@ -24,6 +24,7 @@ import type {
 } from "#shared/fleet/rows/rollout-rows.ts";
 import type { NewerRow, Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { TickRow } from "#shared/fleet/rows/tick-row.ts";
 
 export type StoredRow =
   | SourceRow
@@ -37,6 +38,7 @@ export type StoredRow =
   | FleetRow
   | DirectoryRow
   | FleetVersionRow
+  | TickRow
   | UnitRow
   | ContentRow
   | LegRow

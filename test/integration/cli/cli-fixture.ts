@@ -14,6 +14,7 @@ import type { Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { quietParts } from "#test/support/quiet-parts.ts";
 import { type Ran, ranTo, startNode } from "#test/support/started-process.ts";
 
 export const principal = "arn:aws:iam::000000000000:user/ana";
@@ -64,6 +65,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
     clock: systemClock,
     ids: randomIds,
     installation: "starling.111122223333.eu-west-1",
+    ...quietParts,
     log: { info: write, warn: write, error: write },
   });
   let requests = 0;

@@ -226,6 +226,7 @@ describe("a role lets its function do its work", () => {
     await post(`${ns}/sources/app/reconcile`);
     for (const path of [
       "/v1/version",
+      "/v1/installation",
       "/v1/clusters",
       "/v1/sources",
       "/v1/syncgroups",

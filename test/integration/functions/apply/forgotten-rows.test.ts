@@ -11,6 +11,7 @@ import { clusterFixture, configMap, endpointOf, namespace } from "#test/support/
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { silentLog } from "#test/support/planner-world.ts";
+import { quietParts } from "#test/support/quiet-parts.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const clusters = forAllTests(() => startClusterHost({ controllers: "off" }));
@@ -44,6 +45,7 @@ async function unregister({ table, blobs, sender, clock }: WorkerWorld): Promise
     ids: randomIds,
     log: silentLog,
     installation: "installation-1",
+    ...quietParts,
   };
   await deleteObject(ports, {
     reference: { kind: "Cluster", name: "c1" },

@@ -5,6 +5,7 @@ import type { Ids, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { quietParts } from "#test/support/quiet-parts.ts";
 import { versionedTable } from "#test/support/versioned-table.ts";
 
 const installation = "starling.111122223333.eu-west-1";
@@ -44,6 +45,7 @@ export function apiFixture(table = new MemoryTable(), through: Table = table): A
     clock,
     ids,
     installation,
+    ...quietParts,
     log: { info: write, warn: write, error: write },
   });
   const raw = async (event: unknown) => {

@@ -10,6 +10,7 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { silentLog } from "#test/support/planner-world.ts";
+import { quietParts } from "#test/support/quiet-parts.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
 import { apiFixture, cluster, httpEvent, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
@@ -51,6 +52,7 @@ describe("an answer", () => {
       clock: { now: () => new Date() },
       ids: { unique: () => "id" },
       installation: "i",
+      ...quietParts,
       log: silentLog,
     };
     const answer = await apiHandler(ports)(httpEvent("GET", "/v1/version"), {});

@@ -4,12 +4,14 @@ import { allowsSecrets } from "#local/machine/secret-access.ts";
 const people = "arn:aws:iam::000000000000:user/ana";
 const resolve = "arn:aws:sts::000000000000:assumed-role/resolve/resolve";
 const webhook = "arn:aws:sts::000000000000:assumed-role/webhook/webhook";
+const api = "arn:aws:sts::000000000000:assumed-role/api/api";
 const secrets = "arn:aws:secretsmanager:us-east-1:000000000000:secret:starling";
 const allows = allowsSecrets({
   people,
   functions: [
-    { principalArn: resolve, readable: [`${secrets}/git/*`] },
-    { principalArn: webhook, readable: [`${secrets}/webhook-a1b2c3`] },
+    { principalArn: resolve, readable: [`${secrets}/git/*`], describable: [] },
+    { principalArn: webhook, readable: [`${secrets}/webhook-a1b2c3`], describable: [] },
+    { principalArn: api, readable: [], describable: [`${secrets}/webhook-a1b2c3`] },
   ],
 });
 
@@ -24,6 +26,9 @@ test.each([
   [resolve, "PutSecretValue", "starling/git/a", false],
   [webhook, "GetSecretValue", `${secrets}/webhook-a1b2c3`, true],
   [webhook, "GetSecretValue", `${secrets}/webhook-a1b2c30`, false],
+  [api, "DescribeSecret", `${secrets}/webhook-a1b2c3`, true],
+  [api, "DescribeSecret", "starling/git/a", false],
+  [api, "GetSecretValue", `${secrets}/webhook-a1b2c3`, false],
   ["arn:aws:sts::111111111111:assumed-role/starling-apply/apply", "GetSecretValue", "starling/git/a", false],
 ])("%s, %s of %s: %s", (principalArn, operation, secretId, allowed) => {
   expect(allows({ principalArn, operation, secretId })).toBe(allowed);

@@ -166,6 +166,7 @@ describe("what templates say", () => {
         role: "app-Role",
         environment: { STARLING_QUEUE: { Ref: "Work" } },
         readableSecrets: ["arn:own", { "Fn::GetStackOutput": { StackName: "other", OutputName: "Shared" } }],
+        describableSecrets: [],
       },
     ]);
     expect(readPlan(changed("Worker", { RecursiveLoop: "Terminate" })).functions[0]?.recursiveLoop).toBe("terminate");

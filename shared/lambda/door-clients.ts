@@ -1,0 +1,23 @@
+import {
+  type BlobClients,
+  blobClients,
+  type ClientOptions,
+  type RowClients,
+  rowClients,
+  type SecretClients,
+  secretClients,
+} from "#shared/lambda/core-clients.ts";
+import { type LambdaClients, lambdaClients } from "#shared/lambda/lambda-clients.ts";
+
+/** Of the door for people: what is stored, and what says how the installation itself is. */
+export interface DoorClients extends RowClients, BlobClients, SecretClients, LambdaClients {}
+
+/** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
+export function doorClients(options?: ClientOptions<keyof DoorClients>): DoorClients {
+  return {
+    ...rowClients(options),
+    ...blobClients(options),
+    ...secretClients(options),
+    ...lambdaClients(options),
+  };
+}

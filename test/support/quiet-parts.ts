@@ -1,0 +1,16 @@
+import type { ApiPorts } from "#functions/api/api-ports.ts";
+
+/** An installation with nothing wrong: what the door is told of its parts where a test is about something else. */
+export const quietParts: Pick<ApiPorts, "account" | "own"> = {
+  account: {
+    hasValue: async () => true,
+    queueLength: async (queueUrl) => ({ arn: queueUrl, messages: 0 }),
+    concurrency: async () => 1000,
+  },
+  own: {
+    webhookSecretArn: "arn:aws:secretsmanager:eu-west-1:111122223333:secret:starling/webhook-AbCdEf",
+    tickFunction: "tick",
+    deadLetters: { apply: "https://sqs.eu-west-1.amazonaws.com/111122223333/dead-apply" },
+    concurrency: { clusters: 100, deployedFor: 1000, wanted: 112 },
+  },
+};

@@ -324,6 +324,10 @@ function runVerbs(program: Command, verb: AddVerb): void {
     "Whom the installation takes you for.",
   );
 
+  verb(program, "doctor", async (session) => (await import("#cli/commands/doctor.ts")).doctor(session)).description(
+    "Look at each link between this command and an installation that works. Exit 1 when one is wrong.",
+  );
+
   localVerbs(program, verb);
 
   verb(program, "version", async (session) => (await import("#cli/commands/version.ts")).version(session)).description(

@@ -1,5 +1,5 @@
-import { isIP } from "node:net";
 import { type Context, readContexts, writeContexts } from "#cli/session/contexts.ts";
+import { isOnLoopback, regionInName } from "#cli/session/endpoint-names.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { stackOutputs } from "#cli/session/stack-outputs.ts";
@@ -54,7 +54,7 @@ export async function contextAdd(session: Session, name: string, options: Contex
   session.io.out(
     `context ${name} ${before === undefined ? "added" : "changed"}, and current (${region}, ${endpoint})\n`,
   );
-  session.note("  next: starling whoami");
+  session.note("  next: starling doctor");
   return "done";
 }
 
@@ -67,7 +67,7 @@ async function placeOf(session: Session, name: string, { url, stack }: ContextAd
   }
   if (stack !== undefined) return placeOfStack(session, stack);
   const endpoint = endpointOf(url ?? "", "--url");
-  const region = session.options.region ?? regionOf(endpoint) ?? session.io.env.AWS_REGION;
+  const region = session.options.region ?? regionInName(endpoint) ?? session.io.env.AWS_REGION;
   if (region !== undefined) return { endpoint, region };
   throw usageFailure(`which region? ${endpoint} does not name one, and AWS_REGION is not set`, "add --region REGION");
 }
@@ -97,20 +97,10 @@ function endpointOf(text: string, given: string): string {
   const refuse = (why: string) =>
     usageFailure(`${given} is "${text}"; ${why}`, "the output ApiUrl of the control stack: https://….amazonaws.com");
   if (url === null) throw refuse("expected an https URL");
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback(url.hostname))) {
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && isOnLoopback(url.href))) {
     throw refuse("expected https: whoever is on the way reads and answers everything else");
   }
   if (url.username !== "" || url.password !== "") throw refuse("it holds a user, and requests are signed instead");
   if (url.search !== "" || url.hash !== "") throw refuse("expected an address without query and fragment");
   return url.href.replace(/\/+$/, "");
-}
-
-function isLoopback(hostname: string): boolean {
-  const address = hostname.replace(/^\[(.*)\]$/, "$1");
-  return hostname === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
-}
-
-/** API Gateway's own names say where they are; a custom domain does not. */
-function regionOf(endpoint: string): string | undefined {
-  return /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/.exec(new URL(endpoint).hostname)?.[1];
 }

@@ -45,6 +45,7 @@ export interface ApiClient {
 /** The API understood and refused. */
 export class ApiFailure extends CliFailure {
   readonly code: string;
+  readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -60,6 +61,7 @@ export class ApiFailure extends CliFailure {
     });
     this.name = "ApiFailure";
     this.code = code;
+    this.status = status;
     this.body = body;
   }
 }
@@ -136,7 +138,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       accept: "application/json",
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     };
-    const signed = await signer.sign({
+    const request = {
       method: call.method,
       protocol: url.protocol,
       hostname: url.hostname,
@@ -145,7 +147,8 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       query: Object.fromEntries(url.searchParams),
       headers,
       ...defined({ body }),
-    });
+    };
+    const signed = await signer.sign(request, { signingDate: options.clock.now() });
     const started = performance.now();
     const answer = await send(url, {
       method: call.method,

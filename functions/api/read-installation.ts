@@ -5,7 +5,6 @@ import { starlingVersion } from "#shared/base/version.ts";
 import type { DeadLetters, DueWork, Fact, Installation, Tick } from "#shared/fleet/api/installation.ts";
 import { dueAtOf, dueShard, dueShardCount } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { keyText } from "#shared/fleet/rows/row.ts";
 
 /** As many entries of each shard are counted: more says nothing more. */
 const countedPerShard = 25;
@@ -60,7 +59,7 @@ async function readDue({ table }: ApiPorts, at: Date): Promise<DueWork> {
   const entries = pages.flatMap(({ items }) => items);
   const [oldest] = entries.toSorted((a, b) => (a.sort < b.sort ? -1 : 1));
   if (oldest === undefined) return { rows: 0 };
-  return { rows: entries.length, oldest: { row: keyText(oldest.key), since: dueAtOf(oldest.sort) } };
+  return { rows: entries.length, oldest: { row: oldest.key, since: dueAtOf(oldest.sort) } };
 }
 
 function readDeadLetters({ deadLetters }: OwnParts, account: ApiPorts["account"]): Promise<readonly DeadLetters[]> {

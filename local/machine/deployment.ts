@@ -6,6 +6,7 @@ import {
   type CreatedQueue,
   createBucket,
   createQueues,
+  createSecret,
   createTable,
   putSecret,
 } from "#local/aws/services/create-resources.ts";
@@ -19,8 +20,8 @@ import type { QueueName } from "#shared/messages.ts";
 export interface DeploymentOptions {
   /** How many of the stacks' seconds pass in one. */
   readonly rate: number;
-  /** The value of every secret of the stacks; operators write them. */
-  readonly secretValue: string;
+  /** The value of every secret of the stacks; operators write them. Left out, nobody has. */
+  readonly secretValue?: string;
 }
 
 export interface Deployment {
@@ -50,7 +51,11 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
     createQueues(aws.sqs, plan.queues, options.rate),
     Promise.all(
       plan.secrets.map(async (secret) => {
-        const ref = await putSecret(aws.secrets, { name: secret.secretName, value: options.secretValue });
+        const { secretName: name } = secret;
+        const { secretValue: value } = options;
+        const ref = await (value === undefined
+          ? createSecret(aws.secrets, name)
+          : putSecret(aws.secrets, { name, value }));
         return [secret.name, { ref, attributes: {} }] as const;
       }),
     ),

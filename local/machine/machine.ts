@@ -51,6 +51,8 @@ export interface MachineOptions extends RunOptions {
   readonly copies?: number;
   /** As in the app's context: the fleet that the stacks are made for, and what runs at once in their account. */
   readonly account?: { readonly clusters: string; readonly concurrency: string };
+  /** `unwritten`: as after a deployment, when no operator has written it yet. */
+  readonly webhookSecret?: "unwritten";
   /** First part of the stacks' names and of what clusters are told; as in the app's context. */
   readonly installation?: string;
   /** Whose clusters are told that they are; that of the stacks when left out, which every machine has. */
@@ -171,7 +173,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   };
   const aws = awsClients({ region: localRegion, credentials: accessKey, endpoints });
   const secret = randomBytes(24).toString("base64url");
-  const deployment = await deploy(aws, plan, { rate, secretValue: JSON.stringify([secret]) });
+  const secretValue = options.webhookSecret === "unwritten" ? undefined : JSON.stringify([secret]);
+  const deployment = await deploy(aws, plan, { rate, ...defined({ secretValue }) });
   if (options.stateDir !== undefined) {
     await releaseHolds(new DynamoTable(aws.dynamo, deployment.table), clockOf(options)());
   }

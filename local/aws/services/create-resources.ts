@@ -68,6 +68,17 @@ export async function putSecret(
   return ARN;
 }
 
+/** Makes a secret without a value, as stacks do, unless it is there. @returns its ARN. */
+export async function createSecret(secrets: SecretsManagerClient, name: string): Promise<string> {
+  try {
+    await secrets.send(new CreateSecretCommand({ Name: name }));
+  } catch (error) {
+    if (!(error instanceof ResourceExistsException)) throw error;
+  }
+  const { ARN = "" } = await secrets.send(new DescribeSecretCommand({ SecretId: name }));
+  return ARN;
+}
+
 /** What a queue is called on SQS. */
 function queueNameOf({ name, fifo }: Pick<QueuePlan, "name" | "fifo">): string {
   return fifo ? `${name}.fifo` : name;

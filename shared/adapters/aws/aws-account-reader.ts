@@ -1,16 +1,21 @@
-import { GetAccountSettingsCommand } from "@aws-sdk/client-lambda";
-import { DescribeSecretCommand } from "@aws-sdk/client-secrets-manager";
-import { GetQueueAttributesCommand } from "@aws-sdk/client-sqs";
-import type { DoorClients } from "#shared/lambda/door-clients.ts";
+import { GetAccountSettingsCommand, type LambdaClient } from "@aws-sdk/client-lambda";
+import { DescribeSecretCommand, type SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
+import { GetQueueAttributesCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import type { AccountReader } from "#shared/ports.ts";
+
+interface Clients {
+  readonly secrets: SecretsManagerClient;
+  readonly sqs: SQSClient;
+  readonly lambda: LambdaClient;
+}
 
 /** The version of a secret that is read when none is named. */
 const currentVersion = "AWSCURRENT";
 
 export class AwsAccountReader implements AccountReader {
-  readonly #aws: Pick<DoorClients, "secrets" | "sqs" | "lambda">;
+  readonly #aws: Clients;
 
-  constructor(aws: Pick<DoorClients, "secrets" | "sqs" | "lambda">) {
+  constructor(aws: Clients) {
     this.#aws = aws;
   }
 

@@ -1,3 +1,5 @@
+import type { RowKey } from "#shared/fleet/rows/row.ts";
+
 /** `GET /v1/installation`: how the installation itself is. What could not be found out says why, and hides nothing else. */
 export interface Installation {
   readonly kind: "Installation";
@@ -34,7 +36,7 @@ export interface Tick {
 export interface DueWork {
   /** At least so many rows. */
   readonly rows: number;
-  readonly oldest?: { readonly row: string; readonly since: string };
+  readonly oldest?: { readonly row: RowKey; readonly since: string };
 }
 
 export interface DeadLetters {

@@ -59,7 +59,7 @@ describe("context add --stack", () => {
     expect(await cli.run(`${add} -n payments`)).toEqual({
       code: 0,
       out: `context prod added, and current (eu-west-1, ${url})\n`,
-      err: "  next: starling whoami\n",
+      err: "  next: starling doctor\n",
     });
     expect(written().current).toBe("prod");
     expect(written().contexts.prod).toEqual({
@@ -158,7 +158,7 @@ test("the stacks of the local machine lead to its API", { timeout: 60_000 }, asy
     vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", cli.write("machine-credentials", keys));
     vi.stubEnv("AWS_ENDPOINT_URL_CLOUDFORMATION", machine.cloudFormation.endpoint);
     const added = await cli.run("context add mine --stack starling-control --profile local --region us-east-1");
-    expect(added).toMatchObject({ code: 0, err: "  next: starling whoami\n" });
+    expect(added).toMatchObject({ code: 0, err: "  next: starling doctor\n" });
     expect(added.out).toContain(machine.api.endpoint);
     expect(await cli.run("whoami")).toMatchObject({ code: 0, out: expect.stringMatching(/:user\/local\n$/) });
   } finally {

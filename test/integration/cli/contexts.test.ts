@@ -26,7 +26,7 @@ describe("context add", () => {
     expect(ran).toEqual({
       code: 0,
       out: `context prod added, and current (eu-west-1, ${url})\n`,
-      err: "  next: starling whoami\n",
+      err: "  next: starling doctor\n",
     });
     expect(written()).toMatchObject({
       current: "prod",

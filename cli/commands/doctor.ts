@@ -1,0 +1,45 @@
+import { accessChecks } from "#cli/doctor/access-checks.ts";
+import { type Finding, runChecks } from "#cli/doctor/checks.ts";
+import { installationChecks } from "#cli/doctor/installation-checks.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { formatTable } from "#cli/format/table.ts";
+import type { ExitReason } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
+
+const words = { ok: "ok", wrong: "WRONG", unchecked: "not checked" } as const;
+
+/** Looks at each link between this command and an installation that works, and says how what is wrong is mended. */
+export async function doctor(session: Session): Promise<ExitReason> {
+  const findings = await runChecks([...accessChecks(session), ...installationChecks(session)]);
+  const wrong = findings.filter(({ state }) => state === "wrong").length;
+  const unchecked = findings.filter(({ state }) => state === "unchecked").length;
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") {
+    session.io.out(
+      serialise({ kind: "Doctor", healthy: wrong + unchecked === 0, wrong, unchecked, checks: findings }, output),
+    );
+  } else {
+    print(session, findings);
+    session.note(`${findings.length - wrong - unchecked} ok, ${wrong} wrong, ${unchecked} not checked`);
+  }
+  if (wrong > 0) return "no";
+  return unchecked > 0 ? "unknown" : "done";
+}
+
+function print({ io, options }: Session, findings: readonly Finding[]): void {
+  const rows = findings.map((finding) => [words[finding.state], finding.check, foundBy(finding)]);
+  const columns = ["STATE", "CHECK", "FOUND"];
+  const [header = "", ...lines] = formatTable({ columns, rows }, { headers: "show" }).split("\n");
+  if (options.headers !== false) io.out(`${header}\n`);
+  for (const [index, finding] of findings.entries()) {
+    io.out(`${lines[index]}\n`);
+    if (finding.state !== "wrong") continue;
+    io.out(`  problem: ${plainLine(finding.problem)}\n`);
+    io.out(`  mend:    ${plainLine(finding.mend)}\n`);
+  }
+}
+
+function foundBy(finding: Finding): string {
+  return finding.state === "unchecked" ? finding.because : finding.found;
+}

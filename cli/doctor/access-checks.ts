@@ -1,0 +1,176 @@
+import type { STSClient } from "@aws-sdk/client-sts";
+import { type Check, type Outcome, once } from "#cli/doctor/checks.ts";
+import { invokePolicy, permissionCommand } from "#cli/doctor/mends.ts";
+import { type Probed, probe } from "#cli/doctor/probe.ts";
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { chooseContext, type NamedContext } from "#cli/session/contexts.ts";
+import { credentialsOf } from "#cli/session/credentials.ts";
+import { isOnLoopback, regionInName } from "#cli/session/endpoint-names.ts";
+import { CliFailure } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+
+/** AWS refuses requests whose time is further from its own. */
+const maxSkewSeconds = 300;
+
+/** Alarms name the section of the runbook that says what to do. */
+const alarms =
+  'aws cloudwatch describe-alarms --state-value ALARM --query "MetricAlarms[].[AlarmName,AlarmDescription]" --output table';
+
+/** From this machine to the installation's API: who asks, whom, when, and whether they may. */
+export function accessChecks(session: Session): readonly Check[] {
+  const chosen = once(async () => chooseContext(session.io, session.options.context));
+  const probed = once(async () => probeContext(session, await chosen()));
+  const caller = once(async () => callerOf(session, await chosen()));
+  return [
+    { name: "context", look: async () => lookAtContext(session, chosen) },
+    { name: "credentials", needs: ["context"], look: async () => lookAtCredentials(session, await chosen(), caller) },
+    { name: "endpoint", needs: ["context"], look: async () => lookAtEndpoint(session, await chosen(), probed) },
+    { name: "clock", needs: ["endpoint"], look: async () => lookAtClock(session, await probed()) },
+    {
+      name: "permission",
+      needs: ["endpoint", "clock"],
+      unlessWrong: ["credentials"],
+      look: async () => lookAtPermission(session, await chosen(), caller),
+    },
+  ];
+}
+
+async function lookAtContext(session: Session, chosen: () => Promise<NamedContext>): Promise<Outcome> {
+  try {
+    const { name, context } = await chosen();
+    const { endpoint, region, stack } = context;
+    const found = [`${name}: ${endpoint}`, region, ...(stack === undefined ? [] : [`stack ${stack}`])].join(", ");
+    const named = regionInName(endpoint);
+    const signsFor = session.options.region ?? region;
+    if (named === undefined || named === signsFor) return { state: "ok", found };
+    const problem = `requests are signed for ${signsFor}, and the endpoint is in ${named}`;
+    return { state: "wrong", found, problem, mend: `starling context add ${name} --url ${endpoint} --region ${named}` };
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error;
+    return { state: "wrong", found: "none", problem: error.message, mend: error.next ?? "starling context list" };
+  }
+}
+
+interface Caller {
+  readonly arn: string;
+}
+
+async function callerOf(session: Session, chosen: NamedContext): Promise<Caller> {
+  const { GetCallerIdentityCommand, STSClient } = await import("@aws-sdk/client-sts");
+  const credentials = await credentialsOf(chosen, session.options.profile)();
+  const { region, sts } = chosen.context;
+  const client: STSClient = new STSClient({ region, credentials, ...defined({ endpoint: sts }) });
+  try {
+    const { Arn = "" } = await client.send(new GetCallerIdentityCommand({}), { abortSignal: session.signal });
+    return { arn: Arn };
+  } finally {
+    client.destroy();
+  }
+}
+
+/** What STS says of keys that are nobody's any more, or never were. */
+const refusedKeys: Readonly<Record<string, string>> = {
+  ExpiredToken: "they have expired",
+  ExpiredTokenException: "they have expired",
+  InvalidClientTokenId: "AWS does not know the access key: it was deleted, or is another partition's",
+  SignatureDoesNotMatch: "the secret key is not that of the access key",
+};
+
+async function lookAtCredentials(
+  session: Session,
+  chosen: NamedContext,
+  caller: () => Promise<Caller>,
+): Promise<Outcome> {
+  try {
+    return { state: "ok", found: (await caller()).arn };
+  } catch (error) {
+    const keys = keysOf(session, chosen);
+    if (error instanceof CliFailure) {
+      return { state: "wrong", found: keys.found, problem: error.message, mend: error.next ?? keys.mend };
+    }
+    const problem = refusedKeys[(error as Error).name];
+    if (problem === undefined) return { state: "unchecked", because: `STS cannot be asked: ${errorMessage(error)}` };
+    return { state: "wrong", ...keys, problem };
+  }
+}
+
+/** Where the keys are from, and the command that gets others. */
+function keysOf(session: Session, { name, context }: NamedContext): { readonly found: string; readonly mend: string } {
+  const { credentials, endpoint, region } = context;
+  const { profile } = session.options;
+  if (profile === undefined && credentials !== undefined && "accessKeyId" in credentials) {
+    const mend = isOnLoopback(endpoint)
+      ? "starling local up"
+      : `starling context add ${name} --url ${endpoint} --region ${region} --profile NAME`;
+    return { found: `key ${credentials.accessKeyId} of context ${name}`, mend };
+  }
+  const named = profile ?? (credentials !== undefined && "profile" in credentials ? credentials.profile : undefined);
+  return named === undefined
+    ? { found: "the SDK's default chain", mend: "aws sso login, or add --profile NAME" }
+    : { found: `profile ${named}`, mend: `aws sso login --profile ${named}` };
+}
+
+function probeContext({ signal }: Session, { context }: NamedContext): Promise<Probed> {
+  const url = new URL(`${context.endpoint.replace(/\/$/, "")}/v1/version`);
+  return probe(url, { signal, ...defined({ ca: context.caData }) });
+}
+
+async function lookAtEndpoint(
+  { signal }: Session,
+  { name, context }: NamedContext,
+  probed: () => Promise<Probed>,
+): Promise<Outcome> {
+  const { endpoint, region, stack = "STACK" } = context;
+  const mend = isOnLoopback(endpoint)
+    ? "starling local up"
+    : `starling context remove ${name}; starling context add ${name} --stack ${stack} --region ${region}`;
+  try {
+    const { status, milliseconds } = await probed();
+    const found = `${status} in ${milliseconds} ms`;
+    // Without a signature the API refuses; no other address does exactly that.
+    if (status === 401 || status === 403 || status === 429 || status >= 500) return { state: "ok", found };
+    return { state: "wrong", found, problem: `${endpoint} is not the API of an installation`, mend };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const code: unknown = (error as NodeJS.ErrnoException).code;
+    const found = typeof code === "string" ? code : "no answer";
+    return { state: "wrong", found, problem: `no answer from ${endpoint}: ${errorMessage(error)}`, mend };
+  }
+}
+
+function lookAtClock({ io }: Session, { date }: Probed): Outcome {
+  if (date === undefined) return { state: "unchecked", because: "the endpoint does not say what time it is" };
+  const skew = Math.round((io.now().getTime() - date.getTime()) / 1000);
+  const found = Math.abs(skew) <= 1 ? "in time" : `${Math.abs(skew)} s ${skew < 0 ? "behind" : "ahead"}`;
+  if (Math.abs(skew) < maxSkewSeconds) return { state: "ok", found };
+  const problem = `AWS refuses requests whose time is ${maxSkewSeconds} s or more from its own`;
+  return { state: "wrong", found, problem, mend: "sudo chronyc makestep" };
+}
+
+async function lookAtPermission(
+  session: Session,
+  { context }: NamedContext,
+  caller: () => Promise<Caller>,
+): Promise<Outcome> {
+  try {
+    const { principal } = await session.api.call<{ principal: string }>({ method: "GET", path: "/v1/whoami" });
+    return { state: "ok", found: principal };
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error;
+    const status = error instanceof ApiFailure ? error.status : undefined;
+    if (status === 403 || status === 401) {
+      const arn = await caller().then(
+        (known) => known.arn,
+        () => undefined,
+      );
+      const policy = invokePolicy(context.endpoint);
+      const who = arn ?? "this principal";
+      const problem = `${who} may not execute-api:Invoke on ${policy.resource}`;
+      return { state: "wrong", found: String(status), problem, mend: permissionCommand(arn, policy) };
+    }
+    const found = status === undefined ? "no answer" : String(status);
+    return { state: "wrong", found, problem: error.message, mend: alarms };
+  }
+}

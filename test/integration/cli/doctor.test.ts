@@ -1,0 +1,313 @@
+/** Each link of `starling doctor` broken on a machine on which all others hold. */
+import { ListQueuesCommand, PurgeQueueCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
+import { DeleteCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { EksRegister } from "#local/aws/eks/eks-register.ts";
+import { startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
+import { IamRoles } from "#local/aws/iam/iam-roles.ts";
+import { type AccessKey, Principals } from "#local/aws/iam/principals.ts";
+import { quiet } from "#local/aws/wire/fault-options.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { dueAttributes } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { tickUpdate } from "#shared/fleet/rows/tick-row.ts";
+import { startDoctorWorld } from "#test/support/doctor-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+
+const order = [
+  "context",
+  "credentials",
+  "endpoint",
+  "clock",
+  "permission",
+  "version",
+  "installation",
+  "webhook-secret",
+  "tick",
+  "due-work",
+  "dead-letters",
+  "concurrency",
+];
+/** Everything that the installation says of itself. */
+const told = ["webhook-secret", "tick", "due-work", "dead-letters", "concurrency"];
+const unchecked = (...names: readonly string[]) => names.map((name) => `${name}: unchecked`);
+
+const world = forAllTests(() => startDoctorWorld());
+beforeEach(() => world.machine.tick());
+afterEach(() => {
+  world.answer(undefined);
+  vi.unstubAllEnvs();
+});
+
+describe("an installation with nothing wrong", () => {
+  test("has every link checked, in one order, and nothing to mend", async () => {
+    const ran = await world.examine();
+    expect(ran).toMatchObject({ code: 0, healthy: true, ailing: [] });
+    expect(ran.names).toEqual(order);
+    expect((await world.examine()).names).toEqual(order);
+    expect(ran.finding("credentials")).toMatchObject({ found: expect.stringMatching(/:user\/local$/) });
+    expect(ran.finding("clock")).toMatchObject({ found: "in time" });
+  });
+
+  test("is told to people in a line for each", async () => {
+    const { code, out, err } = await world.read();
+    expect(err).toBe("12 ok, 0 wrong, 0 not checked\n");
+    expect(code).toBe(0);
+    const lines = out.trimEnd().split("\n");
+    expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual(order.map((name) => ["ok", name]));
+  });
+});
+
+describe("the way to the API", () => {
+  test("without a context ends there", async () => {
+    const ran = await world.examine(null);
+    expect(ran).toMatchObject({ code: 1, ailing: ["context: wrong", ...unchecked(...order.slice(1))] });
+    expect(ran.finding("context")).toMatchObject({ mend: expect.stringContaining("starling context add NAME") });
+    expect(ran.finding("concurrency")).toMatchObject({ because: "installation is not checked" });
+  });
+
+  test("through another region is wrong before anything is asked", async () => {
+    const endpoint = "https://abc123.execute-api.eu-west-1.amazonaws.com";
+    const ran = await world.examine({ endpoint, region: "us-east-1" });
+    expect(ran.finding("context")).toMatchObject({
+      state: "wrong",
+      problem: "requests are signed for us-east-1, and the endpoint is in eu-west-1",
+      mend: `starling context add here --url ${endpoint} --region eu-west-1`,
+    });
+  });
+
+  test("to where nobody listens is wrong at the endpoint, while the credentials are looked at", async () => {
+    const ran = await world.examine({ endpoint: "http://127.0.0.1:9" });
+    expect(ran).toMatchObject({ code: 1, ailing: ["endpoint: wrong", ...unchecked(...order.slice(3))] });
+    expect(ran.finding("endpoint")).toMatchObject({ found: "ECONNREFUSED", mend: "starling local up" });
+  });
+
+  test("to another server is wrong at the endpoint", async () => {
+    const ran = await world.examine({ endpoint: `${world.machine.api.endpoint}/elsewhere` });
+    expect(ran.finding("endpoint")).toMatchObject({ state: "wrong", found: expect.stringMatching(/^404 in /) });
+  });
+
+  test.each([
+    [-400, "wrong", /^(399|400|401) s behind$/],
+    [400, "wrong", /^(399|400|401) s ahead$/],
+    [250, "ok", /^(249|250|251) s ahead$/],
+  ])("with a clock that goes by %d s wrong: %s", async (ahead, state, found) => {
+    const ran = await world.examine({}, ahead);
+    expect(ran.finding("clock")).toMatchObject({ state, found: expect.stringMatching(found) });
+    expect(ran.ailing).toEqual(state === "ok" ? [] : ["clock: wrong", ...unchecked(...order.slice(4))]);
+    if (state === "wrong") expect(ran.finding("clock")).toMatchObject({ mend: "sudo chronyc makestep" });
+  });
+});
+
+describe("credentials", () => {
+  const expired = (): AccessKey =>
+    world.machine.principals.startSession({
+      principalArn: "arn:aws:sts::000000000000:assumed-role/sre/ana",
+      expiresAt: new Date(Date.now() - 1000),
+    });
+  const local = () => world.machine.api.credentials;
+
+  test.each([
+    ["that have expired", () => expired(), "they have expired"],
+    ["that are unknown", () => ({ ...local(), accessKeyId: "AKNOBODY" }), "AWS does not know the access key"],
+    ["with another secret", () => ({ ...local(), secretAccessKey: "guessed" }), "is not that of the access key"],
+  ])("%s are told from a permission that is missing", async (_which, credentials, problem) => {
+    const { accessKeyId, secretAccessKey, sessionToken } = credentials() as AccessKey;
+    const given = { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
+    const ran = await world.examine({ credentials: given });
+    expect(ran).toMatchObject({ code: 1, ailing: ["credentials: wrong", ...unchecked(...order.slice(4))] });
+    expect(ran.finding("credentials")).toMatchObject({
+      found: `key ${accessKeyId} of context here`,
+      problem: expect.stringContaining(problem),
+      mend: "starling local up",
+    });
+    expect(ran.out).not.toContain(secretAccessKey);
+  });
+
+  test("of a profile that is not there", async () => {
+    vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
+    vi.stubEnv("AWS_CONFIG_FILE", "/dev/null");
+    const ran = await world.examine({ credentials: { profile: "work" } });
+    expect(ran.finding("credentials")).toMatchObject({ found: "profile work", mend: "aws sso login --profile work" });
+  });
+
+  test("for a role that does not trust them", async () => {
+    const role = "arn:aws:iam::111122223333:role/starling-operator";
+    const ran = await world.examine({ role });
+    expect(ran.finding("credentials")).toMatchObject({
+      state: "wrong",
+      problem: expect.stringContaining(`cannot assume role ${role}`),
+    });
+  });
+
+  test("that STS cannot be asked about are no reason not to ask the API", async () => {
+    vi.stubEnv("AWS_MAX_ATTEMPTS", "1");
+    const ran = await world.examine({ sts: "http://127.0.0.1:9" });
+    expect(ran).toMatchObject({ code: 3, healthy: false, ailing: ["credentials: unchecked"] });
+    expect(ran.finding("credentials")).toMatchObject({ because: expect.stringContaining("STS cannot be asked") });
+  });
+
+  test.each([
+    ["arn:aws:iam::111122223333:user/team/bo", "aws iam put-user-policy --user-name bo "],
+    ["arn:aws:sts::111122223333:assumed-role/ci/run-1", "aws iam put-role-policy --role-name ci "],
+    [
+      "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_dev_1/bo",
+      "aws sso-admin put-inline-policy-to-permission-set",
+    ],
+  ])("of %s without the permission name the action and give it", async (principalArn, mend) => {
+    // STS knows them, and the API does not let them in.
+    const key = { accessKeyId: "AKVIEWER", secretAccessKey: "viewer" };
+    const principals = new Principals([{ ...key, principalArn }]);
+    const sts = await startEksAndSts({ principals, roles: new IamRoles(), clusters: new EksRegister() });
+    try {
+      const ran = await world.examine({ credentials: key, sts: sts.endpoint });
+      expect(ran).toMatchObject({ code: 1, ailing: ["permission: wrong", ...unchecked(...order.slice(5))] });
+      expect(ran.finding("permission")).toMatchObject({
+        found: "403",
+        problem: `${principalArn} may not execute-api:Invoke on arn:aws:execute-api:*:*:*/*`,
+        mend: expect.stringContaining(mend),
+      });
+      expect(JSON.stringify(ran.finding("permission"))).toContain("execute-api:Invoke");
+    } finally {
+      await sts.stop();
+    }
+  });
+});
+
+describe("the installation", () => {
+  test("that does not get through is told by its alarms", async () => {
+    world.answer(() => ({ status: 503, body: { message: "Service Unavailable" } }));
+    const ran = await world.examine();
+    expect(ran).toMatchObject({ code: 1, ailing: ["permission: wrong", ...unchecked(...order.slice(5))] });
+    expect(ran.finding("permission")).toMatchObject({
+      found: "503",
+      mend: expect.stringContaining("aws cloudwatch describe-alarms --state-value ALARM"),
+    });
+  });
+
+  test.each([
+    ["0.0.9", "the stack is older than the command", "npx cdk deploy --all"],
+    ["0.12.0", "the command is older than the stack", "git fetch --tags && git checkout v0.12.0 && npm ci"],
+  ])("of version %s does not go with this command", async (version, problem, mend) => {
+    world.answer((path) => (path === "/v1/version" ? { status: 200, body: { version } } : undefined));
+    const ran = await world.examine();
+    expect(ran).toMatchObject({ code: 1, ailing: ["version: wrong"] });
+    expect(ran.finding("version")).toMatchObject({ found: `stack ${version}, command 0.1.0`, problem, mend });
+  });
+
+  test("that is too old to tell of itself says so, and nothing else is guessed", async () => {
+    const body = { code: "NotFound", message: "there is no /v1/installation" };
+    world.answer((path) => (path === "/v1/installation" ? { status: 404, body } : undefined));
+    const ran = await world.examine();
+    expect(ran).toMatchObject({ code: 1, ailing: ["installation: wrong", ...unchecked(...told)] });
+    expect(ran.finding("installation")).toMatchObject({ mend: "npx cdk deploy --all" });
+  });
+
+  test("tells what it can when a service does not answer it", async () => {
+    world.machine.proxy.setFaults({ ...quiet, lambda: { ...quiet.lambda, throttle: 1 } });
+    const ran = await world.examine();
+    world.machine.proxy.setFaults(quiet);
+    expect(ran).toMatchObject({ code: 3, healthy: false, ailing: ["concurrency: unchecked"] });
+    expect(ran.finding("concurrency")).toMatchObject({ because: expect.stringContaining("cannot tell: Rate") });
+  });
+});
+
+const table = () => new DynamoTable(world.machine.aws.dynamo, world.machine.environment.table);
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+
+describe("the timer", () => {
+  test("that is silent is told with its last run, and what is due then is no finding of its own", async () => {
+    await table().update(tickUpdate(minutesAgo(4)));
+    const ran = await world.examine();
+    expect(ran).toMatchObject({ code: 1, ailing: ["tick: wrong", "due-work: unchecked"] });
+    expect(ran.finding("tick")).toMatchObject({
+      found: expect.stringMatching(/^4m(\d+s)? ago$/),
+      problem: expect.stringContaining("the timer is silent"),
+      mend: expect.stringContaining("aws lambda invoke --function-name tick "),
+    });
+  });
+
+  test("may miss two of its minutes", async () => {
+    await table().update(tickUpdate(minutesAgo(2)));
+    expect((await world.examine()).ailing).toEqual([]);
+  });
+
+  test("that cannot claim what is due names the row and how to look at it", async () => {
+    const key = keys.object("payments", "Source", "shop");
+    const since = minutesAgo(10).toISOString();
+    const { dynamo } = world.machine.aws;
+    const TableName = world.machine.environment.table;
+    // As a newer version wrote it: no tick of this one may claim it.
+    const row = { ...key, type: "Source", schema: 99, version: 1, ...dueAttributes(key, since) };
+    await dynamo.send(new PutCommand({ TableName, Item: row }));
+    try {
+      await world.machine.tick();
+      const ran = await world.examine();
+      expect(ran).toMatchObject({ code: 1, ailing: ["due-work: wrong"] });
+      expect(ran.finding("due-work")).toMatchObject({
+        found: `1 row, the oldest since ${since}`,
+        problem: expect.stringContaining("NS#payments#Source shop is due, and no tick claims it"),
+        mend: "starling describe source/shop -n payments",
+      });
+    } finally {
+      await dynamo.send(new DeleteCommand({ TableName, Key: { pk: key.pk, sk: key.sk } }));
+    }
+  });
+});
+
+describe("dead letters", () => {
+  test.each([
+    ["apply", "ToApply", "aws sqs start-message-move-task --source-arn arn:aws:sqs:"],
+    ["tick", "EveryMinute", "aws sqs purge-queue --queue-url http"],
+  ])("of %s are counted, and sent again or thrown away", async (of, part, mend) => {
+    const { sqs } = world.machine.aws;
+    const { QueueUrls = [] } = await sqs.send(new ListQueuesCommand({}));
+    const QueueUrl = QueueUrls.find((url) => url.includes(`${part}DeadLetters`));
+    for (const MessageBody of ["a", "b"]) await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
+    try {
+      const ran = await world.examine();
+      expect(ran).toMatchObject({ code: 1, ailing: ["dead-letters: wrong"] });
+      expect(ran.finding("dead-letters")).toMatchObject({ found: `${of} 2`, mend: expect.stringContaining(mend) });
+    } finally {
+      await sqs.send(new PurgeQueueCommand({ QueueUrl }));
+    }
+  });
+});
+
+describe("a new account, just deployed to", () => {
+  test("is told all that it lacks at once, and each command mends its part", async () => {
+    const account = { clusters: "100", concurrency: "10" };
+    const fresh = await startDoctorWorld({ account, webhookSecret: "unwritten" });
+    try {
+      const ran = await fresh.examine();
+      expect(ran).toMatchObject({
+        code: 1,
+        ailing: ["webhook-secret: wrong", "tick: wrong", "due-work: unchecked", "concurrency: wrong"],
+      });
+      expect(ran.finding("webhook-secret")).toMatchObject({
+        found: "empty",
+        mend: expect.stringMatching(
+          /^aws secretsmanager put-secret-value --secret-id arn:aws:secretsmanager:\S+:secret:starling\/webhook-\w{6} --secret-string /,
+        ),
+      });
+      expect(ran.finding("tick")).toMatchObject({ found: "never" });
+      expect(ran.finding("concurrency")).toMatchObject({
+        found: "10 in the account, deployed for 10",
+        problem: expect.stringMatching(
+          /^100 clusters want \d{3} concurrent executions of Lambda, and the account has 10$/,
+        ),
+        mend: expect.stringMatching(/--quota-code L-B99A9384 --desired-value \d{3}$/),
+      });
+      const { out, err } = await fresh.read();
+      expect(err).toBe("8 ok, 3 wrong, 1 not checked\n");
+      expect(out).toMatch(/^WRONG +webhook-secret +empty\n {2}problem: .*\n {2}mend: {4}aws secretsmanager /m);
+      expect(out).toMatch(/^not checked +due-work +tick is wrong$/m);
+
+      await fresh.machine.putSecret("starling/webhook", '["written by an operator"]');
+      await fresh.machine.tick();
+      expect((await fresh.examine()).ailing).toEqual(["concurrency: wrong"]);
+    } finally {
+      await fresh.stop();
+    }
+  });
+});

@@ -1,0 +1,106 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Finding } from "#cli/doctor/checks.ts";
+import { runCli } from "#cli/run.ts";
+import type { Context } from "#cli/session/contexts.ts";
+import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
+
+/** What `starling doctor -o json` prints. */
+export interface Diagnosis {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+  readonly healthy: boolean;
+  /** In their order. */
+  readonly names: readonly string[];
+  /** `check: state` of all that are not ok. */
+  readonly ailing: readonly string[];
+  finding(check: string): Finding;
+}
+
+/** What the API answers in the place of its function; undefined leaves it to the function. */
+export type Answering = (path: string) => { readonly status: number; readonly body: object } | undefined;
+
+export interface DoctorWorld {
+  readonly machine: Machine;
+  /** @param change - of the context; null: there is none. */
+  examine(change?: Partial<Context> | null, aheadSeconds?: number): Promise<Diagnosis>;
+  /** What is printed for people. */
+  read(change?: Partial<Context>): Promise<{ readonly code: number; readonly out: string; readonly err: string }>;
+  answer(answering: Answering | undefined): void;
+  stop(): Promise<void>;
+}
+
+/** A machine whose timer is run by hand, and the command before it. */
+export async function startDoctorWorld(options: MachineOptions = {}): Promise<DoctorWorld> {
+  let answering: Answering | undefined;
+  const machine = await startMachine({
+    ...options,
+    tickEveryMs: "manual",
+    sandboxes: (name, wire) => {
+      const handler = wire();
+      if (name !== "api") return handler;
+      return async (event, context) => {
+        const told = answering?.((event as { readonly rawPath: string }).rawPath);
+        return told === undefined
+          ? handler(event, context)
+          : { statusCode: told.status, body: JSON.stringify(told.body) };
+      };
+    },
+  });
+  const folder = mkdtempSync(join(tmpdir(), "starling-doctor-"));
+  const config = join(folder, "config.json");
+
+  async function run(line: string, change: Partial<Context> | null, aheadSeconds: number) {
+    const { endpoint, region, credentials } = machine.api;
+    const here = { endpoint, region, credentials, sts: machine.eks.endpoint, ...change };
+    writeFileSync(config, JSON.stringify(change === null ? { contexts: {} } : { contexts: { here }, current: "here" }));
+    const ran = { out: "", err: "" };
+    const code = await runCli(line.split(" "), {
+      out: (text) => {
+        ran.out += text;
+      },
+      err: (text) => {
+        ran.err += text;
+      },
+      outIsTerminal: false,
+      canAsk: false,
+      columns: 200,
+      env: { STARLING_CONFIG: config, HOME: folder },
+      cwd: folder,
+      readInput: async () => "",
+      ask: async () => "",
+      now: () => new Date(Date.now() + aheadSeconds * 1000),
+      interrupted: AbortSignal.timeout(60_000),
+    });
+    return { ...ran, code };
+  }
+
+  return {
+    machine,
+    async examine(change = {}, aheadSeconds = 0) {
+      const ran = await run("doctor -o json", change, aheadSeconds);
+      const told = JSON.parse(ran.out) as { readonly healthy: boolean; readonly checks: readonly Finding[] };
+      return {
+        ...ran,
+        healthy: told.healthy,
+        names: told.checks.map(({ check }) => check),
+        ailing: told.checks.filter(({ state }) => state !== "ok").map(({ check, state }) => `${check}: ${state}`),
+        finding(check) {
+          const found = told.checks.find((each) => each.check === check);
+          if (found === undefined) throw new Error(`there is no check ${check} in ${ran.out}`);
+          return found;
+        },
+      };
+    },
+    read: (change = {}) => run("doctor", change, 0),
+    answer(next) {
+      answering = next;
+    },
+    async stop() {
+      rmSync(folder, { recursive: true, force: true });
+      await machine.stop();
+    },
+  };
+}

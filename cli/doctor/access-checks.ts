@@ -166,9 +166,11 @@ async function lookAtPermission(
         () => undefined,
       );
       const policy = invokePolicy(context.endpoint);
+      const { stack, region } = context;
+      const viewerOf = stack === undefined ? undefined : { stack, region };
       const who = arn ?? "this principal";
       const problem = `${who} may not execute-api:Invoke on ${policy.resource}`;
-      return { state: "wrong", found: String(status), problem, mend: permissionCommand(arn, policy) };
+      return { state: "wrong", found: String(status), problem, mend: permissionCommand(arn, { ...policy, viewerOf }) };
     }
     const found = status === undefined ? "no answer" : String(status);
     return { state: "wrong", found, problem: error.message, mend: alarms };

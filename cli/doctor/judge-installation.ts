@@ -45,7 +45,7 @@ export function judgeWebhookSecret({ arn, state }: WebhookSecret): Outcome {
 
 export function judgeTick({ function: name, lastAt }: Tick, { at }: Told): Outcome {
   const mend = `aws lambda invoke --function-name ${name} /dev/stdout   (runs it now, and says what fails)`;
-  const nothing = "nothing that is due is done: docs/runbook.md, The timer";
+  const nothing = "nothing that is due is done: docs/runbook.md, Silent timer";
   if (lastAt === undefined)
     return { state: "wrong", found: "never", problem: `no tick got through yet; ${nothing}`, mend };
   const found = `${formatAge(lastAt, new Date(at))} ago`;

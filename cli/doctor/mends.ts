@@ -1,4 +1,5 @@
 import { gatewayName } from "#cli/session/endpoint-names.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export interface InvokePolicy {
   readonly resource: string;
@@ -13,15 +14,43 @@ export function invokePolicy(endpoint: string): InvokePolicy {
   return { resource, document: JSON.stringify({ Version: "2012-10-17", Statement: [statement] }) };
 }
 
-/** Gives a principal the policy. */
-export function permissionCommand(principalArn: string | undefined, { document }: InvokePolicy): string {
+/** Gives a principal the right to look, where the stack is known that has a policy for it; else to call the whole API. */
+export function permissionCommand(
+  principalArn: string | undefined,
+  {
+    document,
+    viewerOf,
+  }: InvokePolicy & { readonly viewerOf: { readonly stack: string; readonly region: string } | undefined },
+): string {
+  if (viewerOf !== undefined) {
+    const query = "Stacks[0].Outputs[?OutputKey=='ViewerPolicy'].OutputValue";
+    const { stack, region } = viewerOf;
+    const arn = `$(aws cloudformation describe-stacks --stack-name ${stack} --region ${region} --query "${query}" --output text)`;
+    return attachCommand(principalArn, arn);
+  }
   const given = `--policy-name starling --policy-document '${document}'`;
-  const user = /:user\/(?:.*\/)?([^/]+)$/.exec(principalArn ?? "")?.[1];
+  const { user, role = "ROLE" } = nameOf(principalArn);
   if (user !== undefined) return `aws iam put-user-policy --user-name ${user} ${given}`;
-  const role = /:assumed-role\/([^/]+)\//.exec(principalArn ?? "")?.[1];
-  // IAM Identity Center writes these roles itself, and again at its next change.
-  if (role?.startsWith("AWSReservedSSO_") === true) {
+  if (isOfIdentityCenter(role)) {
     return `aws sso-admin put-inline-policy-to-permission-set --instance-arn ARN --permission-set-arn ARN --inline-policy '${document}'`;
   }
-  return `aws iam put-role-policy --role-name ${role ?? "ROLE"} ${given}`;
+  return `aws iam put-role-policy --role-name ${role} ${given}`;
+}
+
+function attachCommand(principalArn: string | undefined, policyArn: string): string {
+  const { user, role = "ROLE" } = nameOf(principalArn);
+  if (user !== undefined) return `aws iam attach-user-policy --user-name ${user} --policy-arn ${policyArn}`;
+  if (isOfIdentityCenter(role)) return `in IAM Identity Center, give the permission set the policy ${policyArn}`;
+  return `aws iam attach-role-policy --role-name ${role} --policy-arn ${policyArn}`;
+}
+
+/** IAM Identity Center writes these roles itself, and again at its next change. */
+function isOfIdentityCenter(role: string): boolean {
+  return role.startsWith("AWSReservedSSO_");
+}
+
+function nameOf(principalArn = ""): { readonly user?: string; readonly role?: string } {
+  const user = /:user\/(?:.*\/)?([^/]+)$/.exec(principalArn)?.[1];
+  const role = /:assumed-role\/([^/]+)\//.exec(principalArn)?.[1];
+  return defined({ user, role });
 }

@@ -167,7 +167,8 @@ describe("credentials", () => {
         problem: `${principalArn} may not execute-api:Invoke on arn:aws:execute-api:*:*:*/*`,
         mend: expect.stringContaining(mend),
       });
-      expect(JSON.stringify(ran.finding("permission"))).toContain("execute-api:Invoke");
+      const ofStack = await world.examine({ credentials: key, sts: sts.endpoint, stack: "starling-control" });
+      expect(ofStack.finding("permission")).toMatchObject({ mend: expect.stringContaining("'ViewerPolicy'") });
     } finally {
       await sts.stop();
     }

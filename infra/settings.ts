@@ -1,6 +1,7 @@
 /** Every setting of the stacks: what an operator may say, in context or as props, and what each of them does. */
 import { Token } from "aws-cdk-lib";
 import * as z from "zod";
+import { readGitCa } from "#infra/git-ca.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 
 /** What docs/settings.md says of a setting, and what an error asks for. */
@@ -110,11 +111,24 @@ export const settingsSchema = z.strictObject({
       wanted: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
       does: "Private hosts and address ranges that git may be fetched from. Public ones need no entry.",
     }),
-  gitCa: z.string().min(1).optional().register(settingRows, {
-    type: "PEM",
-    wanted: "certificates in PEM",
-    does: "Certificates to trust for git besides the public authorities.",
-  }),
+  gitCa: z
+    .string()
+    .transform((text, context) => {
+      try {
+        return readGitCa(text);
+      } catch (error) {
+        context.addIssue({ code: "custom", message: (error as Error).message, params: { told: true } });
+        return z.NEVER;
+      }
+    })
+    .optional()
+    .register(settingRows, {
+      type: "file",
+      wanted: "the path of a file of certificates in PEM, or the certificates themselves",
+      does:
+        "Certificates to trust for git besides the public authorities: a file of up to 1 MB, read at synthesis. They go to " +
+        "the function in a layer.",
+    }),
   table: nameOf(/^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/)?[\w.-]{3,255}$/)
     .optional()
     .register(settingRows, {
@@ -182,17 +196,21 @@ export function readSettings(given: Readonly<Record<string, unknown>>): Settings
   const result = settingsSchema.safeParse(given);
   if (result.success) return result.data;
   const problems = result.error.issues.flatMap((issue) =>
-    issue.code === "unrecognized_keys" ? issue.keys.map(unknownSetting) : [wrongValue(String(issue.path[0]), given)],
+    issue.code === "unrecognized_keys" ? issue.keys.map(unknownSetting) : [wrongValue(issue, given)],
   );
   throw new Error([...new Set(problems)].join("\n"));
 }
 
-function wrongValue(name: string, given: Readonly<Record<string, unknown>>): string {
+function wrongValue(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
+  const name = String(issue.path[0]);
   const wanted = settingRows.get(settingsSchema.shape[name as keyof Settings])?.wanted;
-  return `setting ${name} is ${shown(given[name])}; give it ${wanted}`;
+  const why = issue.code === "custom" && issue.params?.told === true ? `, and ${issue.message}` : "";
+  return `setting ${name} is ${shown(given[name])}${why}; give it ${wanted}`;
 }
 
+/** PEM is long, and may be a key by mistake. */
 function shown(value: unknown): string {
+  if (typeof value === "string" && value.includes("-----BEGIN ")) return "a text in PEM";
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }

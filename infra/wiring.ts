@@ -28,6 +28,7 @@ import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FleetWatch } from "#infra/constructs/fleet-watch.ts";
 import { FrontDoor } from "#infra/constructs/front-door.ts";
+import { GitCaLayer } from "#infra/constructs/git-ca-layer.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { TickWatch } from "#infra/constructs/tick-watch.ts";
 import { Watch } from "#infra/constructs/watch.ts";
@@ -189,6 +190,7 @@ export class Wiring extends Construct {
     this.policies = door.policies;
 
     // -> resolve: a reference becomes a revision, and its artifact is stored
+    const gitCa = props.gitCa === undefined ? undefined : new GitCaLayer(this, "GitCa", props.gitCa);
     const resolve = new StarlingFunction(this, "Resolve", {
       folder: "resolve",
       env: resolveEnv,
@@ -201,7 +203,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_SECRET_PREFIX: plain(`${installation}/git/`),
         ...(props.gitAllow.length === 0 ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow.join(",")) }),
-        ...(props.gitCa === undefined ? {} : { STARLING_GIT_CA: plain(props.gitCa) }),
+        ...(gitCa === undefined ? {} : { STARLING_GIT_CA_FILE: plain(gitCa.file) }),
       },
       namedByRows: [
         {
@@ -210,6 +212,7 @@ export class Wiring extends Construct {
           reason: "Sources name their own credentials, which are all below this prefix and hold nothing else.",
         },
       ],
+      ...defined({ layer: gitCa?.layer }),
       timeout: toResolve.functionTimeout,
       memoryMiB: 2048,
       inMessageCircle: true,

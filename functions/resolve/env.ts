@@ -9,7 +9,7 @@ export const resolveEnv = z.object({
   STARLING_SECRET_PREFIX: z.string().min(1),
   /** Private hosts and address ranges that git may be fetched from: `git.corp.example,10.20.0.0/16`. */
   STARLING_GIT_ALLOW: z.string().optional(),
-  /** PEM certificates to trust besides the public authorities. */
-  STARLING_GIT_CA: z.string().optional(),
+  /** File of PEM certificates to trust besides the public authorities. */
+  STARLING_GIT_CA_FILE: z.string().min(1).optional(),
 });
 export type ResolveEnv = z.infer<typeof resolveEnv>;

@@ -6,6 +6,7 @@ import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
+import { readCertificates } from "#shared/adapters/git/read-certificates.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -16,7 +17,7 @@ import type { WireOptions } from "#shared/lambda/wire-options.ts";
 export function wireResolve(env: ResolveEnv, aws: CoreClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock, output } = options;
   const log = powertoolsLog("resolve", output);
-  const ca = env.STARLING_GIT_CA;
+  const ca = readCertificates(env.STARLING_GIT_CA_FILE);
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),

@@ -24,6 +24,7 @@ import { startSecrets } from "#local/aws/services/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
 import { type FaultOptions, quiet } from "#local/aws/wire/fault-options.ts";
 import { type Deployment, deploy, only, roleArnOf, sessionArnOf } from "#local/machine/deployment.ts";
+import { keepGitCa } from "#local/machine/git-ca-file.ts";
 import { functionMaker, type RunOptions } from "#local/machine/machine-functions.ts";
 import { defaultTickEveryMs, largeAccount, overridePlan } from "#local/machine/plan-overrides.ts";
 import { releaseHolds } from "#local/machine/release-holds.ts";
@@ -140,7 +141,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     started(startSqsAndS3(state)),
     started(startSecrets({ ...state, principals, allows: (request) => secretAccess(request) })),
   ]);
-  const plan = overridePlan(readPlan(stacks), options);
+  const gitCa = options.gitCa === undefined ? undefined : await started(keepGitCa(options.gitCa));
+  const plan = overridePlan(readPlan(stacks), { ...options, ...defined({ gitCaFile: gitCa?.path }) });
   const rate = options.clock?.rate ?? 1;
   /** As functions call each other; they are made when there is something that they can call. */
   const byName = new Map<string, LambdaFunction>();

@@ -5,8 +5,8 @@ import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 
 export interface PlanOverrides {
-  /** PEM certificates of this machine's git hosts. */
-  readonly gitCa?: string;
+  /** File with the PEM certificates of this machine's git hosts. */
+  readonly gitCaFile?: string;
   /** What clusters are told of whose they are, instead of the stacks' name, account and region: those every machine has. */
   readonly installationId?: string;
   /** Timeouts of functions by folder, and of the visibility in their queues, for tests that let workers die. */
@@ -23,9 +23,9 @@ export const defaultTickEveryMs = 1000;
 const loopback = "127.0.0.0/8,localhost,::1/128";
 
 export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): MachinePlan {
-  const { gitCa, installationId, timeoutSeconds = {} } = overrides;
+  const { gitCaFile, installationId, timeoutSeconds = {} } = overrides;
   const additions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    resolve: { STARLING_GIT_ALLOW: loopback, ...defined({ STARLING_GIT_CA: gitCa }) },
+    resolve: { STARLING_GIT_ALLOW: loopback, ...defined({ STARLING_GIT_CA_FILE: gitCaFile }) },
   };
   const identity = (lambda: FunctionPlan) =>
     installationId === undefined || lambda.environment.STARLING_INSTALLATION === undefined

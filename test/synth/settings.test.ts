@@ -55,7 +55,7 @@ describe("a setting that is wrong is refused by name, with its value and what to
     ["organization", "*", /^setting organization is/],
     ["gitAllow", 7, /^setting gitAllow is 7; give it host names, addresses and ranges, separated by commas, such as/],
     ["gitAllow", "https://git.corp.example", /^setting gitAllow is "https:/],
-    ["gitCa", "", /^setting gitCa is ""/],
+    ["gitCa", "", /^setting gitCa is "", and no file of this name can be read/],
     [
       "alarmTopicArn",
       "on-call",

@@ -3,6 +3,7 @@ import type { Construct } from "constructs";
 import { type ClusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
 import { type Concurrency, sayWhichQuota } from "#infra/concurrency.ts";
 import { AlarmReceivers } from "#infra/constructs/alarm-receivers.ts";
+import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { existingState } from "#infra/existing-state.ts";
 import type { Settings } from "#infra/settings.ts";
 import type { StateStack } from "#infra/state-stack.ts";
@@ -19,6 +20,13 @@ export interface ControlStackProps extends StackProps {
 
 /** Everything that runs. It can be deleted and deployed again: what must survive is in the state stack. */
 export class ControlStack extends Stack {
+  readonly apiUrl: string;
+  readonly webhookUrl: string;
+  /** Whom the roles of clusters trust. */
+  readonly applyRoleArn: string;
+  /** For who may look, who may stop and start, and who may do everything. */
+  readonly policies: Pick<ApiPolicies, "viewer" | "operator" | "administrator">;
+
   constructor(scope: Construct, id: string, props: ControlStackProps) {
     super(scope, id, props);
     const { settings, state, clusterRoles, concurrency } = props;
@@ -42,6 +50,10 @@ export class ControlStack extends Stack {
     sayWhichAccounts(this, clusterRoles);
     sayWhichQuota(this, concurrency);
     const { apiUrl, webhookUrl, dashboardName, caller, policies } = wiring;
+    this.apiUrl = apiUrl;
+    this.webhookUrl = webhookUrl;
+    this.applyRoleArn = caller.roleArn;
+    this.policies = policies;
     this.#say("ApiUrl", apiUrl, `For people and CI: starling context add NAME --stack ${this.stackName}`);
     this.#say("WebhookUrl", webhookUrl, "For the git host: content type application/json, event push");
     this.#say("WebhookSecretArn", state.webhookSecretArn, "Where to write the secret that the git host signs with");

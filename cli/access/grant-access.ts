@@ -38,10 +38,7 @@ export async function grantAccess(access: WantedAccess, { accounts, clock }: Gra
   const connection = new KubeConnection({ server, caData, credentials }, clock);
   try {
     const client = connection.client({ deadlineMs: clock.now().getTime() + patienceMs });
-    for (const object of rbacManifests({ group: access.group })) {
-      const applied = await applyObject(client, object);
-      if (applied !== undefined) done.push(applied);
-    }
+    done.push(...(await applyRbac(client, access.group)));
   } finally {
     connection.close();
   }
@@ -83,6 +80,16 @@ async function enter(client: EKSClient, access: WantedAccess): Promise<string | 
   if (groups.includes(group)) return undefined;
   await client.send(new UpdateAccessEntryCommand({ ...named, kubernetesGroups: [...groups, group] }));
   return `access entry given the group ${group}`;
+}
+
+/** @returns what was made or changed, in words. */
+export async function applyRbac(client: ClusterClient, group: string): Promise<readonly string[]> {
+  const done: string[] = [];
+  for (const object of rbacManifests({ group })) {
+    const applied = await applyObject(client, object);
+    if (applied !== undefined) done.push(applied);
+  }
+  return done;
 }
 
 async function applyObject(client: ClusterClient, object: ManifestObject): Promise<string | undefined> {

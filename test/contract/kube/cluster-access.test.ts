@@ -2,11 +2,13 @@
 
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { applyRbac } from "#cli/access/grant-access.ts";
+import { grantedLink } from "#functions/apply/check/granted-link.ts";
 import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import type { KubeAssets } from "#local/clusters/kube-assets.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
-import { defaultGroup, rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
+import { defaultGroup } from "#shared/fleet/access/cluster-rbac.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
 import {
@@ -115,22 +117,48 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
     await server.stop();
   });
 
-  /** As `kubectl apply --server-side` does. */
+  /** As `starling cluster add --grant` does. */
   async function giveAccess(): Promise<void> {
-    for (const object of rbacManifests({ group: defaultGroup })) {
-      const found = await admin.client.lookup({ group: object.apiVersion.split("/").at(-2) ?? "", kind: object.kind });
-      if (found.outcome !== "found") throw new Error(`${object.kind} is not served`);
-      await admin.client.apply(found.info, object);
-    }
+    await applyRbac(admin.client, defaultGroup);
     // A real server decides by what its informers have seen.
     await untilAs(() => starling.statusOf("/api/v1/namespaces/starling-system/configmaps/x"), 404);
     await untilAs(() => starling.statusOf("/api/v1/namespaces/other/secrets/x"), 404);
   }
 
-  test("is refused everything until it is given", async () => {
+  /** What `starling cluster check` says of the authorization. */
+  async function checked() {
+    const connection = new KubeConnection(server.starling);
+    try {
+      return await grantedLink(connection.reviews({ deadlineMs: Date.now() + 20_000 }));
+    } finally {
+      connection.close();
+    }
+  }
+
+  test("is refused everything until it is given, and a check says what", async () => {
     expect(await starling.statusOf("/api/v1/namespaces/kube-system")).toBe(403);
+    expect(await checked()).toMatchObject({
+      state: "broken",
+      message:
+        "Starling may not get namespaces kube-system, get namespaces starling-system, list anything, get customresourcedefinitions.apiextensions.k8s.io, get/create/update/delete configmaps in starling-system",
+    });
     await giveAccess();
     expect(await starling.statusOf("/api/v1/namespaces/kube-system")).toBe(200);
+    expect(await checked()).toEqual({ link: "authorization", state: "ok" });
+    expect(await applyRbac(admin.client, defaultGroup)).toEqual([]);
+  });
+
+  test("is found to be less where a binding is gone or a verb is missing, and is mended by giving it again", async () => {
+    await giveAccess();
+    await admin.raw("DELETE", `/apis/${rbac}/clusterrolebindings/starling-fleet`);
+    await untilAs(async () => (await checked()).state, "broken");
+    expect(await applyRbac(admin.client, defaultGroup)).toEqual(["ClusterRoleBinding starling-fleet created"]);
+    const rules = [{ apiGroups: ["*"], resources: ["*"], verbs: ["get", "create", "patch"] }];
+    await admin.raw("PATCH", `/apis/${rbac}/clusterroles/starling-fleet`, { as: "merge-patch", body: { rules } });
+    await untilAs(async () => (await checked()).state, "limited");
+    expect((await checked()).message).toMatch(/^manifests of a fleet may not delete configmaps, /);
+    expect(await applyRbac(admin.client, defaultGroup)).toEqual(["ClusterRole starling-fleet configured"]);
+    await untilAs(checked, { link: "authorization", state: "ok" });
   });
 
   test("is enough for a Sync from its first apply to its deletion, and may be given twice", async () => {

@@ -1,0 +1,103 @@
+/** A cluster of another account joins by the commands alone: add, what that prints, check, grant, and it is in sync. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { clusterAdminPolicy } from "#local/aws/eks/eks-register.ts";
+import { pacedClock } from "#local/base/paced-clock.ts";
+import { type Stack, startStack } from "#local/machine/stack.ts";
+import type { SyncGroupObject } from "#shared/fleet/api/objects.ts";
+import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
+import { openWorldCli, type WorldCli } from "#test/support/world-cli.ts";
+
+const account = "111111111111";
+/** Where this machine's authenticator takes the embedded cluster of this name to be. */
+const arn = `arn:aws:eks:eu-west-1:${account}:cluster/team-a`;
+const admin = `arn:aws:iam::${account}:role/admin`;
+const version = { apiVersion: "starling.dev/v1alpha1" };
+
+let folder: string;
+let stack: Stack;
+let cli: WorldCli;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "starling-join-"));
+  stack = await startStack({ repositories: folder, clock: pacedClock(10), tickEveryMs: 250 });
+  cli = openWorldCli(stack);
+  for (const service of ["EKS", "STS"]) vi.stubEnv(`AWS_ENDPOINT_URL_${service}`, stack.machine.eks.endpoint);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  cli.close();
+  await stack.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** As `aws iam create-role` of the printed line does: the trust is the one that was printed. */
+function createRole(printed: string): void {
+  const [, path = "", name = "", policy = "{}"] =
+    /^aws iam create-role --path (\S+) --role-name (\S+) --assume-role-policy-document '(.*)'$/m.exec(printed) ?? [];
+  const { Statement } = JSON.parse(policy) as {
+    readonly Statement: readonly {
+      readonly Principal: { readonly AWS: string };
+      readonly Condition: { readonly StringEquals: { readonly "sts:ExternalId": string } };
+    }[];
+  };
+  const trusts = Statement.map(({ Principal, Condition }) => ({
+    principalArn: Principal.AWS,
+    externalId: Condition.StringEquals["sts:ExternalId"],
+  }));
+  stack.machine.eks.roles.put({ arn: `arn:aws:iam::${account}:role${path}${name}`, trusts });
+}
+
+async function checked(): Promise<string> {
+  const { code, out } = await cli.run("cluster check team-a");
+  const [, row = ""] = out.split("\n");
+  return `${code} ${row.split(/\s+/).slice(1, 3).join(" ")}`;
+}
+
+test("a cluster is added, let in by what is printed and granted, found good, and brought into sync", async () => {
+  const { eks } = stack.machine;
+  const { server, caData } = stack.clusters.addCluster("team-a");
+  eks.roles.put({ arn: admin, trusts: [{ principalArn: "arn:aws:iam::000000000000:user/local" }] });
+  eks.clusters.put({
+    ...{ arn, name: "team-a", region: "eu-west-1", accountId: account, status: "ACTIVE", version: "1.36" },
+    ...{ endpoint: server, caData, tags: { env: "prod" }, createdAt: eks.now() },
+    accessEntries: [{ principalArn: admin, username: "admin", kubernetesGroups: [], policies: [clusterAdminPolicy] }],
+  });
+  const add = `cluster add -l env=prod --account ${account} --regions eu-west-1 --assume-role admin --label env=prod --apply-role ${eks.callerArn}`;
+  const { code, out } = await cli.run(add);
+  expect(code, out).toBe(0);
+  expect(await checked()).toBe("1 role broken");
+  createRole(out);
+  expect(await checked()).toBe("1 accessEntry broken");
+  expect((await cli.run(`${add} --grant`)).code).toBe(0);
+  expect(await checked()).toBe("0 all ok");
+
+  await stack.git.createRepository("shop/web", {
+    "deploy/settings.yaml": namespaceManifest + configMap("settings", { color: "blue" }),
+  });
+  await stack.session.apply([
+    {
+      ...version,
+      kind: "Source",
+      metadata: { namespace: "shop", name: "web" },
+      spec: { git: stack.gitSpec(stack.git.url("shop/web")), interval: "10s" },
+    },
+    {
+      ...version,
+      kind: "SyncGroup",
+      metadata: { namespace: "shop", name: "web" },
+      spec: {
+        clusters: { selector: { matchLabels: { env: "prod" } } },
+        templates: [{ name: "app", source: "web", path: "deploy" }],
+      },
+    },
+  ]);
+  const ready = async () =>
+    (await stack.session.call<SyncGroupObject>("GET", "/v1/namespaces/shop/syncgroups/web")).status.clusters?.ready;
+  for (const until = performance.now() + 90_000; (await ready()) !== 1; await sleep(100)) {
+    if (performance.now() > until) throw new Error(JSON.stringify(await stack.session.call("GET", "/v1/syncs")));
+  }
+  expect(JSON.stringify(stack.clusters.objects("team-a"))).toContain('"color":"blue"');
+}, 300_000);

@@ -4,6 +4,7 @@ import { ApiAnswer } from "#local/machine/api-session.ts";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
+import { rowsPut } from "#test/support/put-rows.ts";
 
 interface Said {
   /** Of the object, below its namespace. */
@@ -17,12 +18,14 @@ export async function operate(world: World, verb: "suspend" | "resume", said: Sa
   const url = `/v1/namespaces/${namespace}/${path}`;
   const { metadata } = await world.session.call<SyncObject>("GET", url);
   const acknowledged = Promise.withResolvers<void>();
-  const isNext = `"generation":{"N":"${(metadata.generation ?? 0) + 1}"}`;
+  const generation = (metadata.generation ?? 0) + 1;
+  const isNext = (row: object) =>
+    "uid" in row && row.uid === metadata.uid && "generation" in row && row.generation === generation;
   const held = Promise.withResolvers<void>();
   const stop = world.machine.proxy.intercept({
     async before({ operation, request }) {
-      const puts = operation === "TransactWriteItems" ? JSON.stringify(request) : "";
-      if (!puts.includes(isNext) || !puts.includes(`"uid":{"S":"${metadata.uid}"}`)) return;
+      const puts = operation === "TransactWriteItems" ? rowsPut(request) : [];
+      if (!puts.some(isNext)) return;
       held.resolve();
       await acknowledged.promise;
     },

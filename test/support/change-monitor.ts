@@ -1,9 +1,10 @@
 import type { RequestRecord } from "@starling/embedded-apiserver";
 import type { AwsCall } from "#local/aws/wire/aws-call.ts";
 import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
-import { unpackedRow } from "#shared/adapters/aws/packed-row.ts";
+import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import { isAway, isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
+import { rowsPut } from "#test/support/put-rows.ts";
 
 export interface ChangeMonitor {
   /** To be told every finished request at the API servers. */
@@ -83,9 +84,7 @@ export function watchChanges(): ChangeMonitor {
     onCall(call, reply) {
       if (call.operation !== "TransactWriteItems" || reply.status !== 200) return;
       seen += 1;
-      for (const { Put } of (call.request.TransactItems ?? []) as readonly TransactItem[]) {
-        if (Put?.Item.type?.S === "SyncOnCluster") onRow(unpackedRow(plainItem(Put.Item)) as SyncRow);
-      }
+      for (const row of rowsPut(call.request)) if (isOfType(row, "SyncOnCluster")) onRow(row);
     },
     changing: () => [...changing.keys()].sort(),
     most: () => mostAtOnce(changes),
@@ -106,33 +105,6 @@ function mostAtOnce(changes: readonly Change[]): readonly string[] {
     if (clusters.size > most.length) most = [...clusters].sort();
   }
   return most;
-}
-
-interface TransactItem {
-  readonly Put?: { readonly Item: Readonly<Record<string, AttributeJson>> };
-}
-
-/** A value in DynamoDB's JSON, of the types that Starling's rows hold. */
-interface AttributeJson {
-  readonly S?: string;
-  readonly N?: string;
-  readonly BOOL?: boolean;
-  readonly NULL?: true;
-  readonly B?: string;
-  readonly L?: readonly AttributeJson[];
-  readonly M?: Readonly<Record<string, AttributeJson>>;
-}
-
-function plainItem(item: Readonly<Record<string, AttributeJson>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plainValue(value)]));
-}
-
-function plainValue(value: AttributeJson): unknown {
-  if (value.M !== undefined) return plainItem(value.M);
-  if (value.L !== undefined) return value.L.map(plainValue);
-  if (value.N !== undefined) return Number(value.N);
-  if (value.B !== undefined) return Buffer.from(value.B, "base64");
-  return value.S ?? value.BOOL ?? null;
 }
 
 /** A cluster that answers again, or is parked, is left alone until its turn comes, in which it gets another attempt. */

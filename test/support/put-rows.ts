@@ -1,0 +1,36 @@
+/** What a call to DynamoDB puts, as whoever wrote it had it: seen from outside, most of a row is packed. */
+import { unpackedRow } from "#shared/adapters/aws/packed-row.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+
+interface TransactItem {
+  readonly Put?: { readonly Item: Readonly<Record<string, AttributeJson>> };
+}
+
+/** A value in DynamoDB's JSON, of the types that Starling's rows hold. */
+interface AttributeJson {
+  readonly S?: string;
+  readonly N?: string;
+  readonly BOOL?: boolean;
+  readonly NULL?: true;
+  readonly B?: string;
+  readonly L?: readonly AttributeJson[];
+  readonly M?: Readonly<Record<string, AttributeJson>>;
+}
+
+/** @param request - of TransactWriteItems. */
+export function rowsPut(request: Readonly<Record<string, unknown>>): readonly Row[] {
+  const items = (request.TransactItems ?? []) as readonly TransactItem[];
+  return items.flatMap(({ Put }) => (Put === undefined ? [] : [unpackedRow(plainItem(Put.Item)) as Row]));
+}
+
+function plainItem(item: Readonly<Record<string, AttributeJson>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plainValue(value)]));
+}
+
+function plainValue(value: AttributeJson): unknown {
+  if (value.M !== undefined) return plainItem(value.M);
+  if (value.L !== undefined) return value.L.map(plainValue);
+  if (value.N !== undefined) return Number(value.N);
+  if (value.B !== undefined) return Buffer.from(value.B, "base64");
+  return value.S ?? value.BOOL ?? null;
+}

@@ -1,10 +1,12 @@
 /**
- * `npm run nightly [-- properties|seeds|busy|calls|stories] [--seed N,N] [--from N] [--count N] [--parallel N]
- * [--processes N] [--rate N]`: what takes too long for every commit. `properties`: those of the planner and of smaller
- * things, with a seed of their own; `seeds`: the invariant suite under the full fault proxy, one small world per seed;
- * `busy`: a day on which people, pushes and groups cross each other, likewise; `calls`: a reference run, over and over,
- * until each of its calls has failed in every way; `stories`: the end-to-end tests in the weather of another seed, those
- * of the planner on real API servers, too. Prints what repeats that which fails, and exits with 1 then.
+ * `npm run nightly [-- properties|large|seeds|busy|calls|soak|stories] [--seed N,N] [--from N] [--count N] [--parallel N]
+ * [--processes N] [--rate N] [--clusters N] [--hours N]`: what takes too long for every commit. `properties`: those of the
+ * planner and of smaller things, with a seed of their own; `large`: that of the planner for a fleet of 10,000; `seeds`: the
+ * invariant suite under the full fault proxy, one small world per seed; `busy`: a day on which people, pushes and groups
+ * cross each other, likewise; `calls`: a reference run, over and over, until each of its calls has failed in every way;
+ * `soak`: a day of the functions' time, after which no more is kept than at noon; `stories`: the end-to-end tests in the
+ * weather of another seed, those of the planner on real API servers, too. Prints what repeats that which fails, and exits
+ * with 1 then.
  *
  * `npm run nightly -- mutants [AREA|AREA/PART...] [--processes N] [--every N] [--changed] [--write]`: the sources with
  * one mistake at a time, and the tests below e2e that should see it. `--every` makes another sample than the part says;
@@ -21,7 +23,10 @@ import { playMutants } from "#test/nightly/mutants/play-mutants.ts";
 import { playTests, type TestSuiteName, testSuites } from "#test/nightly/play-tests.ts";
 import { measuredRate } from "#test/support/measured-rate.ts";
 import { everyFailure, playFailing, playReference } from "#test/support/nth-call.ts";
+import { largeScenario } from "#test/support/planner-model/planner-steps.ts";
+import { playScenario } from "#test/support/planner-model/play-scenario.ts";
 import { playBusySeed, playQuiet, playSeed } from "#test/support/play-seed.ts";
+import { playSoak } from "#test/support/soak-day.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -29,13 +34,17 @@ const { values, positionals } = parseArgs({
     /** These seeds and no others. */
     seed: { type: "string" },
     from: { type: "string", default: String(Date.now() % 1_000_000) },
-    /** By default 2,000 of a property, 1,000 seeds, and 100 busy days, which are ten times as long. */
+    /** By default 2,000 of a property, 1,000 seeds, 100 busy days, which are ten times as long, and 3 large fleets. */
     count: { type: "string" },
     /** Worlds at once in one process: much of a world's time is waiting. */
     parallel: { type: "string", default: "5" },
     processes: { type: "string", default: "2" },
     /** Seconds of the functions in one of ours; by default as many as this machine can bear. */
     rate: { type: "string" },
+    /** Of a large fleet. */
+    clusters: { type: "string", default: "10000" },
+    /** Of a soak. */
+    hours: { type: "string", default: "24" },
     /** Of a child: it does every `processes`-th piece of the work, from this one. */
     share: { type: "string" },
     /** Of mutants. */
@@ -49,12 +58,14 @@ const [from, parallel, processes] = [values.from, values.parallel, values.proces
   number,
   number,
 ];
+/** A day in less than half an hour: much of it nobody does anything. */
+const soakRate = 60;
 /** Worlds between two words about how far it is. */
 const toldEvery = 50;
-const suites = { seeds: playSeeds, busy: playBusySeeds, calls: failCalls };
+const suites = { large: playLargeFleets, seeds: playSeeds, busy: playBusySeeds, calls: failCalls, soak };
 type SuiteName = keyof typeof suites;
 const allNames = ["properties", ...(Object.keys(suites) as SuiteName[]), "stories"] as const;
-const usualCounts = { seeds: 1000, busy: 100 };
+const usualCounts = { large: 3, seeds: 1000, busy: 100, soak: 1 };
 
 const [suite, ...areas] = positionals;
 if (suite === "mutants") {
@@ -86,6 +97,15 @@ async function inProcesses(name: SuiteName): Promise<number> {
     return Number(code ?? 1);
   });
   return Math.max(...(await Promise.all(exits)));
+}
+
+async function playLargeFleets(): Promise<number> {
+  return eachSeed("large", async () => (seed) => playScenario(largeScenario(Number(values.clusters), seed)));
+}
+
+async function soak(): Promise<number> {
+  const [rate, hours] = [Number(values.rate ?? soakRate), Number(values.hours)];
+  return eachSeed("soak", async () => (seed) => playSoak({ seed, rate, hours, say: console.log }));
 }
 
 async function playSeeds(): Promise<number> {

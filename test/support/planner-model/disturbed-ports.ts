@@ -2,13 +2,15 @@ import { createRandom } from "#local/base/random.ts";
 import type { Message } from "#shared/messages.ts";
 import type { IndexEntry, IndexQuery, MessageSender, Page, Table, Write } from "#shared/ports.ts";
 
-/** Of one run of the planner: small fleets need far fewer. */
-const mostCalls = 3000;
+/** They need far fewer. */
+const ofSmallFleets = 3000;
 
 /** The process is gone: nothing it does after this has an effect. */
 export class Crash extends Error {}
 
 export interface Disturbance {
+  /** Of one run of the planner: one that makes more goes on for ever. */
+  readonly mostCalls?: number;
   /** Seed of how long each call takes, in turns of the event loop's microtasks. */
   readonly jitter?: number;
   /** The n-th call (from 1) of the table or the sender is the last one, and breaks before or after its effect. */
@@ -42,7 +44,7 @@ export class DisturbedPorts {
   }
 
   async #call<T>(work: () => Promise<T>): Promise<T> {
-    const { crash, midst } = this.#disturbance;
+    const { crash, midst, mostCalls = ofSmallFleets } = this.#disturbance;
     const call = ++this.#calls;
     if (call > mostCalls) throw new Error("the planner goes on for ever");
     await this.#wait();

@@ -11,7 +11,7 @@ import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRef, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import type { Message } from "#shared/messages.ts";
+import type { Message, RolloutMessage } from "#shared/messages.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -32,6 +32,9 @@ export interface Delivery {
   readonly planner: Disturbance;
 }
 
+/** More than scenarios have that are played by the hundred. */
+export const fewClusters = 50;
+
 const undisturbed: Delivery = { pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner: {} };
 
 interface Queued {
@@ -50,11 +53,15 @@ export class PlannerModel {
   readonly table: WatchedTable;
   readonly workers: ModelWorkers;
   queue: Queued[] = [];
+  /** How many small fleets it has. */
+  readonly #size: number;
   #older = new MemoryTable();
 
-  constructor() {
+  /** @param clusters - about as many as there will be. */
+  constructor(clusters = fewClusters) {
+    this.#size = Math.max(1, Math.ceil(clusters / fewClusters));
     this.watch = new PlannerWatch(subject, this.servers);
-    this.table = new WatchedTable(this.watch);
+    this.table = new WatchedTable(this.watch, this.#size === 1 ? {} : { pageItems: 1000 });
     this.world = new PlannerWorld({ table: this.table, blobs: new MemoryBlobStore() });
     this.workers = new ModelWorkers({
       subject,
@@ -75,17 +82,30 @@ export class PlannerModel {
   take(pick: number): Message | undefined {
     const ready = this.queue.filter((queued) => queued.from <= this.world.now.getTime());
     const chosen = ready[pick % Math.max(1, ready.length)];
-    this.queue = this.queue.filter((queued) => queued !== chosen);
+    if (chosen !== undefined) this.queue.splice(this.queue.indexOf(chosen), 1);
     return chosen?.message;
+  }
+
+  /** What a queue of a large fleet has besides: it is given together. */
+  #others<To extends Message["to"]>(to: To): readonly Extract<Message, { to: To }>[] {
+    const now = this.world.now.getTime();
+    const same = this.queue.filter(({ message, from }) => message.to === to && from <= now).slice(0, this.#size - 1);
+    const taken = new Set(same);
+    this.queue = this.queue.filter((queued) => !taken.has(queued));
+    return same.map(({ message }) => message as Extract<Message, { to: To }>);
   }
 
   async deliver(delivery: Delivery): Promise<boolean> {
     const message = this.take(delivery.pick);
     if (message === undefined) return false;
-    if (message.to === "rollout") await this.plan(delivery.planner, message.clusters);
+    if (message.to === "rollout") await this.plan(delivery.planner, clustersOf([message, ...this.#others("rollout")]));
     if (message.to === "render") await this.render(message.input, delivery.rendering);
     if (message.to === "report")
-      await reportChanges([message], { ...this.#ports({}), metrics: silentMetrics, log: silentLog });
+      await reportChanges([message, ...this.#others("report")], {
+        ...this.#ports({}),
+        metrics: silentMetrics,
+        log: silentLog,
+      });
     if (message.to === "apply") {
       await this.workers.begin(message.cluster, delivery.outcome);
       if (delivery.lands === "now") await this.workers.land(this.workers.flights.length - 1);
@@ -223,7 +243,7 @@ export class PlannerModel {
       suspended === undefined ? others : { ...others, resumed: { by: "ana", at } },
     );
     for (let round = 0; round < 120; round++) {
-      for (let count = 0; count < 3000 && (await this.deliver(undisturbed)); count++);
+      for (let count = 0; count < 3000 * this.#size && (await this.deliver(undisturbed)); count++);
       if (this.isAtRest()) return true;
       this.world.advanceClock(60);
       await this.tick("current");
@@ -252,9 +272,16 @@ export class PlannerModel {
 
   #ports(disturbance: Disturbance) {
     const sender = { send: async (messages: readonly Message[]) => this.send(messages) };
-    const { table, sender: disturbed } = new DisturbedPorts({ table: this.table, sender }, disturbance);
+    const most = { mostCalls: 3000 * this.#size, ...disturbance };
+    const { table, sender: disturbed } = new DisturbedPorts({ table: this.table, sender }, most);
     return { table, sender: disturbed, clock: { now: () => this.world.now } };
   }
+}
+
+/** Of all that a batch is about: any, where one of them says so. */
+function clustersOf(messages: readonly RolloutMessage[]): readonly string[] | undefined {
+  const named = messages.map(({ clusters }) => clusters);
+  return named.some((clusters) => clusters === undefined) ? undefined : [...new Set(named.flatMap((all) => all ?? []))];
 }
 
 /** It waits for the planner's word, which a stage that stands still keeps from it. */

@@ -184,17 +184,29 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: act },
 );
 
-export const scenario: fc.Arbitrary<Scenario> = fc.record({
-  rings: fc.oneof(
-    { weight: 3, arbitrary: fc.array(fc.nat({ max: 2 }), { minLength: 1, maxLength: 8 }) },
-    { weight: 1, arbitrary: fc.array(fc.nat({ max: 2 }), { minLength: 9, maxLength: 40 }) },
-  ),
-  strategy,
-  templates: fc.integer({ min: 1, max: 3 }),
-  paths: fc.constantFrom("one" as const, "ring" as const, "cluster" as const),
-  begins: fc.constantFrom("new" as const, "rolled out" as const),
-  steps: fc.array(step, { minLength: 5, maxLength: 50, size: "max" }),
-});
+const rings = (least: number, most: number) => fc.array(fc.nat({ max: 2 }), { minLength: least, maxLength: most });
+
+function scenarioOf(fleet: Scenario["rings"] | fc.Arbitrary<Scenario["rings"]>): fc.Arbitrary<Scenario> {
+  return fc.record({
+    rings: fleet instanceof fc.Arbitrary ? fleet : fc.constant(fleet),
+    strategy,
+    templates: fc.integer({ min: 1, max: 3 }),
+    paths: fc.constantFrom("one" as const, "ring" as const, "cluster" as const),
+    begins: fc.constantFrom("new" as const, "rolled out" as const),
+    steps: fc.array(step, { minLength: 5, maxLength: 50, size: "max" }),
+  });
+}
+
+export const scenario = scenarioOf(
+  fc.oneof({ weight: 3, arbitrary: rings(1, 8) }, { weight: 1, arbitrary: rings(9, 40) }),
+);
+
+/** Of so many clusters, the same for the same seed. */
+export function largeScenario(clusters: number, seed: number): Scenario {
+  const [made] = fc.sample(scenarioOf(Array.from({ length: clusters }, (_, index) => index % 3)), { seed, numRuns: 1 });
+  if (made === undefined) throw new Error("no scenario was made");
+  return made;
+}
 
 /** A scenario while it is played: what people have asked for so far. */
 export class Play {

@@ -32,6 +32,7 @@ export class PlannerWatch {
   readonly #subject: Subject;
   readonly #servers: ModelServers;
   readonly #rows = new Map<string, Row>();
+  readonly #byType = new Map<string, Map<string, Row>>();
   /** What was observed last of those that were forgotten with their Cluster: a planner that read it before may say so. */
   readonly #forgotten = new Map<string, Observed>();
 
@@ -56,7 +57,7 @@ export class PlannerWatch {
   }
 
   rowsOf<R extends Row>(type: R["type"]): R[] {
-    return [...this.#rows.values()].filter((row): row is R => row.type === type);
+    return [...(this.#byType.get(type)?.values() ?? [])] as R[];
   }
 
   unit(): UnitRow | undefined {
@@ -78,10 +79,13 @@ export class PlannerWatch {
     const before = this.#rows.get(key);
     if ("delete" in write) {
       this.#rows.delete(key);
+      this.#byType.get(before?.type ?? "")?.delete(key);
       return [{ before, after: undefined }];
     }
     const after = "put" in write ? write.put : ({ ...before, ...write.update, ...write.set } as Row);
     this.#rows.set(key, after);
+    const ofType = this.#byType.get(after.type) ?? new Map<string, Row>();
+    this.#byType.set(after.type, ofType.set(key, after));
     const observed = after.type === "SyncOnCluster" ? (before as SyncRow | undefined)?.observed : undefined;
     if (observed !== undefined && this.#isForgotten(after as SyncRow)) this.#forgotten.set(key, observed);
     return [{ before, after }];
@@ -147,7 +151,7 @@ export class PlannerWatch {
     if (state !== "Succeeded") return;
     expect(Object.keys(attempts).length, `${cluster} succeeded without anything`).toBeGreaterThan(0);
     for (const [name, attempt] of Object.entries(attempts)) {
-      const row = this.rowsOf<SyncRow>("SyncOnCluster").find((sync) => sync.cluster === cluster && sync.name === name);
+      const row = this.#rows.get(keyText(keys.sync(cluster, this.#subject.namespace, name))) as SyncRow | undefined;
       if (row === undefined || row.desired.action !== "apply") continue;
       const { observed, desired } = row;
       const wasReady = observed?.phase === "Ready" || observed?.readyAt !== undefined;
@@ -159,8 +163,10 @@ export class PlannerWatch {
 
   /** The phases that were observed of the attempts that this target is about. */
   #observationsOf({ cluster, attempts }: TargetRow): Phase[] {
-    const rows = this.rowsOf<SyncRow>("SyncOnCluster").filter((row) => row.cluster === cluster);
-    return rows.flatMap((row) => {
+    const names = Object.keys(attempts).map((name) => keyText(keys.sync(cluster, this.#subject.namespace, name)));
+    return names.flatMap((name) => {
+      const row = this.#rows.get(name) as SyncRow | undefined;
+      if (row === undefined) return [];
       const observed = row.observed ?? this.#forgotten.get(keyText(row));
       return observed !== undefined && observed.attempt === attempts[row.name] ? [observed.phase] : [];
     });
@@ -234,8 +240,8 @@ export class WatchedTable extends MemoryTable {
   /** Writes that took effect. */
   effects = 0;
 
-  constructor(watch: PlannerWatch) {
-    super();
+  constructor(watch: PlannerWatch, options: ConstructorParameters<typeof MemoryTable>[0]) {
+    super(options);
     this.#watch = watch;
   }
 

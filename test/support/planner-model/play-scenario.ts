@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { PlannerModel } from "#test/support/planner-model/planner-model.ts";
+import { fewClusters, PlannerModel } from "#test/support/planner-model/planner-model.ts";
 import { Play, type Scenario } from "#test/support/planner-model/planner-steps.ts";
 import { expectTrueCounts } from "#test/support/planner-model/true-counts.ts";
 
@@ -8,10 +8,14 @@ import { expectTrueCounts } from "#test/support/planner-model/true-counts.ts";
  * first a rest, complete or halted with its reason, and after one more revision every cluster at it.
  */
 export async function playScenario({ steps, begins, ...fleet }: Scenario): Promise<void> {
-  const model = new PlannerModel();
+  const { length: clusters } = fleet.rings;
+  const model = new PlannerModel(clusters);
   const story = new Play(model, fleet);
   await story.begin(begins);
-  for (const step of steps) await story.step(step);
+  for (const step of steps) {
+    const times = step.do === "deliver" ? Math.ceil(clusters / fewClusters) : 1;
+    for (let time = 0; time < times; time++) await story.step(step);
+  }
 
   expect(await model.calm(), describe(model)).toBe(true);
   expect(model.servers.excesses(), "more clusters were changing than may").toEqual([]);
@@ -32,7 +36,7 @@ export async function playScenario({ steps, begins, ...fleet }: Scenario): Promi
 
 /** The same fleet, group and revision, with nothing in between. */
 async function quietRun(story: Play): Promise<unknown> {
-  const model = new PlannerModel();
+  const model = new PlannerModel(story.fleet.size);
   const quiet = new Play(model, {
     rings: [],
     strategy: story.strategy,

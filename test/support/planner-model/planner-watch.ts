@@ -214,6 +214,11 @@ export class PlannerWatch {
   #checkUnit(before: UnitRow | undefined, unit: UnitRow): void {
     const counted = unit.stages.reduce((sum, { changing }) => sum + changing, unit.arrivals.changing);
     expect(counted, "slots of the unit").toBe(this.slots().length);
+    for (const { name, changing, arriving = 0 } of unit.stages) {
+      const own = this.slots().filter(({ stage }) => stage === name);
+      const ofLegs = own.filter(({ leg }) => leg !== undefined).length;
+      expect({ changing, arriving }, `slots of ${name}`).toEqual({ changing: ofLegs, arriving: own.length - ofLegs });
+    }
     const clusters = new Set(this.slots().map(({ cluster }) => cluster));
     expect(clusters.size, "clusters with a slot").toBe(this.slots().length);
     if (before?.uid !== unit.uid) return;

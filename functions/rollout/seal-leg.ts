@@ -182,11 +182,11 @@ async function standingIn(
   ports: PlannerPorts,
 ): Promise<ReadonlyMap<string, Standing>> {
   const { from, to } = leg.verified ?? { from: 0, to: 0 };
-  const unseen = Array.from({ length: to - from }, (_, index) => from + index).filter((order) => order >= leg.next);
+  const orders = Array.from({ length: to - from }, (_, index) => from + index);
   const [targets, slots, verified] = await Promise.all([
     rowsAbout(ranges.targets(subject, leg), ports.table),
     rowsAbout(ranges.slots(subject), ports.table),
-    sealedIn(leg, unseen, ports),
+    sealedIn(leg, orders, ports),
   ]);
   const given = targets.rows.filter(({ attempts }) => Object.keys(attempts).length > 0);
   const changing = slots.rows.filter(({ stage }) => stage === leg.stage);

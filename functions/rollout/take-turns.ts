@@ -52,8 +52,8 @@ export async function takeTurns<Next extends Candidate>(
 }
 
 /** Of those who come to a stage no more are begun than its own bound allows; a leg is given no more slots than that. */
-function withinBound({ leg, rows, stage }: Candidate, step: Step, transaction: Transaction): Step {
-  const isNew = step.do === "assign" && leg === undefined && rows.slot === undefined;
+function withinBound({ leg, stage }: Candidate, step: Step, transaction: Transaction): Step {
+  const isNew = step.do === "assign" && leg === undefined;
   return isNew && isFull(transaction, stage) ? { do: "wait", for: "bound", requests: [] } : step;
 }
 

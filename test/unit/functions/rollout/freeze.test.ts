@@ -6,7 +6,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { ana, begin, counting, lease, names, ownPaths, playOn, revise, web } from "#test/support/planner-story.ts";
-import { PlannerWorld } from "#test/support/planner-world.ts";
+import { PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 async function brake(made: PlannerWorld, row: Partial<Pick<BrakeRow, "freezes" | "lifted">>): Promise<void> {
   const put: BrakeRow = {
@@ -314,7 +314,7 @@ describe("a leg under a freeze", () => {
       made.advanceClock(59);
       await made.plan();
       expect(holders()).toEqual(["p1"]);
-      made.advanceClock(2);
+      made.advanceClock(1);
       await made.plan();
       expect(holders()).toEqual(["z1"]);
       expect(made.leg("all").counts).toMatchObject({ Waiting: 2, Assigned: 1, Failed: 0 });
@@ -324,6 +324,29 @@ describe("a leg under a freeze", () => {
       await playOn(made, 3);
       expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 4 } });
       expect((await made.sync("p1"))?.parked).toBeUndefined();
+    });
+
+    test("leaves it the slot for that long from when the freeze came", async () => {
+      await brake(made, {});
+      await heldUp();
+      await brake(made, {});
+      made.advanceClock(50);
+      await freezeProd();
+      made.advanceClock(59);
+      await made.plan();
+      expect(holders()).toEqual(["p1"]);
+      made.advanceClock(1);
+      await made.plan();
+      expect(holders()).toEqual(["z1"]);
+    });
+
+    test("leaves the slot where only a newer worker can say what it does", async () => {
+      await heldUp();
+      const key = keys.sync("p1", subject.namespace, "web.app");
+      await made.table.write([{ update: key, set: { schema: rowSchema + 1 } }]);
+      made.advanceClock(61);
+      await made.plan();
+      expect(holders()).toEqual(["p1"]);
     });
 
     test("and over nobody else leaves the slot where its worker may be writing still", async () => {

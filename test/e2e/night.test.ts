@@ -1,0 +1,100 @@
+/** At night: a rollout halts, its alarm rings, and its section of the runbook finds and cures it. */
+import { expect, test } from "vitest";
+import { quiet } from "#local/aws/wire/fault-options.ts";
+import { alarmState, type EmbeddedLine } from "#test/support/alarm-state.ts";
+import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
+import { embeddedFleet } from "#test/support/fleet.ts";
+import { runbookSections } from "#test/support/runbook.ts";
+import { webWorldOn } from "#test/support/web-world.ts";
+import { openWorldCli } from "#test/support/world-cli.ts";
+import { functionNamed, ofType, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
+
+const { resources } = await synthesizeTemplates();
+const { Variables } = functionNamed(resources, "tick").Properties.Environment as {
+  Variables: Record<string, unknown>;
+};
+
+function alarmOf(name: string) {
+  const found = ofType(resources, "AWS::CloudWatch::Alarm").filter(({ id }) =>
+    id.startsWith(`WiringFleetWatch${name}`),
+  );
+  const [alarm] = found;
+  if (alarm === undefined || found.length > 1) throw new Error(`${found.length} alarms are named ${name}`);
+  return alarm;
+}
+
+const named: Readonly<Record<string, string>> = {
+  GROUP: "web",
+  NAMESPACE: "shop",
+  SOURCE: "app",
+  CLUSTER: "canary-1",
+};
+
+/** The words of a line of the runbook, after `starling`, with names of this world in the place of those in capitals. */
+function wordsOf(line: string): readonly string[] {
+  const words = line.match(/"[^"]*"|\S+/g) ?? [];
+  return words
+    .slice(1)
+    .map((word) => word.replaceAll('"', "").replaceAll(/\b[A-Z]{4,}\b/g, (name) => named[name] ?? name));
+}
+
+const good = (color: string) => ({ "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) });
+const bad = {
+  "deploy/settings.yaml": `${namespaceManifest}apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "Settings_", namespace: shop}\n`,
+};
+
+test("a halted rollout is found by its alarm, and cured by its section of the runbook", async () => {
+  const lines: EmbeddedLine[] = [];
+  const onLine = (_from: string, line: string) => void lines.push(JSON.parse(line) as EmbeddedLine);
+  const world = { faults: quiet, onLine, rate: 20 };
+  await webWorldOn(embeddedFleet)(
+    { rings: { canary: 1, broad: 2 }, files: good("blue"), world },
+    async (it, commit) => {
+      const cli = openWorldCli(it);
+      const installation = it.machine.eks.installation;
+      const nameHere = (value: unknown) =>
+        textOf(value) === textOf(Variables.STARLING_INSTALLATION) ? installation : textOf(value);
+      const state = (name: string, from: number) => alarmState(alarmOf(name), lines.slice(from), nameHere);
+      /** Until a survey says something of what is now. */
+      const surveyed = async (from: number) => {
+        const isTold = (line: EmbeddedLine) => "Targets" in line;
+        await it.waitFor("a survey", async () => lines.slice(from).some(isTold));
+      };
+      await it.untilInSync("web", commit);
+      const before = lines.length;
+      await surveyed(before);
+      expect(["Halted", "StaleSource", "OldRevision"].map((name) => state(name, before))).toEqual(["OK", "OK", "OK"]);
+
+      const pushedAt = lines.length;
+      await it.push("app", bad);
+      await it.waitFor("it halts", async () => (await it.group("web")).status.state === "Halted");
+      await it.waitFor("the alarm", async () => state("Halted", pushedAt) === "ALARM");
+      expect(["StaleSource", "OldRevision"].map((name) => state(name, pushedAt))).toEqual(["OK", "OK"]);
+
+      const section = runbookSections().find(({ anchor }) => anchor === "halted-rollout");
+      const [halted, , status, failed, page] = section?.commands ?? [];
+      for (const [line = "", says] of [
+        [halted, "web"],
+        [status, "canary"],
+        [failed, "canary-1"],
+        [page, "Halted"],
+      ] as const) {
+        const { out, code, err } = await cli.run(wordsOf(line));
+        expect({ line, code, err }).toMatchObject({ code: expect.toBeOneOf([0, 1]) });
+        expect(out, line).toContain(says);
+      }
+
+      await it.untilInSync("web", await it.push("app", good("green")));
+      const curedAt = lines.length;
+      await surveyed(curedAt);
+      expect(state("Halted", curedAt)).toBe("OK");
+
+      // No line of any other section is one that the command does not know.
+      for (const line of runbookSections().flatMap(({ commands }) => commands)) {
+        const { code, err } = await cli.run(wordsOf(line));
+        expect({ line, code, err }).toMatchObject({ code: expect.toBeOneOf([0, 1]) });
+      }
+      cli.close();
+    },
+  );
+}, 240_000);

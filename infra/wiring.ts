@@ -29,6 +29,7 @@ import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FleetWatch } from "#infra/constructs/fleet-watch.ts";
 import { FrontDoor } from "#infra/constructs/front-door.ts";
 import { GitCaLayer } from "#infra/constructs/git-ca-layer.ts";
+import { SavedQueries } from "#infra/constructs/saved-queries.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { TickWatch } from "#infra/constructs/tick-watch.ts";
 import { Watch } from "#infra/constructs/watch.ts";
@@ -363,6 +364,8 @@ export class Wiring extends Construct {
     const queues = { Resolve: toResolve, Rollout: toRollout, Render: toRender, Apply: toApply, Report: toReport };
     const first = { api: api.lambda, webhook: webhook.lambda, tick: tick.lambda };
     const functions = { api, webhook, tick, resolve, rollout, render, build, apply, report };
+    const logGroups = Object.values(functions).map(({ lambda }) => lambda.logGroup);
+    new SavedQueries(this, "SavedQueries", { installation, logGroups });
     const { lag } = new TickWatch(this, "TickWatch", {
       installationId,
       tick: tick.lambda,

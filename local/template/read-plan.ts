@@ -54,6 +54,7 @@ const withoutEffect = new Set([
   "AWS::Lambda::LayerVersion",
   "AWS::Lambda::Permission",
   "AWS::Logs::LogGroup",
+  "AWS::Logs::QueryDefinition",
   "AWS::S3::BucketPolicy",
   "AWS::SQS::QueuePolicy",
 ]);

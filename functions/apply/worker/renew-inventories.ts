@@ -10,7 +10,14 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 const concurrency = 8;
 
-type RenewPorts = Pick<WorkerPorts, "table" | "blobs" | "clock" | "log">;
+type RenewPorts = Pick<WorkerPorts, "table" | "blobs" | "log">;
+
+interface Found {
+  readonly cluster: ClusterRow | undefined;
+  readonly syncs: readonly SyncRow[];
+  /** What somebody accepts after this is in none of the rows. */
+  readonly readAt: Date;
+}
 
 /**
  * Every inventory that the rows of a cluster name is stored once more, in time, also of Syncs that were forgotten: whoever
@@ -19,10 +26,9 @@ type RenewPorts = Pick<WorkerPorts, "table" | "blobs" | "clock" | "log">;
  * @returns the Cluster as it is now; undefined when there is none.
  */
 export async function renewInventories(
-  { cluster, syncs }: { readonly cluster: ClusterRow | undefined; readonly syncs: readonly SyncRow[] },
+  { cluster, syncs, readAt: now }: Found,
   ports: RenewPorts,
 ): Promise<ClusterRow | undefined> {
-  const now = ports.clock.now();
   if (cluster === undefined || !isDue(cluster, syncs, now)) return cluster;
   try {
     await runConcurrently(syncs, concurrency, (sync) => storeAgain(sync, ports));

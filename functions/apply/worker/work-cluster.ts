@@ -73,7 +73,7 @@ async function onePass(name: string, pass: Pass): Promise<PassResult> {
   const { lease, ports } = pass;
   const begun = ports.clock.now();
   const found = await readCluster(name, { now: begun, routine: lease.routine }, ports);
-  const reading = { ...found, cluster: await renewInventories(found, ports) };
+  const reading = { ...found, cluster: await renewInventories({ ...found, readAt: begun }, ports) };
   const taken = await workThrough(reading, pass, begun);
   lease.routine = routineNow(reading, { ...taken, name, begun });
   const released = await commitAndRelease(taken.pending, lease, ports.table);

@@ -84,9 +84,9 @@ class World {
   }
 
   async renew(ports: Partial<Parameters<typeof renewInventories>[1]> = {}): Promise<ClusterRow | undefined> {
-    const { table, clock } = this.worker;
-    const found = { cluster: await this.cluster(), syncs: this.rows() };
-    return renewInventories(found, { table, clock, blobs: this.blobs, log: silentLog, ...ports });
+    const { table } = this.worker;
+    const found = { cluster: await this.cluster(), syncs: this.rows(), readAt: this.now() };
+    return renewInventories(found, { table, blobs: this.blobs, log: silentLog, ...ports });
   }
 
   /** What the rows refer to is there, and is what it was. */
@@ -194,5 +194,31 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
     const after = await world.renew();
     expect(after?.version).toBe(before.version + 1);
     expect(await world.renew()).toEqual(after);
+  });
+
+  test("of what was accepted after the rows were read are not taken for stored", async () => {
+    const world = await new World().begin();
+    world.worker.aheadMs += 25 * day;
+    const [row] = world.rows();
+    if (row === undefined) throw new Error("it is gone");
+    const { table } = new DisturbedPorts({ table: world.worker.table, sender: world.worker.sender }, {});
+    let reads = 0;
+    const query: typeof table.query = async (asked) => {
+      const page = await table.query(asked);
+      if (page.next !== undefined || ++reads > 1) return page;
+      // Somebody accepts right after the worker has read the last row.
+      world.worker.aheadMs += 1000;
+      const recovered = { by: "ana", at: world.now().toISOString(), remembered: { attempt: 1, fence: 1 } };
+      const accepted = { ...row, recovered, version: row.version + 1 } as SyncRow;
+      await world.worker.table.write([{ put: accepted, when: { version: row.version } }]);
+      world.worker.aheadMs += 1000;
+      return page;
+    };
+    await world.worker.work({ table: { ...table, query } });
+    const recovered = world.rows().find(({ sk }) => sk === row.sk)?.recovered;
+    const { renewedAt = "" } = (await world.cluster()).status;
+    expect(reads).toBeGreaterThan(0);
+    expect(recovered?.at).toBeDefined();
+    expect(renewedAt < (recovered?.at ?? "")).toBe(true);
   });
 });

@@ -99,7 +99,7 @@ export function stagesNamed(
   const stages: UnitStage[] = [];
   for (const name of names.toReversed()) {
     const { on } = stages[0] ?? before.at(-1) ?? {};
-    const fresh = { name, changing: 0, failedArrivals: 0, ...(on === undefined ? {} : { on }) };
+    const fresh = { name, changing: 0, arriving: 0, failedArrivals: 0, ...(on === undefined ? {} : { on }) };
     stages.unshift({ ...(known.get(name) ?? fresh), members: members.get(name) ?? 0 });
   }
   return stages;

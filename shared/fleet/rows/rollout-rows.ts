@@ -76,7 +76,7 @@ export interface UnitStage {
   readonly members: number;
   /** Slots of its legs, also of those that another one took the place of. */
   readonly changing: number;
-  /** Slots of clusters that came to it; absent: there were none yet. */
+  /** Slots of clusters that came to it; absent where a version wrote it that did not count them. */
   readonly arriving?: number;
   /** Clusters that failed as arrivals since it passed a content last. */
   readonly failedArrivals: number;

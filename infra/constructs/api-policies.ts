@@ -16,6 +16,7 @@ const operates: Requests = [
   ["DELETE", "/v1/freezes/*"],
   ["POST", "/v1/clusters/*/accept"],
   ["POST", "/v1/clusters/*/recover"],
+  ["POST", "/v1/clusters/*/check"],
 ];
 
 const everything: Requests = [["*", "/v1/*"]];
@@ -35,7 +36,8 @@ export class ApiPolicies extends Construct {
     this.operator = this.#policy("Operator", {
       http,
       requests: [...looks, ...operates],
-      description: "May look at everything, and suspend, resume, reconcile, restart, freeze, accept and recover",
+      description:
+        "May look at everything, and suspend, resume, reconcile, restart, freeze, accept, recover and check clusters",
     });
     this.administrator = this.#policy("Administrator", {
       http,

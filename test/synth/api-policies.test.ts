@@ -31,6 +31,7 @@ const ns = "/v1/namespaces/shop";
 const routes = {
   "GET /v1/version": "VOA",
   "GET /v1/whoami": "VOA",
+  "GET /v1/installation": "VOA",
   "POST /v1/apply": "A",
   "GET /v1/clusters": "VOA",
   "GET /v1/clusters/:name": "VOA",
@@ -38,6 +39,8 @@ const routes = {
   "GET /v1/clusters/:name/syncs": "VOA",
   "POST /v1/clusters/:name/accept": "OA",
   "POST /v1/clusters/:name/recover": "OA",
+  "POST /v1/clusters/:name/check": "OA",
+  "GET /v1/clusters/:name/check": "VOA",
   "GET /v1/freezes": "VOA",
   "POST /v1/freezes/:freeze": "OA",
   "DELETE /v1/freezes/:freeze": "OA",

@@ -54,9 +54,9 @@ export class Watch extends Construct {
     new RunbookAlarm(this, "Errors", {
       says: "A function fails again and again: it dies of time or memory, or of a right that it lacks.",
       section: "function-errors",
-      metric: sumOf(others, "Failed", (lambda) => lambda.metricErrors({ statistic: "Sum" })).with({
-        period: Duration.minutes(5),
-      }),
+      metric: sumOf(others, { label: "Failed", period: Duration.minutes(5) }, (lambda, period) =>
+        lambda.metricErrors({ statistic: "Sum", period }),
+      ),
       threshold: 0,
       // What died once is tried again, and mostly in vain no more.
       evaluationPeriods: 3,
@@ -83,7 +83,9 @@ export class Watch extends Construct {
     new RunbookAlarm(this, "Throttled", {
       says: "The account's concurrency is used up: the API or the timer did not run at once.",
       section: "throttles",
-      metric: sumOf(props.first, "Throttled", (lambda) => lambda.metricThrottles({ statistic: "Sum" })),
+      metric: sumOf(props.first, { label: "Throttled", period: Duration.minutes(1) }, (lambda, period) =>
+        lambda.metricThrottles({ statistic: "Sum", period }),
+      ),
       threshold: 0,
       evaluationPeriods: 5,
       datapointsToAlarm: 3,
@@ -161,14 +163,16 @@ export class Watch extends Construct {
 
 function sumOf(
   functions: Readonly<Record<string, IFunction>>,
-  label: string,
-  metricOf: (lambda: IFunction) => IMetric,
+  { label, period }: { readonly label: string; readonly period: Duration },
+  metricOf: (lambda: IFunction, period: Duration) => IMetric,
 ): MathExpression {
   return new MathExpression({
     expression: Object.keys(functions).join(" + "),
-    usingMetrics: Object.fromEntries(Object.entries(functions).map(([name, lambda]) => [name, metricOf(lambda)])),
+    usingMetrics: Object.fromEntries(
+      Object.entries(functions).map(([name, lambda]) => [name, metricOf(lambda, period)]),
+    ),
     label,
-    period: Duration.minutes(1),
+    period,
   });
 }
 

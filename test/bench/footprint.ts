@@ -87,9 +87,10 @@ function bundleOf({ id, Properties }: Resource, assembly: string): Bundle {
 
 async function codeFigures(bundle: Bundle, rounds: number): Promise<Figures> {
   const imports: BundleRun[] = [];
-  const anything = Object.keys(bundle.variables).map((name) => [
+  // What is known before a deployment, and anything that a name or an address may be.
+  const anything = Object.entries(bundle.variables).map(([name, value]) => [
     name,
-    name.includes("QUEUE") ? "https://sqs.example.com/1/q" : "x",
+    typeof value === "string" ? value : name.includes("QUEUE") ? "https://sqs.example.com/1/q" : "x",
   ]);
   for (let round = 0; round < rounds; round += 1) imports.push(await runBundle(bundle, Object.fromEntries(anything)));
   return {

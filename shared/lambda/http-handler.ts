@@ -1,6 +1,7 @@
 import middy from "@middy/core";
 import { type Beginning, newCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
 import { systemClock } from "#shared/adapters/system.ts";
+import { StarlingError } from "#shared/base/errors.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 
 /** Answer of an HTTP API integration, payload format 2.0. */
@@ -26,7 +27,7 @@ const correlationHeader = "x-correlation-id";
 /** A Lambda handler for HTTP that always answers. */
 export function httpHandler({ begins, work, answerTo }: HttpHandlerOptions): HttpHandler {
   // Middy types its handler by the context that Lambda gives; nothing here reads it.
-  const answered = middy(work).use({
+  const answered = middy(work, { timeoutEarlyResponse: outOfTime }).use({
     onError: (request) => {
       request.response = answerTo(request.error);
     },
@@ -36,6 +37,12 @@ export function httpHandler({ begins, work, answerTo }: HttpHandlerOptions): Htt
     const answer = await underCorrelation(id, () => answered(event, context));
     return { ...answer, headers: { ...answer.headers, [correlationHeader]: id } };
   };
+}
+
+/** Milliseconds before Lambda ends the invocation, and answers nothing that a caller could read. */
+function outOfTime(): never {
+  const message = "no answer in the time that a request has; what it asks for may be done, in part or not";
+  throw new StarlingError(message, { code: "OutOfTime", retry: "transient" });
 }
 
 export function jsonAnswer(statusCode: number, body: unknown): HttpAnswer {

@@ -62,6 +62,26 @@ describe("an answer", () => {
     });
   });
 
+  test("asks to try again when the time of the invocation is up", async () => {
+    const table = new MemoryTable();
+    const stuck: Table = { ...refusingWrites(table, () => undefined), getMany: () => new Promise(() => {}) };
+    const ports = { table: stuck, blobs: new MemoryBlobStore(), sender: new MemorySender(), installation: "i" };
+    const handler = apiHandler({
+      ...ports,
+      clock: { now: () => new Date() },
+      ids: { unique: () => "id" },
+      ...quietParts,
+      log: silentLog,
+    });
+    const event = httpEvent("GET", "/v1/namespaces/payments/sources/app");
+    const answer = await handler(event, { getRemainingTimeInMillis: () => 20 });
+    expect({ status: answer.statusCode, ...JSON.parse(answer.body) }).toEqual({
+      status: 503,
+      code: "OutOfTime",
+      message: "no answer in the time that a request has; what it asks for may be done, in part or not; try again",
+    });
+  });
+
   test("asks to try again after what may pass, and hides a surprise, which is logged", async () => {
     const { api, fail } = await withFailures();
     const suspend = () => api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});

@@ -1,4 +1,5 @@
 import type { VerbResult } from "#functions/apply/steps/verb.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { Observed, Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 
@@ -20,11 +21,12 @@ export function parkedFinding(found: VerbResult, why: Withheld, before: Observed
 
 function lastSeen(
   before: Observed | undefined,
-): Pick<VerbResult, "phase" | "reason" | "message" | "troubles" | "objects"> {
+): Pick<VerbResult, "phase" | "reason" | "message" | "troubles" | "objects" | "remembered"> {
   const isSilent = before?.phase === "Unreachable" || before?.phase === "Reachable";
   if (before === undefined || isSilent) return { phase: "Applying", reason: "", message: "" };
-  const { phase, reason, message, troubles, objects } = before;
-  return { phase, reason, message, troubles, objects };
+  const { phase, reason, message, troubles, objects, remembered } = before;
+  // Whoever recovers it goes by what the cluster was found to remember.
+  return { phase, reason, message, troubles, objects, ...defined({ remembered }) };
 }
 
 /** @param standing - what was done, and what not. */

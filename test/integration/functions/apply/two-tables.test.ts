@@ -127,6 +127,22 @@ describe.each(clusterTargets)("on $name", (target) => {
     expect(await contents()).toEqual(before);
   });
 
+  test("what a cluster remembers is told for as long as it forbids anything, also of what is parked", async () => {
+    const { name, old, copy: copied, set } = await begin();
+    await old.assign(name, set("1", "a"));
+    await old.work();
+    const copy = await copied();
+    await old.assign(name, set("2", "a"));
+    await old.work();
+    await copy.assign(name, set("3", "a"));
+    await timePasses(copy);
+    const remembered = (await copy.sync(name))?.observed?.remembered;
+    expect(remembered).toMatchObject({ attempt: 2 });
+    await copy.park(name, { reason: "Failed" });
+    await timePasses(copy);
+    expect((await copy.sync(name))?.observed).toMatchObject({ phase: "Failed", reason: "ClusterAhead", remembered });
+  });
+
   test("of two that know the same, the one that assigns first goes on, and the other one writes nothing", async () => {
     const { name, old, writesOf, copy: copied, set, contents } = await begin();
     await old.assign(name, set("1", "a", "b"));

@@ -268,7 +268,9 @@ function clusterVerbs(program: Command, verb: AddVerb): void {
     .description("Go the way to clusters as Starling does, and say which link is broken and what mends it.")
     .addArgument(new Argument("[names...]", "only these"))
     .option("-l, --selector <labels>", "by label: env=prod,ring in (a,b),!legacy")
-    .option("--all", "every cluster");
+    .option("--all", "every cluster")
+    .option("--as-me", "also read, with your own rights, whom a role trusts that refuses Starling")
+    .option("--assume-role <name>", "with --as-me: role to read it with, in the account of each cluster");
 }
 
 function recoverVerb(program: Command, verb: AddVerb): void {

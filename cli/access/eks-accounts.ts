@@ -17,11 +17,11 @@ const concurrency = 8;
 
 /** Keys that are asked for once for each account. */
 export class EksAccounts {
-  readonly #session: Session;
+  readonly #session: Pick<Session, "awsKeys">;
   readonly #assumeRole: string | undefined;
   readonly #keys = new Map<string, Promise<AwsKeys>>();
 
-  constructor(session: Session, { assumeRole }: AccountOptions) {
+  constructor(session: Pick<Session, "awsKeys">, { assumeRole }: AccountOptions) {
     this.#session = session;
     this.#assumeRole = assumeRole;
   }

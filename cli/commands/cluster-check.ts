@@ -1,3 +1,6 @@
+import { explained } from "#cli/access/denied-role.ts";
+import { EksAccounts } from "#cli/access/eks-accounts.ts";
+import { requireReadable } from "#cli/format/require-readable.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
@@ -5,6 +8,7 @@ import { usageFailure } from "#cli/session/failure.ts";
 import { objectPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 import { type CheckResult, type ClusterCheck, type LinkFinding, resultOf } from "#shared/fleet/cluster-check.ts";
@@ -12,6 +16,9 @@ import { type CheckResult, type ClusterCheck, type LinkFinding, resultOf } from 
 export interface CheckOptions {
   readonly all?: boolean;
   readonly selector?: string;
+  /** Read the trust of roles that refuse Starling, as oneself. */
+  readonly asMe?: boolean;
+  readonly assumeRole?: string;
 }
 
 /** One cluster of the answer: this is what `-o json` prints. */
@@ -43,8 +50,10 @@ export async function clusterCheck(
   }
   const clusters = names.length > 0 ? [...new Set(names)] : await clustersOf(session, options);
   const checked = new Map<string, CheckedCluster>();
+  const accounts = options.asMe === true ? new EksAccounts(session, options) : undefined;
   await runConcurrently(clusters, concurrency, async (cluster) => {
-    checked.set(cluster, await checkOne(session, cluster));
+    const found = await checkOne(session, cluster);
+    checked.set(cluster, accounts === undefined ? found : await lookedInto(session, found, accounts));
   });
   const items = clusters.flatMap((cluster) => checked.get(cluster) ?? []);
   print(session, items);
@@ -72,6 +81,22 @@ async function checkOne(session: Session, cluster: string): Promise<CheckedClust
     if (now - askedAt > askAgainMs) [asked, askedAt] = [await ask(), now];
     await session.pause(pollMs);
   }
+}
+
+/** Whatever refused is broken as before; what it is called may be narrower. */
+async function lookedInto(session: Session, found: CheckedCluster, accounts: EksAccounts): Promise<CheckedCluster> {
+  const finding = found.links.find(({ link, code }) => link === "role" && code === "RoleDenied");
+  if (finding === undefined) return found;
+  const path = objectPath({ kind: "Cluster", name: found.cluster }, "");
+  const { externalId = "" } = requireReadable(await session.api.call<ClusterObject>({ method: "GET", path })).status;
+  const narrowed = await explained({ finding, externalId }, accounts);
+  if (narrowed.link === "role")
+    return { ...found, links: found.links.map((one) => (one === finding ? narrowed : one)) };
+  const links = found.links.map((one): LinkFinding => {
+    if (one === finding) return { link: "role", state: "ok", ...defined({ value: finding.value }) };
+    return one.link === narrowed.link ? narrowed : one;
+  });
+  return { ...found, links };
 }
 
 /** The first link of all: the queue and the function that goes to clusters. */

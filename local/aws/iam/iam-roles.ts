@@ -21,6 +21,11 @@ export class IamRoles {
     this.#roles.set(role.arn, role);
   }
 
+  /** A name is unique in an account, whatever the path. */
+  named(account: string, name: string): IamRole | undefined {
+    return [...this.#roles.values()].find(({ arn }) => accountOf(arn) === account && arn.split("/").at(-1) === name);
+  }
+
   /** @param callerArn - a user's, or that of a session. */
   mayAssume(roleArn: string, callerArn: string, externalId: string | undefined): boolean {
     const caller = canonicalArn(callerArn);

@@ -18,7 +18,7 @@ function room(name, from, { ours, packages, comment }) {
   return rules;
 }
 
-const functions = ["api", "webhook", "tick", "resolve", "build", "render", "rollout", "apply", "report"];
+const functions = ["api", "webhook", "tick", "discover", "resolve", "build", "render", "rollout", "apply", "report"];
 const base = "^shared/base/";
 const kube = "^shared/kube/";
 const source = "^shared/source/";

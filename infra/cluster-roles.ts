@@ -21,6 +21,20 @@ export function clusterRoles(
   return { names, accounts: clusterAccounts, ...defined({ organization }) };
 }
 
+/** The path of the roles that clusters are discovered with: apart from those that reach clusters. */
+function discoveryRoleNames(installation: string): string {
+  return `${installation}/discovery/*`;
+}
+
+export function assumeDiscoveryRoles(installation: string, clusterRoles: ClusterRoles): Grant {
+  return {
+    ...assumeClusterRoles({ ...clusterRoles, names: discoveryRoleNames(installation) }),
+    reason:
+      "ClusterDiscoveries are written later, with a role of this path in the accounts or the organization named here; " +
+      "its trust policy asks for an external id that is the ClusterDiscovery's own.",
+  };
+}
+
 /** With nothing named it is Starling's own account only: any other is to be let in on purpose, here as well as there. */
 export function assumeClusterRoles({ names, accounts, organization }: ClusterRoles): Grant {
   const everywhere = organization !== undefined && accounts.length === 0;

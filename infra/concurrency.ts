@@ -40,8 +40,11 @@ const wanted = {
 
 const queues = Object.keys(wanted) as readonly (keyof Bounds)[];
 
-/** Of `api`, `webhook` and `tick`, together. A burst at the front door may be larger, and takes more for a moment. */
+/** Of `api`, `webhook`, `tick` and `discover`, together. A burst at the front door may be larger, and takes more for a moment. */
 const roomForDoors = 10;
+
+/** It looks for seconds every ten minutes, whatever the fleet: the fewest that Lambda takes. */
+export const discoverAtOnce = 2;
 
 /** A run ends before the next begins; Lambda may deliver one of them twice. */
 const tickAtOnce = 2;

@@ -49,7 +49,7 @@ export class ControlStack extends Stack {
     new AlarmReceivers(this, "AlarmReceivers", receivers).hearOf(this);
     sayWhichAccounts(this, clusterRoles);
     sayWhichQuota(this, concurrency);
-    const { apiUrl, webhookUrl, dashboardName, caller, policies } = wiring;
+    const { apiUrl, webhookUrl, dashboardName, caller, discoverRoleArn, policies } = wiring;
     this.apiUrl = apiUrl;
     this.webhookUrl = webhookUrl;
     this.applyRoleArn = caller.roleArn;
@@ -66,6 +66,7 @@ export class ControlStack extends Stack {
       "For who may stop and start, and change no document",
     );
     this.#say("AdministratorPolicy", policies.administrator.managedPolicyArn, "For who may do everything");
+    this.#say("DiscoverRole", discoverRoleArn, "Whom the roles trust that clusters are discovered with");
     this.#say("Dashboard", dashboardName, "In CloudWatch: what the fleet and the machinery do");
     this.#say("Version", starlingVersion, "Of Starling, as it was deployed");
   }

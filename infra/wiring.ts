@@ -5,14 +5,15 @@ import { Construct } from "constructs";
 import { apiEnv } from "#functions/api/env.ts";
 import { applyEnv } from "#functions/apply/env.ts";
 import { buildEnv } from "#functions/build/env.ts";
+import { discoverEnv } from "#functions/discover/env.ts";
 import { renderEnv } from "#functions/render/env.ts";
 import { reportEnv } from "#functions/report/env.ts";
 import { resolveEnv } from "#functions/resolve/env.ts";
 import { rolloutEnv } from "#functions/rollout/env.ts";
 import { tickEnv } from "#functions/tick/env.ts";
 import { webhookEnv } from "#functions/webhook/env.ts";
-import { assumeClusterRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
-import type { Concurrency } from "#infra/concurrency.ts";
+import { assumeClusterRoles, assumeDiscoveryRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
+import { type Concurrency, discoverAtOnce } from "#infra/concurrency.ts";
 import {
   accountQuota,
   blobsOf,
@@ -38,7 +39,7 @@ import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import { partitions } from "#shared/fleet/rows/keys.ts";
 
-const objects = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
+const objects = [partitions.sources, partitions.discoveries, partitions.syncGroups, partitions.syncs] as const;
 const listed = [partitions.subjectEntries, partitions.sourceEntries] as const;
 const directories = [partitions.fleet, ...listed] as const;
 const whatPeopleWrite = [...objects, partitions.clusters, ...directories] as const;
@@ -67,6 +68,8 @@ export class Wiring extends Construct {
   readonly webhookUrl: string;
   readonly policies: ApiPolicies;
   readonly dashboardName: string;
+  /** Whom the roles are to trust that clusters are discovered with. */
+  readonly discoverRoleArn: string;
   /** Who the roles of clusters are to trust, and with which external id. */
   readonly caller: { readonly roleArn: string; readonly externalId: string };
 
@@ -78,6 +81,7 @@ export class Wiring extends Construct {
     const installationId = `${installation}.${Aws.ACCOUNT_ID}.${Aws.REGION}`;
     const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
 
+    const toDiscover = new WorkQueue(this, "ToDiscover", { functionTimeout: Duration.minutes(1) });
     const toResolve = new WorkQueue(this, "ToResolve", { functionTimeout: Duration.minutes(3) });
     const toRollout = new WorkQueue(this, "ToRollout", {
       // A planner stops itself long before, and goes on in another call.
@@ -110,6 +114,7 @@ export class Wiring extends Construct {
         STARLING_INSTALLATION: plain(installationId),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_RENDER: toRender.send(),
+        STARLING_QUEUE_DISCOVER: toDiscover.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
       },
@@ -139,6 +144,8 @@ export class Wiring extends Construct {
           update: [partitions.fleetVersion],
           delete: [
             partitions.sources,
+            partitions.discoveries,
+            partitions.found,
             partitions.clusters,
             partitions.fleet,
             partitions.sourceEntries,
@@ -150,6 +157,7 @@ export class Wiring extends Construct {
         // Who waits for a turn stands in the lists that the planner sealed, and nowhere else.
         STARLING_BUCKET: blobsOf(blobs, { read: ["plans"] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
+        STARLING_QUEUE_DISCOVER: toDiscover.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
         STARLING_INSTALLATION: plain(installationId),
@@ -189,6 +197,35 @@ export class Wiring extends Construct {
     this.apiUrl = door.apiUrl;
     this.webhookUrl = door.webhookUrl;
     this.policies = door.policies;
+
+    // -> discover: which EKS clusters there are, over accounts and regions
+    const discover = new StarlingFunction(this, "Discover", {
+      folder: "discover",
+      env: discoverEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, {
+          // The subjects, to tell those that take what it has found.
+          read: [
+            partitions.discoveries,
+            partitions.found,
+            partitions.clusters,
+            partitions.fleet,
+            partitions.subjectEntries,
+            partitions.syncGroups,
+            partitions.syncs,
+          ],
+          put: [partitions.discoveries, partitions.found, partitions.clusters, partitions.fleet],
+          update: [partitions.fleetVersion],
+        }),
+        STARLING_INSTALLATION: plain(installationId),
+        STARLING_REGION: plain(Aws.REGION),
+        STARLING_QUEUE_ROLLOUT: toRollout.send(),
+      },
+      namedByRows: [assumeDiscoveryRoles(installation, props.clusterRoles)],
+      timeout: toDiscover.functionTimeout,
+      memoryMiB: 1024,
+    });
+    discover.workOn(toDiscover, { batchSize: 1, maxConcurrency: discoverAtOnce });
 
     // -> resolve: a reference becomes a revision, and its artifact is stored
     const gitCa = props.gitCa === undefined ? undefined : new GitCaLayer(this, "GitCa", props.gitCa);
@@ -342,6 +379,7 @@ export class Wiring extends Construct {
       memoryMiB: 1024,
       inMessageCircle: true,
     });
+    this.discoverRoleArn = discover.roleArn;
     this.caller = { roleArn: apply.roleArn, externalId: externalIdOf(installationId, "<name of the Cluster>") };
     // What a cluster answers may fell its worker: no other cluster is in the same sandbox.
     apply.workOn(toApply, { batchSize: 1, maxConcurrency: bounds.apply });
@@ -361,9 +399,16 @@ export class Wiring extends Construct {
     });
     report.workOn(toReport, { batchSize: 100, maxConcurrency: bounds.report, batchWindow: Duration.seconds(1) });
 
-    const queues = { Resolve: toResolve, Rollout: toRollout, Render: toRender, Apply: toApply, Report: toReport };
+    const queues = {
+      Discover: toDiscover,
+      Resolve: toResolve,
+      Rollout: toRollout,
+      Render: toRender,
+      Apply: toApply,
+      Report: toReport,
+    };
     const first = { api: api.lambda, webhook: webhook.lambda, tick: tick.lambda };
-    const functions = { api, webhook, tick, resolve, rollout, render, build, apply, report };
+    const functions = { api, webhook, tick, discover, resolve, rollout, render, build, apply, report };
     const logGroups = Object.values(functions).map(({ lambda }) => lambda.logGroup);
     new SavedQueries(this, "SavedQueries", { installation, logGroups });
     const { lag } = new TickWatch(this, "TickWatch", {

@@ -43,6 +43,9 @@ export const renderMessage = z.strictObject({
   lost: z.string().optional(),
 });
 
+/** api, tick -> discover: look at the accounts of the ClusterDiscovery. */
+const discoverMessage = z.strictObject({ to: z.literal("discover"), discovery: z.string() });
+
 /** api, rollout, apply, tick -> apply: the cluster has work; with `check`, people ask whether it can be reached. */
 const applyMessage = z.strictObject({
   to: z.literal("apply"),
@@ -67,6 +70,7 @@ export const message = z.discriminatedUnion("to", [
   resolveMessage,
   rolloutMessage,
   renderMessage,
+  discoverMessage,
   applyMessage,
   reportMessage,
 ]);

@@ -2,7 +2,7 @@ import { objectState } from "#cli/format/object-state.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { confirmConsequences } from "#cli/session/confirm.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
+import { hasNamespace, type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 
@@ -18,7 +18,7 @@ export async function remove(session: Session, args: readonly string[], options:
   for (const object of parseNamed(args, "delete")) {
     if (object.kind === "Rollout")
       throw usageFailure("rollouts are records and stay", "starling delete syncgroup/NAME");
-    const path = objectPath(object, object.kind === "Cluster" ? "" : session.namespace());
+    const path = objectPath(object, hasNamespace(object.kind) ? session.namespace() : "");
     const query = { cascade: options.cascade, reason: session.options.reason };
     const outcome = await confirmed(session, { object, path, query });
     session.io.out(`${shortName(object)} ${outcome}\n`);
@@ -48,7 +48,7 @@ async function confirmed(
     await confirmConsequences(
       session,
       error,
-      `starling delete ${shortName(object)}${object.kind === "Cluster" ? "" : session.where()} --cascade=${query.cascade} --yes`,
+      `starling delete ${shortName(object)}${hasNamespace(object.kind) ? session.where() : ""} --cascade=${query.cascade} --yes`,
     );
     const sure = { method: "DELETE", path, query: { ...query, confirm: "true" } } as const;
     return (await session.api.call<{ outcome: string }>(sure)).outcome;

@@ -1,13 +1,15 @@
+import { describeDiscovery } from "#cli/format/describe-discovery.ts";
 import { describeCluster, describeGroup, describeSource, describeUnreadable } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
 import { formatRolloutStatus } from "#cli/format/rollout-status.ts";
 import { manyClusters } from "#cli/format/target-lines.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { hasNamespace, type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import type {
   ClusterObject,
+  DiscoveryObject,
   EventItem,
   RolloutObject,
   SourceObject,
@@ -38,12 +40,17 @@ export async function describe(
 
 async function pageOf(session: Session, object: NamedObject, options: DescribeOptions): Promise<string> {
   const now = session.io.now();
-  const path = objectPath(object, object.kind === "Cluster" ? "" : session.namespace());
+  const path = objectPath(object, hasNamespace(object.kind) ? session.namespace() : "");
   switch (object.kind) {
     case "Source": {
       const source = await read<SourceObject>(session, path);
       if (isUnreadable(source)) return describeUnreadable(source, now);
       return describeSource({ object: source, events: await events(session, path, options), now });
+    }
+    case "ClusterDiscovery": {
+      const discovery = await read<DiscoveryObject>(session, path);
+      if (isUnreadable(discovery)) return describeUnreadable(discovery, now);
+      return describeDiscovery(discovery, now);
     }
     case "Cluster": {
       const cluster = await read<ClusterObject>(session, path);

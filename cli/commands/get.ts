@@ -4,7 +4,15 @@ import { serialise } from "#cli/format/serialise.ts";
 import { findState, needsSomebody, paintState, stateWords } from "#cli/format/state-words.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { type KindName, listPath, objectPath, parseKind, parseNamed, shortName } from "#cli/session/kind-names.ts";
+import {
+  hasNamespace,
+  type KindName,
+  listPath,
+  objectPath,
+  parseKind,
+  parseNamed,
+  shortName,
+} from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -93,7 +101,7 @@ function listRequest(
   { kind, names, options }: Query,
 ): { path: string; query: Record<string, string | undefined> } {
   const state = kind === "Sync" ? options.state : undefined;
-  if (kind === "Cluster") return { path: listPath(kind, undefined), query: { labelSelector: options.selector } };
+  if (!hasNamespace(kind)) return { path: listPath(kind, undefined), query: { labelSelector: options.selector } };
   const namespace = session.scope();
   if (kind !== "Sync") return { path: listPath(kind, namespace), query: { labelSelector: options.selector } };
   if (options.selector !== undefined) {
@@ -111,7 +119,7 @@ function readOne(
   session: Session,
   { kind, name, cluster }: { readonly kind: KindName; readonly name: string; readonly cluster: string | undefined },
 ): Promise<ListedObject> {
-  const path = objectPath({ kind, name }, kind === "Cluster" ? "" : session.namespace());
+  const path = objectPath({ kind, name }, hasNamespace(kind) ? session.namespace() : "");
   return session.api.call<ListedObject>({ method: "GET", path, query: { cluster } });
 }
 
@@ -176,7 +184,7 @@ function troubleText(troubled: readonly ListedObject[]): string {
 }
 
 function whereText(session: Session, kind: KindName): string {
-  return kind === "Cluster" ? "" : ` in namespace ${session.namespace()} (-A for all)`;
+  return !hasNamespace(kind) ? "" : ` in namespace ${session.namespace()} (-A for all)`;
 }
 
 /** Prints every object once, and again whenever it was written. Ends with Ctrl-C or `--timeout`. */

@@ -1,7 +1,7 @@
 import { actText, objectState, planOf } from "#cli/format/object-state.ts";
 import { requireReadable } from "#cli/format/require-readable.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
+import { hasNamespace, type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
@@ -160,7 +160,7 @@ function isEnd(object: AnyObject, number: number): boolean {
 
 function operable(args: readonly string[], verb: string): readonly NamedObject[] {
   const objects = parseNamed(args, verb);
-  const wrong = objects.find((object) => object.kind === "Cluster" || object.kind === "Rollout");
+  const wrong = objects.find((object) => !hasNamespace(object.kind) || object.kind === "Rollout");
   if (wrong === undefined) return objects;
   throw usageFailure(
     `a ${wrong.kind} cannot be told to ${verb}`,
@@ -182,5 +182,5 @@ function post(
 }
 
 function pathOf(session: Session, object: NamedObject): string {
-  return objectPath(object, object.kind === "Cluster" ? "" : session.namespace());
+  return objectPath(object, hasNamespace(object.kind) ? session.namespace() : "");
 }

@@ -4,10 +4,17 @@ import { digestText, getTable, worstFirst } from "#cli/format/get-table.ts";
 import { actText, frozenText, objectState } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable, shorten } from "#cli/format/table.ts";
-import type { ClusterObject, EventItem, SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
+import type {
+  ClusterObject,
+  DiscoveryObject,
+  EventItem,
+  SourceObject,
+  SyncGroupObject,
+  SyncObject,
+} from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
-import type { Operations } from "#shared/fleet/rows/object-rows.ts";
+import type { Discovered, Operations } from "#shared/fleet/rows/object-rows.ts";
 
 /** The conditions below say it whole. */
 const remarkWidth = 90;
@@ -72,14 +79,18 @@ export function describeCluster({
   now,
 }: Omit<Described<ClusterObject>, "events"> & { readonly syncs: readonly SyncObject[] }): string {
   const { eks, endpoint, access, values } = cluster.spec;
-  const { mismatch } = cluster.status;
+  const { mismatch, discovered } = cluster.status;
   const { name } = cluster.metadata;
   const table = getTable("Sync", worstFirst(syncs), { now, width: "normal", namespaces: "all" });
   return [
     headText(cluster, now),
     fieldsText([
-      ["EKS", eks?.arn],
-      ["Role", access?.role.name],
+      ["EKS", eks?.arn ?? discovered?.arn],
+      [
+        "Discovered",
+        discovered === undefined ? undefined : `by clusterdiscovery/${discovered.by}${goneText(discovered.goneSince)}`,
+      ],
+      ["Role", (access ?? discovered?.access)?.role.name],
       ["External id", cluster.status.externalId],
       ["Server", endpoint?.server],
       ["Token", endpoint === undefined ? undefined : `secret ${endpoint.token.secret}`],
@@ -87,7 +98,7 @@ export function describeCluster({
       ["Answers", mismatch === undefined ? undefined : `another cluster, kube-system uid ${mismatch}`],
       ["Frozen", cluster.status.frozen === undefined ? undefined : frozenText(cluster.status.frozen)],
       ["Kubernetes", cluster.status.version],
-      ["Values", pairsText(values)],
+      ["Values", valuesText(values, discovered)],
     ]),
     sectionText("Conditions", conditionsText(cluster.status.conditions, now)),
     sectionText(
@@ -100,6 +111,22 @@ export function describeCluster({
         : [`starling cluster accept ${name} --uid ${mismatch}     if the cluster was rebuilt`],
     ),
   ].join("");
+}
+
+function goneText(since: string | undefined): string {
+  return since === undefined ? "" : `; EKS says since ${since} that there is no such cluster`;
+}
+
+/** Those that count, and where each comes from that nobody has written on the Cluster. */
+function valuesText(
+  own: Readonly<Record<string, string>> = {},
+  discovered: Discovered | undefined,
+): string | undefined {
+  if (discovered === undefined) return pairsText(own);
+  const found = Object.entries(discovered.values).filter(([name]) => !Object.hasOwn(own, name));
+  const origin = ` (clusterdiscovery/${discovered.by})`;
+  const said = [...Object.entries(own), ...found.map(([name, value]) => [name, value + origin] as const)];
+  return pairsText(Object.fromEntries(said));
 }
 
 export function describeGroup({
@@ -168,13 +195,16 @@ function nextForGroup(group: SyncGroupObject): readonly string[] {
   return group.status.rollout === undefined ? [] : [`starling rollout status ${name} ${where}`];
 }
 
-function headText(object: SourceObject | ClusterObject | SyncGroupObject, now: Date): string {
+export function headText(object: SourceObject | DiscoveryObject | ClusterObject | SyncGroupObject, now: Date): string {
   const state = objectState(object);
   const seen = state.seenAt === undefined ? "" : `, seen ${formatAge(state.seenAt, now)} ago`;
   return fieldsText([
     ["Name", object.metadata.name],
     ["Namespace", object.metadata.namespace],
-    ["Labels", pairsText(object.metadata.labels)],
+    [
+      "Labels",
+      pairsText(object.kind === "Cluster" ? (object.status.labels ?? object.metadata.labels) : object.metadata.labels),
+    ],
     [
       "Status",
       `${state.word} for ${formatAge(state.since, now)}${seen}${state.remark === "" ? "" : `   ${shorten(state.remark, remarkWidth)}`}`,
@@ -205,7 +235,7 @@ function referenceText(ref: SourceObject["spec"]["git"]["ref"]): string {
   return `versions ${ref.semver ?? ""}${ref.tagPrefix === undefined ? "" : ` of tags ${ref.tagPrefix}*`}`;
 }
 
-function pairsText(pairs: Readonly<Record<string, string>> | undefined): string | undefined {
+export function pairsText(pairs: Readonly<Record<string, string>> | undefined): string | undefined {
   const all = Object.entries(pairs ?? {});
   return all.length === 0 ? undefined : all.map(([key, value]) => `${key}=${value}`).join(" ");
 }

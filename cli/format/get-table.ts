@@ -3,10 +3,11 @@ import { objectState } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { stateRank } from "#cli/format/state-words.ts";
 import { shorten, type Table } from "#cli/format/table.ts";
-import type { KindName } from "#cli/session/kind-names.ts";
+import { hasNamespace, type KindName } from "#cli/session/kind-names.ts";
 import type {
   AnyObject,
   ClusterObject,
+  DiscoveryObject,
   RolloutObject,
   SourceObject,
   SyncGroupObject,
@@ -33,7 +34,7 @@ interface Column<O> {
 /** The table of `get`, one line an object, in the order given. */
 export function getTable(kind: KindName, objects: readonly ListedObject[], options: TableOptions): Table {
   const columns = columnsOf[kind].filter((column) => column.wideOnly !== true || options.width === "wide");
-  const namespace = kind !== "Cluster" && options.namespaces === "all";
+  const namespace = hasNamespace(kind) && options.namespaces === "all";
   return {
     columns: [...(namespace ? ["NAMESPACE"] : []), ...columns.map((column) => column.name)],
     rows: objects.map((object) => [
@@ -93,6 +94,19 @@ const sourceColumns: readonly Column<SourceObject>[] = [
   remark,
 ];
 
+const discoveryColumns: readonly Column<DiscoveryObject>[] = [
+  name,
+  { name: "ACCOUNTS", cell: ({ status }) => String(status.accounts ?? "-") },
+  { name: "FOUND", cell: ({ status }) => String(status.clusters?.found ?? "-") },
+  { name: "REFUSED", cell: ({ status }) => String(status.clusters?.refused ?? "-") },
+  { name: "GONE", cell: ({ status }) => String(status.clusters?.gone ?? "-") },
+  state,
+  since,
+  seen,
+  { name: "REGIONS", cell: ({ spec }) => spec.eks.regions.join(","), wideOnly: true },
+  remark,
+];
+
 const clusterColumns: readonly Column<ClusterObject>[] = [
   name,
   { name: "VERSION", cell: (cluster) => cluster.status.version ?? "-" },
@@ -103,8 +117,12 @@ const clusterColumns: readonly Column<ClusterObject>[] = [
     name: "SYNCS",
     cell: ({ status: { syncs } }) => (syncs === undefined ? "-" : `${syncs.ready}/${syncs.total}`),
   },
-  { name: "LABELS", cell: (cluster) => labelsText(cluster.metadata.labels) },
-  { name: "SERVER", cell: ({ spec }) => spec.eks?.arn ?? spec.endpoint?.server ?? "-", wideOnly: true },
+  { name: "LABELS", cell: ({ metadata, status }) => labelsText(status.labels ?? metadata.labels) },
+  {
+    name: "SERVER",
+    cell: ({ spec, status: { discovered } }) => spec.eks?.arn ?? spec.endpoint?.server ?? discovered?.arn ?? "-",
+    wideOnly: true,
+  },
   { name: "UID", cell: (cluster) => cluster.status.uid ?? "-", wideOnly: true },
   remark,
 ];
@@ -171,6 +189,7 @@ const rolloutColumns: readonly Column<RolloutObject>[] = [
 
 const columnsOf = {
   Source: sourceColumns,
+  ClusterDiscovery: discoveryColumns,
   Cluster: clusterColumns,
   SyncGroup: groupColumns,
   Sync: syncColumns,

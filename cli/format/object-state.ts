@@ -36,9 +36,11 @@ function unreadableText({ status }: UnreadableObject): string {
 /** What was asked for since the status was written: that is about what was before. */
 function unseenText(object: AnyObject): string {
   const { generation } = object.metadata;
-  const seen = object.kind === "Source" ? object.status : planOf(object);
+  const { kind } = object;
+  const seen = kind === "Source" || kind === "ClusterDiscovery" ? object.status : planOf(object);
   if (seen === undefined || generation === undefined) return "";
   if (seen.observedGeneration !== generation) return `generation ${generation} has not been looked at yet`;
+  if (kind === "ClusterDiscovery") return "";
   const operations = object.operations ?? {};
   const done =
     object.kind === "Source"
@@ -64,6 +66,8 @@ function stateOfKind(object: AnyObject): ObjectState {
   switch (object.kind) {
     case "Source":
       return fromReady(object.status.conditions, { seenAt: object.status.attemptedAt, untouched: "Pending" });
+    case "ClusterDiscovery":
+      return fromReady(object.status.conditions, { seenAt: object.status.lookedAt, untouched: "Pending" });
     case "Cluster":
       return fromCluster(object.status);
     case "SyncGroup":
@@ -144,7 +148,11 @@ function fromCluster(status: ClusterObject["status"]): ObjectState {
   return { ...state, word: "Frozen", remark: frozenText(frozen) };
 }
 
-function unfrozenState({ conditions, lastSeenAt, syncs }: ClusterObject["status"]): ObjectState {
+function unfrozenState({ conditions, lastSeenAt, syncs, discovered }: ClusterObject["status"]): ObjectState {
+  const { goneSince } = discovered ?? {};
+  if (goneSince !== undefined) {
+    return { word: "Unreachable", since: goneSince, remark: "ClusterGone: EKS says that there is no such cluster" };
+  }
   const reachable = conditions.find((condition) => condition.type === "Reachable");
   if (reachable === undefined) return { word: "Pending", remark: "" };
   const seen = { since: reachable.since, ...optional("seenAt", lastSeenAt) };

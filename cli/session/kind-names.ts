@@ -1,12 +1,15 @@
 import { usageFailure } from "#cli/session/failure.ts";
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 
-export type KindName = "Source" | "Cluster" | "SyncGroup" | "Sync" | "Rollout";
+export type KindName = "Source" | "ClusterDiscovery" | "Cluster" | "SyncGroup" | "Sync" | "Rollout";
 
 const aliases: Readonly<Record<string, KindName>> = {
   source: "Source",
   sources: "Source",
   src: "Source",
+  clusterdiscovery: "ClusterDiscovery",
+  clusterdiscoveries: "ClusterDiscovery",
+  cd: "ClusterDiscovery",
   cluster: "Cluster",
   clusters: "Cluster",
   cl: "Cluster",
@@ -22,6 +25,7 @@ const aliases: Readonly<Record<string, KindName>> = {
 
 const plurals: Readonly<Record<KindName, string>> = {
   Source: "sources",
+  ClusterDiscovery: "clusterdiscoveries",
   Cluster: "clusters",
   SyncGroup: "syncgroups",
   Sync: "syncs",
@@ -44,6 +48,13 @@ export function parseKind(text: string): KindName {
 export interface NamedObject {
   readonly kind: KindName;
   readonly name: string;
+}
+
+/** Of the installation, and of no namespace. */
+const ofInstallation: ReadonlySet<string> = new Set<KindName>(["ClusterDiscovery", "Cluster"]);
+
+export function hasNamespace(kind: string): boolean {
+  return !ofInstallation.has(kind);
 }
 
 /** `KIND/NAME` or `KIND NAME`, one or more names. @throws CliFailure when a name is missing. */
@@ -79,7 +90,7 @@ export function shortName({ kind, name }: NamedObject): string {
 }
 
 export function listPath(kind: KindName, namespace: string | undefined): string {
-  if (kind === "Cluster" || namespace === undefined) return `/v1/${plurals[kind]}`;
+  if (!hasNamespace(kind) || namespace === undefined) return `/v1/${plurals[kind]}`;
   return `/v1/namespaces/${pathSegment(namespace)}/${plurals[kind]}`;
 }
 

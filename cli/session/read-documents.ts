@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
+import { hasNamespace } from "#cli/session/kind-names.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { withoutServerFields } from "#shared/fleet/api/exported.ts";
@@ -191,7 +192,7 @@ function takeApart(document: FileDocument): readonly FileDocument[] {
 
 function withNamespace(document: FileDocument, namespace: string | undefined): FileDocument {
   const { value } = document;
-  if (namespace === undefined || !isJsonObject(value) || value.kind === "Cluster") return document;
+  if (namespace === undefined || !isJsonObject(value) || !hasNamespace(String(value.kind))) return document;
   if (!isJsonObject(value.metadata) || value.metadata.namespace !== undefined) return document;
   return { ...document, value: { ...value, metadata: { ...value.metadata, namespace } } };
 }

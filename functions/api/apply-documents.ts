@@ -117,12 +117,37 @@ function refuseImpossible(documents: readonly Document[], current: readonly (Wri
       const { by, at } = before.operations.deletion;
       throw refusal("Deleting", `${object} is being deleted (by ${by} at ${at}); apply it again when it is gone`);
     }
+    const problem = document.kind === "Cluster" ? addressProblem(document, before) : undefined;
+    if (problem !== undefined) problems.push({ document: index, object, ...problem });
     if (document.kind === "Sync" && before?.type === "Sync" && before.spec.cluster !== document.spec.cluster) {
       const message = `is ${document.spec.cluster}, was ${before.spec.cluster}, and cannot change: delete this Sync and write another for ${document.spec.cluster}`;
       problems.push({ document: index, object, field: "spec.cluster", message });
     }
   }
   if (problems.length > 0) throw invalidDocuments(problems, documents.length);
+}
+
+/** A Cluster is the whole of one, or what differs from one that was discovered. */
+function addressProblem(
+  { metadata, spec }: Extract<Document, { kind: "Cluster" }>,
+  before: WrittenRow | undefined,
+): Pick<DocumentProblem, "field" | "message"> | undefined {
+  const discovered = before?.type === "Cluster" ? before.discovered : undefined;
+  if (discovered === undefined) {
+    if (spec.eks !== undefined || spec.endpoint !== undefined) return undefined;
+    const message = `needs exactly one of eks or endpoint: no ClusterDiscovery has found a cluster ${metadata.name} yet, of which this could be the rest`;
+    return { field: "spec", message };
+  }
+  const { by, arn } = discovered;
+  if (spec.endpoint !== undefined) {
+    return {
+      field: "spec.endpoint",
+      message: `goes with no cluster that was discovered (${arn}, by ${by}); remove it`,
+    };
+  }
+  if (spec.eks === undefined || spec.eks.arn === arn) return undefined;
+  const message = `is ${spec.eks.arn}; ClusterDiscovery ${by} has found ${arn} under this name: leave spec.eks out, or write another Cluster`;
+  return { field: "spec.eks.arn", message };
 }
 
 /** A Source may come later, so an absent one is no error; nothing happens until it is there, so it is not silent. */

@@ -5,8 +5,10 @@ import { operationsChange, repositoryOf, subjectOf, unchanged } from "#functions
 import { firstRows } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { audit, everySubject, sendAfter, writeObject } from "#functions/api/write-object.ts";
+import { audit, sendAfter, writeObject } from "#functions/api/write-object.ts";
+import { everySubject } from "#shared/adapters/concerned-subjects.ts";
 import { isConflict } from "#shared/base/errors.ts";
+import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { type ClusterRow, newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
@@ -39,6 +41,7 @@ export async function deleteObject(ports: ApiPorts, request: DeleteRequest): Pro
   if (row === undefined) return deleteRemains(ports, request);
   if (row.type === "Source") return deleteSource(ports, { row, request });
   if (row.type === "Cluster") return deleteCluster(ports, { row, request });
+  if (row.type === "ClusterDiscovery") return deleteDiscovery(ports, { row, request });
   return deleteSubject(ports, { row, request });
 }
 
@@ -100,6 +103,21 @@ async function deleteSource(
   return { outcome: "deleted" };
 }
 
+/** What it found stays as it was found; another ClusterDiscovery may go on with it. */
+async function deleteDiscovery(
+  ports: ApiPorts,
+  { row, request }: { readonly row: DiscoveryRow; readonly request: DeleteRequest },
+): Promise<DeleteAnswer> {
+  const clusters = row.status.clusters?.found ?? 0;
+  const stay = `the ${clusters} ${clusters === 1 ? "cluster" : "clusters"} that it found stay registered, as they are`;
+  const consequences = { syncs: 0, clusters, message: `deleting ${objectText(request.reference)}: ${stay}` };
+  if (request.confirmed === "ask") {
+    throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
+  }
+  await removeRow(ports, { row, request, also: [] });
+  return { outcome: "deleted", consequences };
+}
+
 async function deleteCluster(
   ports: ApiPorts,
   { row, request }: { readonly row: ClusterRow; readonly request: DeleteRequest },
@@ -109,7 +127,7 @@ async function deleteCluster(
   const consequences = {
     syncs: syncs.length,
     clusters: 1,
-    message: `deleting ${object} forgets ${syncs.length} ${syncs.length === 1 ? "Sync" : "Syncs"}; the objects in the cluster stay`,
+    message: `deleting ${object} forgets ${syncs.length} ${syncs.length === 1 ? "Sync" : "Syncs"}; the objects in the cluster stay${foundAgain(row)}`,
   };
   if (syncs.length > 0 && request.cascade === "delete") {
     const names = syncs.map((sync) => `${sync.namespace}/${sync.name}`);
@@ -120,10 +138,18 @@ async function deleteCluster(
   if (request.confirmed === "ask") {
     throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
   }
-  await removeRow(ports, { row, request, also: [{ delete: keys.fleet(row.name) }, fleetVersionUpdate(row.name)] });
+  // Whoever found it finds it again, and registers it anew.
+  const found = row.discovered === undefined ? [] : [{ delete: keys.found(row.discovered.arn) }];
+  const also = [{ delete: keys.fleet(row.name) }, fleetVersionUpdate(row.name), ...found];
+  await removeRow(ports, { row, request, also });
   await forgetSyncs(ports, row.name, "delete it once more");
-  await ports.sender.send(await everySubject(ports));
+  await ports.sender.send(await everySubject(ports.table));
   return { outcome: "deleted", consequences };
+}
+
+function foundAgain({ discovered }: ClusterRow): string {
+  if (discovered === undefined) return "";
+  return `; ClusterDiscovery ${discovered.by} registers it anew when it looks next, unless it leaves it out (spec.eks.tags) or EKS has no such cluster any more`;
 }
 
 /** A delete of a Cluster that broke off after its own row went is finished by the next one. */
@@ -132,13 +158,17 @@ async function deleteRemains(ports: ApiPorts, { reference }: DeleteRequest): Pro
   if (reference.kind !== "Cluster") throw refusal("NotFound", `${object} does not exist`);
   const forgotten = await forgetSyncs(ports, reference.name, "delete it once more");
   if (forgotten === 0) throw refusal("NotFound", `${object} does not exist`);
-  await ports.sender.send(await everySubject(ports));
+  await ports.sender.send(await everySubject(ports.table));
   return { outcome: "deleted" };
 }
 
 async function removeRow(
   ports: ApiPorts,
-  { row, request, also }: { row: SourceRow | ClusterRow; request: DeleteRequest; also: readonly Write[] },
+  {
+    row,
+    request,
+    also,
+  }: { row: SourceRow | ClusterRow | DiscoveryRow; request: DeleteRequest; also: readonly Write[] },
 ): Promise<void> {
   const { reference, caller, cascade } = request;
   try {

@@ -5,6 +5,7 @@ export const apiEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_BUCKET: z.string().min(1),
   STARLING_QUEUE_RESOLVE: z.url(),
+  STARLING_QUEUE_DISCOVER: z.url(),
   STARLING_QUEUE_ROLLOUT: z.url(),
   /** To tell clusters of a thaw. */
   STARLING_QUEUE_APPLY: z.url(),

@@ -2,7 +2,8 @@
 
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { audit, everySubject, sendSideBySide } from "#functions/api/write-object.ts";
+import { audit, sendSideBySide } from "#functions/api/write-object.ts";
+import { everySubject } from "#shared/adapters/concerned-subjects.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
@@ -204,7 +205,7 @@ function coveredBy({ clusters }: Freeze, fleet: readonly Registered[]): readonly
 /** Hints: whoever misses one finds the brake changed when his row is due. */
 async function tell(ports: ApiPorts, clusters: readonly string[]): Promise<void> {
   const messages: Message[] = [
-    ...(await everySubject(ports)),
+    ...(await everySubject(ports.table)),
     ...clusters.map((cluster) => ({ to: "apply", cluster }) as const),
   ];
   await sendSideBySide(ports, messages);

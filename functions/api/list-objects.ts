@@ -8,6 +8,8 @@ import { inParts } from "#shared/base/in-parts.ts";
 import {
   type ClusterObject,
   clusterObject,
+  type DiscoveryObject,
+  discoveryObject,
   type SourceObject,
   type SyncGroupObject,
   sourceObject,
@@ -16,6 +18,7 @@ import {
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
+import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, type RowKey, type RowKeyOf, type RowRange } from "#shared/fleet/rows/row.ts";
@@ -74,6 +77,19 @@ export function listSyncGroups(
   });
 }
 
+export function listDiscoveries(
+  { table, installation }: Ports,
+  page: PageRequest,
+): Promise<ListPage<DiscoveryObject | UnreadableObject<"ClusterDiscovery">>> {
+  return collect(page, {
+    read: (part) => table.query({ ...ranges.discoveries, newer: "kept", ...part }),
+    keep(row) {
+      if (isNewer(row)) return unreadable(row, "ClusterDiscovery");
+      return keepsLabels(page, row) ? discoveryObject(row, installation) : undefined;
+    },
+  });
+}
+
 /** Clusters, each with how its Syncs are: one that answers and runs nothing as it should is not well. */
 export async function listClusters(
   ports: Ports,
@@ -83,7 +99,7 @@ export async function listClusters(
   const found = await collect(page, {
     read: (part) =>
       readThroughDirectory(table, { entries: ranges.fleet, target: (entry) => keys.cluster(clusterOf(entry)) }, part),
-    keep: (row) => (isNewer(row) || keepsLabels(page, row) ? row : undefined),
+    keep: (row) => (isNewer(row) || keepsLabels(page, { labels: labelsOf(row) }) ? row : undefined),
   });
   return { ...found, items: await withSyncs(ports, found.items) };
 }
@@ -91,6 +107,7 @@ export async function listClusters(
 /** Nobody knows the labels of what cannot be read: it is in every list, where it would else look as if it had others. */
 function unreadable<Kind extends WritableKind>(row: NewerRow, kind: Kind): UnreadableObject<Kind> {
   if (kind === "Cluster") return unreadableObject(row, { kind, name: clusterOf(row) });
+  if (kind === "ClusterDiscovery") return unreadableObject(row, { kind, name: keys.discovery.read(row).name });
   const { namespace, name } = keys.object.read(row);
   return unreadableObject(row, { kind, namespace, name });
 }
@@ -107,7 +124,7 @@ async function withSyncs({ table, installation, clock }: Ports, found: readonly 
   const now = clock.now();
   return found.map((row) => {
     if (isNewer(row)) return unreadable(row, "Cluster");
-    const freeze = reading.ok ? freezeOver(reading.brake, row.labels, now) : undefined;
+    const freeze = reading.ok ? freezeOver(reading.brake, labelsOf(row), now) : undefined;
     return clusterObject(row, installation, { syncs: byCluster.get(row.name) ?? [], freeze });
   });
 }
@@ -116,12 +133,13 @@ async function withSyncs({ table, installation, clock }: Ports, found: readonly 
 export async function getObject(
   ports: Ports,
   reference: ObjectReference,
-): Promise<SourceObject | ClusterObject | SyncGroupObject | UnreadableObject> {
+): Promise<SourceObject | DiscoveryObject | ClusterObject | SyncGroupObject | UnreadableObject> {
   const row = await readRow(ports.table, objectKey(reference));
   if (row === undefined || row.type === "Sync") throw refusal("NotFound", `${objectText(reference)} does not exist`);
   if (isNewer(row)) return unreadable(row, reference.kind);
   if (row.type === "Source") return sourceObject(row);
   if (row.type === "SyncGroup") return syncGroupObject(row);
+  if (row.type === "ClusterDiscovery") return discoveryObject(row, ports.installation);
   const [cluster] = await withSyncs(ports, [row]);
   return cluster ?? clusterObject(row, ports.installation);
 }

@@ -2,21 +2,23 @@
 import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { renewalAt } from "#shared/fleet/blob-life.ts";
+import { nextLook } from "#shared/fleet/discovery/next-look.ts";
 import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
+import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
+import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
-import {
-  type ClusterRow,
-  type DirectoryRow,
-  type FleetRow,
-  incarnationOf,
-  type Operations,
-  type SourceRow,
-  type SubjectRow,
-  type SyncGroupRow,
-  type UserSyncRow,
+import type {
+  ClusterRow,
+  DirectoryRow,
+  FleetRow,
+  Operations,
+  SourceRow,
+  SubjectRow,
+  SyncGroupRow,
+  UserSyncRow,
 } from "#shared/fleet/rows/object-rows.ts";
 import { type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
@@ -25,7 +27,7 @@ import type { Write } from "#shared/ports.ts";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
 
 /** The rows that people write. */
-export type WrittenRow = SourceRow | ClusterRow | SyncGroupRow | UserSyncRow;
+export type WrittenRow = SourceRow | DiscoveryRow | ClusterRow | SyncGroupRow | UserSyncRow;
 
 export type Outcome = "created" | "configured" | "unchanged";
 
@@ -87,6 +89,7 @@ type RowChange = Omit<ObjectChange, "outcome">;
 
 function rowChange(before: WrittenRow | undefined, after: WrittenRow, now: Date): RowChange {
   if (after.type === "Source") return sourceChange(before as SourceRow | undefined, after, now);
+  if (after.type === "ClusterDiscovery") return discoveryChange(before as DiscoveryRow | undefined, after, now);
   if (after.type === "Cluster") return clusterChange(before as ClusterRow | undefined, due(after, renewalAt(after)));
   return subjectChange(before as SubjectRow | undefined, after, now);
 }
@@ -130,6 +133,14 @@ function sourceChange(before: SourceRow | undefined, after: SourceRow, now: Date
   return { after: row, writes, messages: dueNow ? [{ to: "resolve", source: reference }] : [], clusters: [] };
 }
 
+function discoveryChange(before: DiscoveryRow | undefined, after: DiscoveryRow, now: Date): RowChange {
+  const next = nextLook(after);
+  const dueNow = next !== undefined && next <= now.toISOString();
+  const row = dueNow ? due(after, watchdogAt(now, 0), 1) : due(after, next);
+  const messages: Message[] = dueNow ? [{ to: "discover", discovery: after.name }] : [];
+  return { after: row, writes: [putRow(before, row)], messages, clusters: [] };
+}
+
 /** The checks at the door leave no URL that names no repository; its text would be its own entry. */
 export function repositoryOf(row: SourceRow): string {
   return normaliseGitUrl(row.spec.git.url) ?? row.spec.git.url;
@@ -139,24 +150,11 @@ export function repositoryOf(row: SourceRow): string {
 function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowChange {
   const fleet = fleetRow(after);
   const old = before === undefined ? [] : [fleetRow(before)];
-  const what = ({ uid, labels, values }: FleetRow) => canonicalJson({ uid, labels, values });
+  const what = ({ uid, labels, values, arn }: FleetRow) => canonicalJson([uid, labels, values, arn ?? ""]);
   if (old.some((row) => what(row) === what(fleet)))
     return { after, writes: [putRow(before, after)], messages: [], clusters: [] };
   const writes = [putRow(before, after), { put: fleet }, fleetVersionUpdate(after.name)];
   return { after, writes, messages: [], clusters: [...old, fleet] };
-}
-
-function fleetRow(row: ClusterRow): FleetRow {
-  return {
-    ...keys.fleet(row.name),
-    type: "Fleet",
-    schema: rowSchema,
-    version: row.version,
-    name: row.name,
-    uid: incarnationOf(row),
-    labels: row.labels,
-    values: row.spec.values ?? {},
-  };
 }
 
 function subjectChange(before: SubjectRow | undefined, after: SubjectRow, now: Date): RowChange {

@@ -4,7 +4,7 @@ import type { Document, WritableKind } from "#shared/fleet/kinds/document.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RowKeyOf } from "#shared/fleet/rows/row.ts";
 
-/** Which object: `namespace` is absent for a Cluster. */
+/** Which object: `namespace` is absent for what belongs to the installation. */
 export interface ObjectReference {
   readonly kind: WritableKind;
   readonly namespace?: string;
@@ -18,6 +18,7 @@ export function documentReference(document: Document): ObjectReference {
 
 export function objectKey(reference: ObjectReference): RowKeyOf<WritableKind> {
   if (reference.kind === "Cluster") return keys.cluster(reference.name);
+  if (reference.kind === "ClusterDiscovery") return keys.discovery(reference.name);
   return keys.object(reference.namespace ?? "", reference.kind, reference.name);
 }
 

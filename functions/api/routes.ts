@@ -9,7 +9,7 @@ import { deleteObject } from "#functions/api/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/freezes.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
 import { listEvents } from "#functions/api/list-events.ts";
-import { getObject, listClusters, listSources, listSyncGroups } from "#functions/api/list-objects.ts";
+import { getObject, listClusters, listDiscoveries, listSources, listSyncGroups } from "#functions/api/list-objects.ts";
 import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/list-syncs.ts";
 import { listTargets, targetStatesOf } from "#functions/api/list-targets.ts";
 import { matchPath, type PathParams, part } from "#functions/api/match-path.ts";
@@ -68,6 +68,17 @@ const routes: readonly Route[] = [
   { method: "GET", path: "/v1/installation", answer: ({ ports }) => readInstallation(ports) },
   { method: "POST", path: "/v1/apply", answer: apply },
 
+  {
+    method: "GET",
+    path: "/v1/clusterdiscoveries",
+    answer: ({ ports, request }) => list("ClusterDiscovery", request, (page) => listDiscoveries(ports, page)),
+  },
+  {
+    method: "GET",
+    path: "/v1/clusterdiscoveries/:name",
+    answer: ({ ports, params }) => getObject(ports, discoveryOf(params)),
+  },
+  { method: "DELETE", path: "/v1/clusterdiscoveries/:name", answer: (call) => remove(call, discoveryOf(call.params)) },
   { method: "GET", path: "/v1/clusters", answer: clusters },
   {
     method: "GET",
@@ -319,6 +330,10 @@ function objectOf(params: PathParams): ObjectReference {
 
 function clusterOf(params: PathParams): ObjectReference {
   return { kind: "Cluster", name: part(params, "name") };
+}
+
+function discoveryOf(params: PathParams): ObjectReference {
+  return { kind: "ClusterDiscovery", name: part(params, "name") };
 }
 
 function subjectFrom(params: PathParams): Subject {

@@ -16,6 +16,7 @@ export function wireApi(env: ApiEnv, aws: DoorClients, { clock = systemClock, ou
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
     sender: new SqsSender(aws.sqs, {
       resolve: env.STARLING_QUEUE_RESOLVE,
+      discover: env.STARLING_QUEUE_DISCOVER,
       rollout: env.STARLING_QUEUE_ROLLOUT,
       apply: env.STARLING_QUEUE_APPLY,
     }),

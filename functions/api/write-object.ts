@@ -2,21 +2,16 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import type { ObjectChange, WrittenRow } from "#functions/api/object-change.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { allItems } from "#shared/base/all-pages.ts";
+import { subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
-import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer, keyText, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Message } from "#shared/messages.ts";
 
 /** Other writers of the same row finish in milliseconds; so many lost races in a row are no accident. */
 const maxTries = 6;
 const senders = 8;
-/** Rows of subjects in memory at once; each may be 400 KB. */
-const subjectsRead = 200;
 
 export interface ObjectWrite {
   readonly reference: ObjectReference;
@@ -94,7 +89,7 @@ export function audit(ports: ApiPorts, entry: AuditEntry): void {
 export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[]): Promise<void> {
   const messages = changes.flatMap((change) => change.messages);
   const clusters = changes.flatMap((change) => change.clusters);
-  if (clusters.length > 0) messages.push(...(await subjectsTaking(clusters, ports)));
+  if (clusters.length > 0) messages.push(...(await subjectsTaking(clusters, ports.table)));
   const distinct = new Map(messages.map((message) => [JSON.stringify(message), message]));
   await sendSideBySide(ports, [...distinct.values()]);
 }
@@ -103,39 +98,4 @@ export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[
 export async function sendSideBySide({ sender }: ApiPorts, messages: readonly Message[]): Promise<void> {
   const share = Math.max(10, Math.ceil(messages.length / senders));
   await Promise.all(inParts(messages, share).map((part) => sender.send(part)));
-}
-
-/** One message for each planned subject, from the directory. */
-export async function everySubject(ports: ApiPorts): Promise<readonly Message[]> {
-  return (await readSubjects(ports)).map((subject) => ({ to: "rollout", subject, clusters: [] }));
-}
-
-async function readSubjects({ table }: ApiPorts): Promise<readonly Subject[]> {
-  const range = ranges.subjects();
-  const entries = allItems((start) => table.query({ ...range, newer: "kept", ...start }));
-  return (await Array.fromAsync(entries)).flatMap((entry) => keys.subject.parse(entry) ?? []);
-}
-
-/** A deletion is about every cluster that has something, and what cannot be read may take any. */
-async function subjectsTaking(clusters: readonly SelectableCluster[], ports: ApiPorts): Promise<readonly Message[]> {
-  const messages: Message[] = [];
-  for (const part of inParts(await readSubjects(ports), subjectsRead)) {
-    const found = await ports.table.getMany(part.map(rowOf), { newer: "kept" });
-    const rows = new Map(found.map((row) => [keyText(row), row]));
-    for (const subject of part) {
-      const row = rows.get(keyText(rowOf(subject)));
-      if (row === undefined || (!isNewer(row) && !concerns(row, clusters))) continue;
-      messages.push({ to: "rollout", subject, clusters: [] });
-    }
-  }
-  return messages;
-}
-
-function rowOf({ namespace, kind, name }: Subject): RowKeyOf<Subject["kind"]> {
-  return keys.object(namespace, kind, name);
-}
-
-function concerns(row: SubjectRow, clusters: readonly SelectableCluster[]): boolean {
-  const selection = row.type === "Sync" ? { names: [row.spec.cluster] } : row.spec.clusters;
-  return row.operations.deletion !== undefined || clusters.some((cluster) => selects(selection, cluster));
 }

@@ -114,6 +114,8 @@ async function claim(
 function messageFor(key: RowKey): Message[] {
   const object = keys.object.parse(key);
   if (object?.kind === "Source") return [{ to: "resolve", source: { namespace: object.namespace, name: object.name } }];
+  const discovery = keys.discovery.parse(key);
+  if (discovery !== undefined) return [{ to: "discover", discovery: discovery.name }];
   const subject = subjectOf(key);
   if (subject !== undefined) return [{ to: "rollout", subject }];
   const onCluster = keys.sync.parse(key) ?? keys.lease.parse(key) ?? keys.cluster.parse(key);

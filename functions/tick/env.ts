@@ -7,6 +7,7 @@ export const tickEnv = z.object({
   STARLING_INSTALLATION: z.string().min(1),
   STARLING_QUEUE_RESOLVE: z.url(),
   STARLING_QUEUE_RENDER: z.url(),
+  STARLING_QUEUE_DISCOVER: z.url(),
   STARLING_QUEUE_ROLLOUT: z.url(),
   STARLING_QUEUE_APPLY: z.url(),
 });

@@ -15,6 +15,7 @@ export function wireTick(env: TickEnv, aws: RowClients, options: WireOptions = {
     sender: new SqsSender(aws.sqs, {
       resolve: env.STARLING_QUEUE_RESOLVE,
       render: env.STARLING_QUEUE_RENDER,
+      discover: env.STARLING_QUEUE_DISCOVER,
       rollout: env.STARLING_QUEUE_ROLLOUT,
       apply: env.STARLING_QUEUE_APPLY,
     }),

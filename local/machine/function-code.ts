@@ -6,6 +6,8 @@ import { applyEnv } from "#functions/apply/env.ts";
 import { wireApply } from "#functions/apply/wire.ts";
 import { buildEnv } from "#functions/build/env.ts";
 import { wireBuild } from "#functions/build/wire.ts";
+import { discoverEnv } from "#functions/discover/env.ts";
+import { wireDiscover } from "#functions/discover/wire.ts";
 import { renderEnv } from "#functions/render/env.ts";
 import { wireRender } from "#functions/render/wire.ts";
 import { reportEnv } from "#functions/report/env.ts";
@@ -35,6 +37,7 @@ const codes: Readonly<Record<string, FunctionCode>> = {
   api: code(apiEnv, wireApi),
   webhook: code(webhookEnv, wireWebhook),
   tick: code(tickEnv, wireTick),
+  discover: code(discoverEnv, wireDiscover),
   resolve: code(resolveEnv, wireResolve),
   rollout: code(rolloutEnv, wireRollout),
   render: code(renderEnv, wireRender),

@@ -37,3 +37,9 @@ export function roleArnIn({ partition, accountId }: EksArn, name: string): strin
 export function stsHost({ partition, region }: Pick<EksArn, "partition" | "region">): string {
   return `sts.${region}.${stsDomains[partition]}`;
 }
+
+/** The partition that a region is in: its name says it. */
+export function partitionOf(region: string): Partition {
+  if (region.startsWith("cn-")) return "aws-cn";
+  return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
+}

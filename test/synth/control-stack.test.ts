@@ -16,7 +16,18 @@ import {
 
 const { control, resources } = await synthesizeTemplates();
 
-const folders = ["api", "webhook", "tick", "resolve", "rollout", "render", "build", "apply", "report"] as const;
+const folders = [
+  "api",
+  "webhook",
+  "tick",
+  "discover",
+  "resolve",
+  "rollout",
+  "render",
+  "build",
+  "apply",
+  "report",
+] as const;
 type Folder = (typeof folders)[number];
 
 const controlResources = resourcesIn(control);
@@ -86,7 +97,7 @@ describe("every policy", () => {
       .filter((resource) => resource.includes("*"));
     for (const resource of wild) {
       expect(resource).toMatch(
-        /^(<starling-state-blobs-arn>\/(artifacts|incoming|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*|arn:<AWS::Partition>:iam::<AWS::AccountId>:role\/starling\/clusters\/\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
+        /^(<starling-state-blobs-arn>\/(artifacts|incoming|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*|arn:<AWS::Partition>:iam::<AWS::AccountId>:role\/starling\/(clusters|discovery)\/\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
       );
     }
   });
@@ -142,7 +153,7 @@ describe("every policy", () => {
 });
 
 describe("every function", () => {
-  test("is one of the eight", () => expect(functions).toHaveLength(folders.length));
+  test("is one of those that have a folder", () => expect(functions).toHaveLength(folders.length));
 
   test("has a role of its own", () => {
     expect(new Set(functions.map(roleOf)).size).toBe(functions.length);
@@ -214,6 +225,7 @@ describe("who may do what", () => {
     ["api", ["secretsmanager:DescribeSecret <starling-state-webhook-secret-arn>"]],
     ["webhook", ["secretsmanager:GetSecretValue <starling-state-webhook-secret-arn>"]],
     ["tick", []],
+    ["discover", []],
     ["resolve", [`secretsmanager:GetSecretValue ${secrets}/git/*`]],
     ["rollout", []],
     ["render", []],
@@ -223,16 +235,14 @@ describe("who may do what", () => {
   ])("%s is told of these secrets", (folder, expected) => expect(grantsOf(folder, "secretsmanager")).toEqual(expected));
 
   test.each(folders)(
-    "%s asks STS and EKS for nothing, unless it is apply: roles of one name, and where clusters are",
+    "%s asks STS and EKS for nothing, unless it is apply or discover: roles of one path each, and where clusters are",
     (folder) => {
-      const expected =
-        folder !== "apply"
-          ? []
-          : [
-              "eks:DescribeCluster arn:<AWS::Partition>:eks:*:<AWS::AccountId>:cluster/*",
-              "sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/clusters/*",
-            ];
-      expect([...grantsOf(folder, "eks"), ...grantsOf(folder, "sts")]).toEqual(expected);
+      const roles = "sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling";
+      const expected: Partial<Record<Folder, readonly string[]>> = {
+        apply: ["eks:DescribeCluster arn:<AWS::Partition>:eks:*:<AWS::AccountId>:cluster/*", `${roles}/clusters/*`],
+        discover: [`${roles}/discovery/*`],
+      };
+      expect([...grantsOf(folder, "eks"), ...grantsOf(folder, "sts")]).toEqual(expected[folder] ?? []);
     },
   );
 
@@ -240,6 +250,7 @@ describe("who may do what", () => {
     ["api", ["GetObject plans", "ListBucket plans"]],
     ["webhook", []],
     ["tick", []],
+    ["discover", []],
     ["resolve", ["GetObject artifacts", "ListBucket artifacts", "PutObject artifacts"]],
     ["rollout", ["GetObject plans", "ListBucket plans", "PutObject plans"]],
     [
@@ -279,6 +290,7 @@ describe("who may do what", () => {
     ["render", ["REND#*"]],
     ["report", ["EVT#*"]],
     ["resolve", ["NS#*#Source", "REV#*"]],
+    ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND"]],
     ["apply", ["CHECK#*", "CL#*"]],
   ])("%s writes these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, writeActions))]).toEqual(expected);
@@ -287,6 +299,7 @@ describe("who may do what", () => {
   test.each<[Folder, readonly string[]]>([
     ["webhook", ["NS#*#Source", "REPO#*"]],
     ["render", ["REND#*"]],
+    ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FOUND", "NS#*#Sync", "NS#*#SyncGroup", "SUBJECTS"]],
     ["apply", ["BRAKE", "CHECK#*", "CL#*", "NS#*#Sync", "NS#*#SyncGroup"]],
   ])("%s reads these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, readActions))]).toEqual(expected);
@@ -297,9 +310,8 @@ describe("who may do what", () => {
     expect(partitionsOf("api", writeActions)).not.toContain("EVT#*");
     for (const folder of folders) {
       const creates = partitionsOf(folder, ["dynamodb:PutItem"]);
-      expect(creates.includes("FLEET") || creates.includes("SUBJECTS") || creates.includes("REPO#*")).toBe(
-        folder === "api",
-      );
+      expect(creates.includes("SUBJECTS") || creates.includes("REPO#*")).toBe(folder === "api");
+      expect(creates.includes("FLEET")).toBe(folder === "api" || folder === "discover");
     }
   });
 
@@ -368,7 +380,7 @@ describe("every queue", () => {
   const deadLetters = new Set([...targets, ...scheduleTarget]);
 
   test("has a dead-letter queue after five receives or more, or is one", () => {
-    expect(queues.length).toBe(11);
+    expect(queues.length).toBe(13);
     for (const { id, Properties } of queues) {
       const redrive = Properties.RedrivePolicy as { maxReceiveCount: number } | undefined;
       if (deadLetters.has(`<${id}.Arn>`)) expect(redrive).toBeUndefined();
@@ -384,7 +396,7 @@ describe("every queue", () => {
           : [[textOf((RedrivePolicy as { deadLetterTargetArn: unknown }).deadLetterTargetArn), QueueName]],
       ),
     );
-    expect(own.size).toBe(5);
+    expect(own.size).toBe(6);
     for (const { id, Properties } of queues) {
       const source = own.get(`<${id}.Arn>`);
       const { redrivePermission, sourceQueueArns } = Properties.RedriveAllowPolicy as {
@@ -418,7 +430,7 @@ describe("every queue", () => {
   });
 
   test("hides a message six times as long as its function may take; a cluster's until its lease is over, a subject's for seconds", () => {
-    expect(mappings).toHaveLength(5);
+    expect(mappings).toHaveLength(6);
     for (const { Properties } of mappings) {
       const lambda = functions.find(({ id }) => textOf(Properties.FunctionName) === `<${id}>`);
       const queue = queues.find(({ id }) => textOf(Properties.EventSourceArn) === `<${id}.Arn>`);
@@ -596,7 +608,7 @@ test("the outputs say where people, the git host and clusters turn to", () => {
   const outputs = control.findOutputs("*") as Record<string, { Value: unknown }>;
   const said = Object.fromEntries(Object.entries(outputs).map(([name, { Value }]) => [name, textOf(Value)]));
   const names = [
-    ...["ApiUrl", "WebhookUrl", "WebhookSecretArn", "ApplyRole", "ExternalId", "Dashboard", "Version"],
+    ...["ApiUrl", "WebhookUrl", "WebhookSecretArn", "ApplyRole", "ExternalId", "DiscoverRole", "Dashboard", "Version"],
     ...["ViewerPolicy", "OperatorPolicy", "AdministratorPolicy"],
   ];
   expect(Object.keys(said).sort()).toEqual(names.toSorted());

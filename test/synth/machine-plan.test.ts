@@ -24,6 +24,7 @@ describe("the plan of the machine", () => {
       ["tick", 55, 512, "terminate"],
       ["api", 29, 512, "terminate"],
       ["webhook", 10, 512, "terminate"],
+      ["discover", 60, 1024, "terminate"],
       ["resolve", 180, 2048, "allow"],
       ["rollout", 30, 1769, "allow"],
       ["build", 100, 1769, "terminate"],
@@ -50,6 +51,7 @@ describe("the plan of the machine", () => {
       return [lambda?.folder, queue?.fifo, source.batchSize, source.batchingWindowSeconds, source.maximumConcurrency];
     });
     expect(fed).toEqual([
+      ["discover", false, 1, 0, 2],
       ["resolve", false, 1, 0, 10],
       ["rollout", true, 10, 0, 20],
       ["render", false, 1, 0, 10],

@@ -1,9 +1,11 @@
 /** From Starling's own role to the cluster's version, link by link; what stops there stops everything behind it. */
+
 import { awsLinks } from "#functions/apply/check/aws-links.ts";
 import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
 import { kubeLinks } from "#functions/apply/check/kube-links.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { type ClusterLink, clusterLinks, type LinkFinding } from "#shared/fleet/cluster-check.ts";
+import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 
 /** @returns a finding for each link that this Cluster has, in their order. */
@@ -17,7 +19,8 @@ export async function followLinks(cluster: ClusterRow, way: CheckedWay): Promise
 }
 
 async function specLink(cluster: ClusterRow, { connector }: CheckedWay): Promise<readonly LinkFinding[]> {
-  const { name, spec } = cluster;
+  const { name } = cluster;
+  const spec = specOf(cluster);
   const value = spec.eks?.arn ?? spec.endpoint?.server ?? name;
   try {
     connector.targetOf(cluster);
@@ -29,7 +32,8 @@ async function specLink(cluster: ClusterRow, { connector }: CheckedWay): Promise
   }
 }
 
-function linksOf({ spec }: ClusterRow): readonly ClusterLink[] {
+function linksOf(cluster: ClusterRow): readonly ClusterLink[] {
+  const spec = specOf(cluster);
   const others: readonly ClusterLink[] =
     spec.eks === undefined ? ["region", "role", "externalId", "eks", "accessEntry"] : ["secret"];
   const roleless: readonly ClusterLink[] = spec.access === undefined ? ["role", "externalId"] : [];

@@ -6,6 +6,7 @@ import type { EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { type ClusterRow, identityOf } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
@@ -23,7 +24,7 @@ export async function kubeLinks(cluster: ClusterRow, way: CheckedWay): Promise<r
   try {
     const version = await client.serverVersion().catch((error: unknown) => ({ error }));
     if (typeof version !== "string") return await unanswered(version.error, { cluster, way, server: endpoint.server });
-    const known = cluster.spec.eks === undefined ? "secret" : "accessEntry";
+    const known = specOf(cluster).eks === undefined ? "secret" : "accessEntry";
     return [
       { link: "network", state: "ok", value: endpoint.server },
       { link: known, state: "ok", value: principalOf(cluster, way) },

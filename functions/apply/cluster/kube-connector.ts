@@ -9,6 +9,7 @@ import { externalIdOf } from "#shared/base/external-id.ts";
 import { type ClusterAddress, tokenFor } from "#shared/fleet/cluster-secret.ts";
 import { parseEksArn, roleArnIn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { SecretReader } from "#shared/ports.ts";
@@ -65,7 +66,8 @@ export class KubeConnector implements ClusterConnector {
 
   async connect(cluster: ClusterRow, deadline: Date): Promise<ClusterClient> {
     const endpoint = await this.endpointOf(cluster);
-    const id = `${cluster.uid}/${cluster.generation}`;
+    // What a discovery says of it has no generation.
+    const id = JSON.stringify([cluster.uid, cluster.generation, cluster.discovered?.access, cluster.discovered?.arn]);
     const before = this.#kept.get(id);
     const kept =
       before !== undefined && sameAddress(before.endpoint, endpoint)
@@ -94,7 +96,7 @@ export class KubeConnector implements ClusterConnector {
 
   /** Where it is, and with what it is reached; neither is kept. */
   async endpointOf(cluster: ClusterRow): Promise<KubeEndpoint> {
-    const { spec } = cluster;
+    const spec = specOf(cluster);
     const target = this.targetOf(cluster);
     if (target !== undefined) return this.#eksEndpoint(target);
     if (spec.endpoint !== undefined) return this.#secretEndpoint(spec.endpoint);
@@ -102,12 +104,13 @@ export class KubeConnector implements ClusterConnector {
   }
 
   /** @returns undefined for a cluster that is not in EKS. */
-  targetOf({ name, spec: { eks, access } }: ClusterRow): EksTarget | undefined {
+  targetOf(row: ClusterRow): EksTarget | undefined {
+    const { eks, access } = specOf(row);
     if (eks === undefined) return undefined;
     const cluster = parseEksArn(eks.arn);
     if (cluster === undefined) throw invalidSpec(`spec.eks.arn ${eks.arn}, which is no ARN of a cluster`);
     if (access === undefined) return { cluster };
-    const externalId = externalIdOf(this.#ports.installation, name);
+    const externalId = externalIdOf(this.#ports.installation, row.name);
     return { cluster, role: { arn: roleArnIn(cluster, access.role.name), externalId } };
   }
 

@@ -4,6 +4,7 @@ import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { isRestOver } from "#functions/apply/worker/quiet.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
+import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
 import { beginsAt, isAtRest, nextWork } from "#shared/fleet/rows/next-work.ts";
@@ -83,7 +84,7 @@ async function isReleased(syncs: readonly SyncRow[], cluster: ClusterRow, ports:
   if (syncs.every((row) => heldBy(row) === undefined)) return false;
   const rows = await ports.table.getMany([keys.brake], { newer: "kept" });
   const reading = brakeAmong(rows);
-  return reading.ok && freezeOver(reading.brake, cluster.labels, ports.clock.now()) === undefined;
+  return reading.ok && freezeOver(reading.brake, labelsOf(cluster), ports.clock.now()) === undefined;
 }
 
 interface DueContext {

@@ -16,6 +16,7 @@ import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
 import { syncFields } from "#shared/fleet/log-fields.ts";
 import { type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
+import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
 import { beginsAt, isAtRest, nextLook } from "#shared/fleet/rows/next-work.ts";
@@ -85,7 +86,7 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
     const cluster = newerOf(context.cluster, standing.cluster);
     if (row.parked !== undefined)
       return await lookParked({ row, cluster, subject }, { parked: row.parked, gate }, context);
-    const freeze = freezeOver(brake, cluster.labels, now);
+    const freeze = freezeOver(brake, labelsOf(cluster), now);
     const basis: Basis = { row, cluster, subject };
     const why = withheldFrom(row.desired.attempt, standing, now);
     if (why?.reason === "Withdrawn") {

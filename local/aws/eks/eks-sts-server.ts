@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { eksOperation } from "#local/aws/eks/eks-operations.ts";
 import { EksRefusal, type EksRegister } from "#local/aws/eks/eks-register.ts";
+import { type LocalOrganization, organizationMembers, taggedResources } from "#local/aws/eks/listing-operations.ts";
 import type { IamRoles } from "#local/aws/iam/iam-roles.ts";
 import { isPresigned, verifyPresigned } from "#local/aws/iam/presigned-url.ts";
 import { accountOf } from "#local/aws/iam/principal-arns.ts";
@@ -21,9 +22,12 @@ import { serveOnLoopback } from "#local/base/loopback-server.ts";
 import { readBytesUpTo } from "#local/base/read-bytes.ts";
 import { defined } from "#shared/base/defined.ts";
 
+/** With what lists clusters and accounts beside EKS: behind one port. */
+type EksStsService = "sts" | "eks" | "tagging" | "organizations";
+
 /** One request whose signature was right. */
 export interface EksStsCall {
-  readonly service: "sts" | "eks";
+  readonly service: EksStsService;
   readonly operation: string;
   /** Of the signature, as real endpoints have it in their name. */
   readonly region: string;
@@ -41,6 +45,8 @@ export interface EksStsServerOptions {
   readonly principals: Principals;
   readonly roles: IamRoles;
   readonly clusters: EksRegister;
+  /** As it is when somebody asks; left out: there is none. */
+  readonly organization?: () => LocalOrganization | undefined;
   /** What sessions and cluster tokens end by; the machine's by default. Signatures of requests go by the machine's. */
   readonly now?: () => Date;
   readonly port?: number;
@@ -56,7 +62,7 @@ export interface EksStsServer {
 }
 
 interface Signed extends Genuine {
-  readonly service: "sts" | "eks";
+  readonly service: EksStsService;
 }
 
 interface Answer {
@@ -125,6 +131,24 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
     };
   }
 
+  function answerListing(
+    { headers }: ArrivingRequest,
+    { service, region, accessKey, body }: Signed & { readonly service: "tagging" | "organizations" },
+  ): Answer {
+    const operation = String(headers["x-amz-target"]).split(".").at(-1) ?? "";
+    record({ service, operation, region, ...accessKeyOf(accessKey) });
+    const request = {
+      operation,
+      input: JSON.parse(body.toString()),
+      accountId: accountOf(accessKey.principalArn),
+      region,
+    };
+    const { clusters, organization } = options;
+    const found =
+      service === "tagging" ? taggedResources(request, clusters) : organizationMembers(request, organization?.());
+    return { status: 200, contentType: "application/x-amz-json-1.1", body: JSON.stringify(found) };
+  }
+
   /** @throws StsRefusal when the signature is nobody's. */
   async function verified(arrived: ArrivingRequest): Promise<Signed> {
     const { principals } = options;
@@ -134,7 +158,7 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
       return { ...verdict, service: "sts" };
     }
     const service = scopeFormat.exec(arrived.headers.authorization ?? "")?.[1];
-    if (service !== "sts" && service !== "eks") {
+    if (!isService(service)) {
       throw new StsRefusal("MissingAuthenticationToken", "Request is missing Authentication Token");
     }
     const verdict = await verifySigV4(arrived, { principals, service, now: () => new Date(), sessionNow: now });
@@ -146,6 +170,7 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
     try {
       const signed = await verified(arrived);
       if (signed.service === "eks") return await answerEks(arrived, signed);
+      if (signed.service !== "sts") return answerListing(arrived, { ...signed, service: signed.service });
       const parameters = isPresigned(arrived.url) ? arrived.url.split(/\?(.*)/s)[1] : signed.body.toString();
       return await answerSts(arrived, new URLSearchParams(parameters), signed);
     } catch (error) {
@@ -174,8 +199,12 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
   };
 }
 
+function isService(text: string | undefined): text is EksStsService {
+  return text === "sts" || text === "eks" || text === "tagging" || text === "organizations";
+}
+
 /** What STS or EKS says to a request that is nobody's. */
-function refusal(service: "sts" | "eks", refused: Refused): StsRefusal {
+function refusal(service: EksStsService, refused: Refused): StsRefusal {
   const { code, message } = queryRefusal(refused);
   return new StsRefusal(service === "sts" ? code : (eksCodes[code] ?? code), message);
 }
@@ -203,7 +232,12 @@ function errorAnswer(arrived: ArrivingRequest, error: unknown): Answer {
         ? new StsRefusal(error.code, error.message, error.code === "ResourceNotFoundException" ? 404 : 400)
         : new StsRefusal("InternalFailure", String(error), 500);
   const { status, code, message } = refusal;
-  if (scopeFormat.exec(arrived.headers.authorization ?? "")?.[1] === "eks") {
+  const service = scopeFormat.exec(arrived.headers.authorization ?? "")?.[1];
+  if (service === "tagging" || service === "organizations") {
+    const body = JSON.stringify({ __type: code, message, Message: message });
+    return { status, contentType: "application/x-amz-json-1.1", body };
+  }
+  if (service === "eks") {
     const body = JSON.stringify({ message });
     return { status, contentType: "application/json", headers: { "x-amzn-errortype": code }, body };
   }

@@ -15,6 +15,7 @@ const packedTypes: ReadonlySet<string> = new Set<RowType>([
   "Sync",
   "Source",
   "Cluster",
+  "ClusterDiscovery",
   "Unit",
   "Leg",
 ]);

@@ -26,6 +26,8 @@ export interface RoleSessionOptions {
   /** Clients with the function's own credentials, one for each region. */
   readonly sts: (region: string) => STSClient;
   readonly clock: Clock;
+  /** Whose role is to be trusted, and which of the stacks' settings say whom it may assume. */
+  readonly caller?: { readonly function: string; readonly settings: string };
   /** Shown in the CloudTrail of the account: `starling-<installation>`. */
   readonly sessionName: string;
 }
@@ -110,7 +112,7 @@ export class RoleSessions {
       );
       return { credentials: credentialsIn(given), startedAt };
     } catch (error) {
-      throw sessionError(error, { region, role });
+      throw sessionError(error, { region, role }, this.#options.caller ?? applyFunction);
     }
   }
 }
@@ -147,12 +149,18 @@ function sessionNameOf(name: string): string {
   return name.replaceAll(/[^\w+=,.@-]/g, "-").slice(0, 64);
 }
 
-function sessionError(error: unknown, { region, role: { arn, externalId } }: RoleTarget): StarlingError {
+const applyFunction = { function: "apply", settings: "context clusterRoles, clusterAccounts and organization" };
+
+function sessionError(
+  error: unknown,
+  { region, role: { arn, externalId } }: RoleTarget,
+  caller: NonNullable<RoleSessionOptions["caller"]>,
+): StarlingError {
   const name = error instanceof STSServiceException ? error.name : "";
   const data = { role: arn, region };
   if (name === "AccessDenied" || name === "AccessDeniedException") {
     return new StarlingError(
-      `role ${arn} may not be assumed: let its trust policy allow sts:AssumeRole to the role of Starling's apply function where sts:ExternalId is ${externalId}, and see that its name and account are among those that Starling may assume roles of (context clusterRoles, clusterAccounts and organization of its stacks) (${errorMessage(error)})`,
+      `role ${arn} may not be assumed: let its trust policy allow sts:AssumeRole to the role of Starling's ${caller.function} function where sts:ExternalId is ${externalId}, and see that its name and account are among those that Starling may assume roles of (${caller.settings} of its stacks) (${errorMessage(error)})`,
       { code: "RoleDenied", retry: "transient", data, cause: error },
     );
   }

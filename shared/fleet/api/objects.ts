@@ -2,18 +2,23 @@
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import type { RolloutPhase } from "#shared/fleet/api/content-phase.ts";
+import { discoveryIdentity } from "#shared/fleet/discovery/discovery-identity.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
+import { labelsOf, specOf } from "#shared/fleet/rows/cluster-entry.ts";
+import type { DiscoveryRow, DiscoveryStatus } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
 import type {
   ClusterRow,
   ClusterStatus,
   Condition,
+  Discovered,
   ObjectRow,
   Operations,
   SourceRow,
@@ -59,6 +64,18 @@ export type ClusterObject = ApiObject<
     readonly externalId?: string;
     /** That holds it now: nothing is written to it. */
     readonly frozen?: FrozenBy;
+    /** What its ClusterDiscovery says of it. */
+    readonly discovered?: Discovered;
+    /** Those that count, where not all of them are written in `metadata`. */
+    readonly labels?: Readonly<Record<string, string>>;
+  }
+>;
+export type DiscoveryObject = ApiObject<
+  "ClusterDiscovery",
+  ClusterDiscoverySpec,
+  Omit<DiscoveryStatus, "look" | "resume"> & {
+    /** What its role is assumed with, for the role's trust policy. */
+    readonly externalId: string;
   }
 >;
 export type SyncGroupObject = ApiObject<"SyncGroup", SyncGroupSpec, SubjectStatus>;
@@ -162,10 +179,16 @@ export interface ApiList<Item> {
   readonly items: readonly Item[];
 }
 
-export type AnyObject = SourceObject | ClusterObject | SyncGroupObject | SyncObject | RolloutObject;
+export type AnyObject = SourceObject | DiscoveryObject | ClusterObject | SyncGroupObject | SyncObject | RolloutObject;
 
 export function sourceObject(row: SourceRow): SourceObject {
   return { ...head("Source", row), spec: row.spec, ...operationsOf(row), status: row.status };
+}
+
+export function discoveryObject(row: DiscoveryRow, installation: string): DiscoveryObject {
+  const { look: _look, resume: _resume, ...known } = row.status;
+  const status = { ...known, externalId: discoveryIdentity(installation, row.name) };
+  return { ...head("ClusterDiscovery", row), spec: row.spec, ...operationsOf(row), status };
 }
 
 export function clusterObject(
@@ -175,9 +198,11 @@ export function clusterObject(
 ): ClusterObject {
   const { syncs = [], freeze } = seen;
   const frozen = freeze === undefined ? {} : { frozen: frozenBy(freeze) };
-  const access = row.spec.access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
+  const access = specOf(row).access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
+  const { discovered } = row;
+  const found = discovered === undefined ? {} : { discovered, labels: labelsOf(row) };
   const { renewedAt: _renewedAt, ...known } = row.status;
-  const status = { ...known, ...access, ...frozen, ...lastSeen(row, syncs), syncs: countSyncs(syncs) };
+  const status = { ...known, ...access, ...frozen, ...found, ...lastSeen(row, syncs), syncs: countSyncs(syncs) };
   return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status };
 }
 

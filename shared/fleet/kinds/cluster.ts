@@ -48,7 +48,7 @@ const eksSchema = z.strictObject({
   ),
 });
 
-const roleSchema = z.strictObject({
+export const eksRoleSchema = z.strictObject({
   /** In the account of the cluster, with its path where it has one. */
   name: boundedText(576).regex(
     /^([\w+=,.@-]{1,510}\/)*[\w+=,.@-]{1,64}$/,
@@ -56,7 +56,7 @@ const roleSchema = z.strictObject({
   ),
 });
 
-const valueName = z
+export const valueName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, "must be an identifier: at most 63 characters of A-Z, a-z, 0-9 and _");
 
@@ -65,11 +65,12 @@ export const clusterSpec = z
     eks: eksSchema.optional(),
     endpoint: endpointSchema.optional(),
     /** How Starling becomes somebody the cluster knows. Absent: as itself. */
-    access: z.strictObject({ role: roleSchema }).optional(),
+    access: z.strictObject({ role: eksRoleSchema }).optional(),
     /** Facts about the cluster that paths may refer to as `{{ cluster.values.NAME }}`. */
     values: boundedMap(valueName, boundedText(1024), 100).optional(),
   })
-  .refine(({ eks, endpoint }) => (eks === undefined) !== (endpoint === undefined), {
+  // With neither it is about a cluster that is discovered: whether there is one, the api knows.
+  .refine(({ eks, endpoint }) => eks === undefined || endpoint === undefined, {
     message: "needs exactly one of eks or endpoint",
   })
   .refine(({ endpoint, access }) => endpoint === undefined || access === undefined, {

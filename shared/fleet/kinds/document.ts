@@ -8,12 +8,14 @@ import { findPath } from "#shared/base/find-path.ts";
 import { isHidden } from "#shared/base/hidden-value.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { clusterDocument } from "#shared/fleet/kinds/cluster.ts";
+import { clusterDiscoveryDocument } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { sourceDocument } from "#shared/fleet/kinds/source.ts";
 import { syncDocument, syncGroupDocument } from "#shared/fleet/kinds/sync-group.ts";
 
 export const documentSchemas = {
   Source: sourceDocument,
+  ClusterDiscovery: clusterDiscoveryDocument,
   Cluster: clusterDocument,
   SyncGroup: syncGroupDocument,
   Sync: syncDocument,
@@ -45,7 +47,7 @@ export type ParsedDocument =
 export function parseDocument(value: unknown): ParsedDocument {
   const head = headProblem(value);
   if (head !== undefined) return { ok: false, problems: [head] };
-  const schema = documentSchemas[(value as { kind: WritableKind }).kind];
+  const schema = documentSchemas[kindOf(value)];
   const parsed = schema.safeParse(value);
   if (parsed.success) return { ok: true, document: parsed.data };
   return { ok: false, problems: parsed.error.issues.flatMap((issue) => problemsOf(issue, value)) };
@@ -89,9 +91,9 @@ function headProblem(value: unknown): FieldProblem | undefined {
 }
 
 /** Other tools have it in this place, and to leave it out without another word would lock Starling out. */
-const externalIdField = "spec.access.role.externalId";
-const externalIdRemedy =
-  "is Starling's to choose, so that no Cluster takes another one's; remove it, and let the role's trust policy ask for the one that `starling describe cluster` shows";
+const externalIdFields: ReadonlySet<string> = new Set(["spec.access.role.externalId", "spec.eks.role.externalId"]);
+const externalIdRemedy = (kind: string) =>
+  `is Starling's to choose, so that no ${kind} takes another one's; remove it, and let the role's trust policy ask for the one that \`starling describe ${kind.toLowerCase()}\` shows`;
 
 function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
   const field = fieldText(issue.path);
@@ -100,7 +102,7 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
     return issue.keys.map((key) => {
       const unknown = fieldText([...issue.path, key]);
       const message = `is not a field Starling knows${didYouMean(nearestName(key, known))}; remove it`;
-      return { field: unknown, message: unknown === externalIdField ? externalIdRemedy : message };
+      return { field: unknown, message: externalIdFields.has(unknown) ? externalIdRemedy(kindOf(root)) : message };
     });
   }
   if (issue.code === "invalid_key") {
@@ -112,10 +114,13 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
   return [{ field, message: `${issue.message} (got ${excerptOf(got)})` }];
 }
 
+function kindOf(root: unknown): WritableKind {
+  return (root as { readonly kind: WritableKind }).kind;
+}
+
 /** The keys the schema has where an unknown one was found: those that a minimal valid object there may carry. */
 function keysKnownAt(root: unknown, path: readonly PropertyKey[]): readonly string[] {
-  const kind = (root as { kind: WritableKind }).kind;
-  let schema = jsonSchemaOf(kind) as SchemaNode | undefined;
+  let schema = jsonSchemaOf(kindOf(root)) as SchemaNode | undefined;
   for (const step of path) {
     schema =
       typeof step === "number" ? schema?.items : (schema?.properties?.[String(step)] ?? schema?.additionalProperties);

@@ -1,4 +1,7 @@
 import { checkPathTemplate } from "#shared/base/path-template.ts";
+import { partitionOf } from "#shared/fleet/eks-arn.ts";
+import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
+import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { checkGitUrl } from "#shared/source/git-url.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
@@ -14,6 +17,7 @@ export function semanticProblems(document: Document): readonly FieldProblem[] {
     return [{ field: "", message }];
   }
   if (document.kind === "Source") return sourceProblems(document);
+  if (document.kind === "ClusterDiscovery") return discoveryProblems(document.spec);
   if (document.kind === "Sync") return pathProblems("spec.path", document.spec.path);
   if (document.kind === "SyncGroup") {
     return document.spec.templates.flatMap((template, index) =>
@@ -31,6 +35,16 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
   const rangeProblem = ref?.semver === undefined ? undefined : versionRangeProblem(ref.semver);
   if (rangeProblem !== undefined) problems.push({ field: "spec.git.ref.semver", message: rangeProblem });
   return problems;
+}
+
+function discoveryProblems({ name, eks }: ClusterDiscoverySpec): readonly FieldProblem[] {
+  const problem = checkNameTemplate(name);
+  const partitions = new Set(eks.regions.map(partitionOf));
+  const mixed = `are of ${[...partitions].join(" and ")}; accounts are in one of these: write a ClusterDiscovery for each`;
+  return [
+    ...(problem === undefined ? [] : [{ field: "spec.name", message: problem }]),
+    ...(partitions.size === 1 ? [] : [{ field: "spec.eks.regions", message: mixed }]),
+  ];
 }
 
 function versionRangeProblem(text: string): string | undefined {

@@ -135,7 +135,22 @@ export interface ClusterStatus {
   readonly conditions: readonly Condition[];
 }
 
-export type ClusterRow = ObjectRow<"Cluster", ClusterSpec, ClusterStatus>;
+/** The half that `discover` writes: what EKS says of a cluster, as its ClusterDiscovery reads it. */
+export interface Discovered {
+  /** Name of the ClusterDiscovery. */
+  readonly by: string;
+  readonly arn: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly values: Readonly<Record<string, string>>;
+  readonly access?: NonNullable<ClusterSpec["access"]>;
+  /** When EKS made it: another time, and it is another cluster of the same ARN. */
+  readonly createdAt?: string;
+  /** Since when the account that owns it says that there is no such cluster. */
+  readonly goneSince?: string;
+}
+
+/** `generation` 0: nobody has written it, it was discovered. */
+export type ClusterRow = ObjectRow<"Cluster", ClusterSpec, ClusterStatus> & { readonly discovered?: Discovered };
 
 /** The uid that `kube-system` must have: what somebody accepted, else what it had when it was first seen. */
 export function identityOf({ operations, status }: Pick<ClusterRow, "operations" | "status">): string | undefined {
@@ -155,6 +170,8 @@ export interface FleetRow extends Row {
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly values: Readonly<Record<string, string>>;
+  /** Of EKS; absent: it is not there, or a version wrote it that did not note it. */
+  readonly arn?: string;
 }
 
 /** Grows with every write of an entry in its part of the fleet's directory, in the same transaction. */

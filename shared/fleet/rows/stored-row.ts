@@ -1,6 +1,7 @@
 /** Every row of the table: what its key says decides what it is. */
 import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
+import type { DiscoveryRow, FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type {
@@ -36,6 +37,8 @@ export type StoredRow =
   | CheckRow
   | BrakeRow
   | FleetRow
+  | DiscoveryRow
+  | FoundRow
   | DirectoryRow
   | FleetVersionRow
   | TickRow

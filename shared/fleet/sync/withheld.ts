@@ -1,4 +1,5 @@
 import { type Brake, type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
+import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -34,7 +35,7 @@ export function withheldFrom(attempt: number, standing: Standing, now: Date): Wi
   const suspended = subject?.operations.suspended;
   if (suspended !== undefined) return { reason: "Suspended", message: `suspended by ${suspended.by}` };
   if (isWithdrawn(row, subject)) return { reason: "Withdrawn", message: "it is to stay" };
-  const freeze = freezeOver(brake, cluster.labels, now);
+  const freeze = freezeOver(brake, labelsOf(cluster), now);
   return freeze === undefined ? undefined : { reason: "Frozen", message: freezeText(freeze), freeze };
 }
 

@@ -40,6 +40,12 @@ const right: Readonly<Record<WritableKind, object>> = {
       interval: "5m",
     },
   },
+  ClusterDiscovery: {
+    apiVersion,
+    kind: "ClusterDiscovery",
+    metadata: { name: "apps" },
+    spec: { eks: { accounts: ["111122223333"], role: { name: "starling/discovery/look" }, regions: ["eu-west-1"] } },
+  },
   Cluster: {
     apiVersion,
     kind: "Cluster",

@@ -290,6 +290,8 @@ test("partitions are granted by the names in them", () => {
     fleet: "FLEET",
     fleetVersion: "FLEETVERSION",
     tick: "TICK",
+    discoveries: "DISCOVERIES",
+    found: "FOUND",
     subjectEntries: "SUBJECTS",
     sourceEntries: "SOURCES",
     uses: "USES#*",

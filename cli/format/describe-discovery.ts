@@ -1,0 +1,54 @@
+import { headText, pairsText } from "#cli/format/describe-object.ts";
+import { conditionsText, fieldsText, sectionText } from "#cli/format/describe-text.ts";
+import { formatTable } from "#cli/format/table.ts";
+import type { DiscoveryObject } from "#shared/fleet/api/objects.ts";
+
+export function describeDiscovery(discovery: DiscoveryObject, now: Date): string {
+  const { spec, status } = discovery;
+  const { accounts, organization, regions, role, tags } = spec.eks;
+  const { clusters, unseen = [], refused = [] } = status;
+  const unit =
+    organization === undefined ? undefined : `${organization.ous.join(", ")} of account ${organization.account}`;
+  return [
+    headText(discovery, now),
+    fieldsText([
+      ["Accounts", accounts?.join(", ")],
+      ["Organization", unit],
+      ["Regions", regions.join(", ")],
+      ["Tags", tagsText(tags)],
+      ["Role", role.name],
+      ["External id", status.externalId],
+      ["Names", spec.name],
+      ["Access", spec.access?.role.name],
+      ["Labels", pairsText(spec.labels?.fromTags)],
+      ["Interval", spec.interval],
+      [
+        "Clusters",
+        clusters === undefined
+          ? "not looked yet"
+          : `${clusters.found} found, ${clusters.refused} refused, ${clusters.unselected} with other tags by now, ${clusters.gone} gone`,
+      ],
+    ]),
+    sectionText("Conditions", conditionsText(status.conditions, now)),
+    sectionText(
+      "Not seen",
+      listText(unseen.map(({ account, region, code, message }) => [account, region ?? "every region", code, message])),
+    ),
+    sectionText("Not registered", listText(refused.map(({ arn, reason, message }) => [arn, reason, message]))),
+  ].join("");
+}
+
+function tagsText(tags: DiscoveryObject["spec"]["eks"]["tags"]): string | undefined {
+  if (tags === undefined) return undefined;
+  const expressions = (tags.matchExpressions ?? []).map((each) => {
+    const values = "values" in each ? ` (${each.values.join(",")})` : "";
+    return `${each.key} ${each.operator}${values}`;
+  });
+  return [...(pairsText(tags.matchLabels)?.split(" ") ?? []), ...expressions].join(", ");
+}
+
+function listText(rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return "";
+  const columns = (rows[0] ?? []).map(() => "");
+  return formatTable({ columns, rows }, { headers: "hide", indent: "  " });
+}

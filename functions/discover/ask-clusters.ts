@@ -1,0 +1,53 @@
+import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
+import { unseenPlace } from "#functions/discover/see-places.ts";
+import type { Looker } from "#shared/adapters/aws/eks-inventory.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import type { Description } from "#shared/fleet/discovery/described-cluster.ts";
+import type { Candidate } from "#shared/fleet/discovery/plan-look.ts";
+import type { UnseenPlace } from "#shared/fleet/rows/discovery-rows.ts";
+
+/** Of all accounts together; one account answers a few a second only. */
+const askedAtOnce = 10;
+
+export interface Asked {
+  /** What EKS says of each that it answered about: undefined where its account says that there is none. */
+  readonly answers: readonly { readonly candidate: Candidate; readonly description: Description | undefined }[];
+  readonly unseen: readonly UnseenPlace[];
+  /** How many there was no time for. */
+  readonly left: number;
+}
+
+/** Asks EKS about each of these alone. Who cannot be asked about stays as it is. */
+export async function askClusters(
+  candidates: readonly Candidate[],
+  { looker, hasTime }: { readonly looker: Looker; readonly hasTime: () => boolean },
+  { inventory }: Pick<DiscoverPorts, "inventory">,
+): Promise<Asked> {
+  const answers: { readonly candidate: Candidate; readonly description: Description | undefined }[] = [];
+  const unseen = new Map<string, UnseenPlace>();
+  let left = 0;
+  await runConcurrently(inTurns(candidates), askedAtOnce, async (candidate) => {
+    const { accountId: account, region } = candidate.eks;
+    if (!hasTime()) {
+      left += 1;
+      return;
+    }
+    try {
+      answers.push({ candidate, description: await inventory.describe(candidate.eks, looker) });
+    } catch (error) {
+      unseen.set(`${account} ${region}`, unseenPlace({ account, region }, error));
+    }
+  });
+  return { answers, unseen: [...unseen.values()], left };
+}
+
+/** One of each account after the other: each bounds by itself how often it is asked. */
+function inTurns(candidates: readonly Candidate[]): readonly Candidate[] {
+  const turns = new Map<string, number>();
+  const placed = candidates.map((candidate) => {
+    const turn = turns.get(candidate.eks.accountId) ?? 0;
+    turns.set(candidate.eks.accountId, turn + 1);
+    return { candidate, turn };
+  });
+  return placed.sort((a, b) => a.turn - b.turn).map(({ candidate }) => candidate);
+}

@@ -1,0 +1,13 @@
+import type { EksInventory } from "#shared/adapters/aws/eks-inventory.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import type { Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+
+export interface DiscoverPorts {
+  readonly table: Table;
+  readonly sender: MessageSender;
+  readonly inventory: Pick<EksInventory, "names" | "tags" | "describe" | "accountsOf">;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly installation: string;
+}

@@ -1,0 +1,147 @@
+import { askClusters } from "#functions/discover/ask-clusters.ts";
+import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
+import { beginLook, endLook } from "#functions/discover/discovery-writes.ts";
+import { findNames } from "#functions/discover/find-names.ts";
+import { lookerOf, seePlaces } from "#functions/discover/see-places.ts";
+import { type ClusterWrite, writeClusters } from "#functions/discover/write-clusters.ts";
+import { everySubject, subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { errorCode, errorMessage } from "#shared/base/errors.ts";
+import { become } from "#shared/fleet/discovery/described-cluster.ts";
+import { failedStatus, type LookResult, lookedStatus } from "#shared/fleet/discovery/discovery-status.ts";
+import { planLook } from "#shared/fleet/discovery/plan-look.ts";
+import type { DiscoveryRow, FoundRow, RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
+
+/** Of an invocation's time: for writing what was found. */
+const reservedShare = 0.3;
+
+/**
+ * Looks at the accounts and regions of a ClusterDiscovery, and writes what it finds as the `discovered` half of Clusters.
+ * Lists say which clusters there are and which tags they have; EKS is asked about one alone when it is new, when its tags
+ * are others, when no list has it, and once a day. What cannot be seen stays as it is.
+ *
+ * What goes wrong with an account is written into the row; only what goes wrong with the table or the queue is thrown.
+ */
+export async function discover(name: string, ports: DiscoverPorts, context: InvocationContext): Promise<void> {
+  const row = await ports.table.get(keys.discovery(name));
+  if (row === undefined) return;
+  const now = ports.clock.now();
+  if (row.status.look !== undefined && row.status.look.until > now.toISOString()) return;
+  const started = await beginLook(row, context.getRemainingTimeInMillis(), ports);
+  // Whoever died may have written clusters and told nobody.
+  const told = row.status.look === undefined ? "those concerned" : "everybody";
+  const given = context.getRemainingTimeInMillis();
+  const hasTime = () => context.getRemainingTimeInMillis() > given * reservedShare;
+  const looked = await look(started, { hasTime, told, ports });
+  if ("code" in looked) {
+    ports.log.warn("no look was possible", { discovery: name, ...looked });
+    return endLook(started, { settle: (fresh) => failedStatus(fresh, looked, ports.clock.now()), again: false }, ports);
+  }
+  const settle = (fresh: DiscoveryRow) => lookedStatus(fresh, looked.result, ports.clock.now());
+  return endLook(started, { settle, again: looked.isLeft }, ports);
+}
+
+interface LookContext {
+  readonly hasTime: () => boolean;
+  readonly told: "those concerned" | "everybody";
+  readonly ports: DiscoverPorts;
+}
+
+type Looked =
+  | { readonly result: LookResult; readonly isLeft: boolean }
+  | { readonly code: string; readonly message: string };
+
+async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): Promise<Looked> {
+  const { table, clock } = ports;
+  const looker = lookerOf(row, ports.installation);
+  const seen = await attempt(() => seePlaces(row, { looker, hasTime }, ports));
+  if ("code" in seen) return seen;
+  const known = await knownClusters(ports);
+  const orphaned = await orphanedBy(known, row.name, ports);
+  const now = clock.now();
+  const about = { discovery: row.name, generation: row.generation, spec: row.spec, now };
+  const plan = planLook({ ...about, known, orphaned, seen: seen.places });
+  const names = await findNames(plan.candidates, table);
+  const asked = await askClusters(names.candidates, { looker, hasTime }, ports);
+  const refused: RefusedCluster[] = [...plan.refused, ...names.refused, ...plan.others.map(foundByAnother)];
+  const writes: ClusterWrite[] = [];
+  for (const { candidate, description } of asked.answers) {
+    const before = names.registered.get(candidate.name);
+    const became = become(candidate, description, { look: about, before });
+    if (became.is === "refused") refused.push(became.refused);
+    if (became.is === "found") writes.push({ ...became, before, foundBefore: candidate.found });
+    if (became.is === "noted") {
+      const { found, goneSince } = became;
+      const discovered = before?.discovered;
+      const gone =
+        discovered === undefined || goneSince === undefined ? {} : { discovered: { ...discovered, goneSince } };
+      writes.push({ found, before, foundBefore: candidate.found, ...gone });
+    }
+  }
+  const written = await writeClusters(writes, ports);
+  const concerned = told === "everybody" ? everySubject(table) : subjectsTaking(written.clusters, table);
+  if (told === "everybody" || written.clusters.length > 0) await ports.sender.send(await concerned);
+  const own = ownAfter(known, written.found, row.name);
+  return {
+    isLeft: asked.left > 0 || seen.resume !== undefined,
+    result: {
+      accounts: seen.accounts,
+      unseen: [...seen.unseen, ...asked.unseen],
+      refused,
+      refusedTags: own.flatMap(({ cluster, refusedTags = [] }) => refusedTags.map((each) => ({ cluster, ...each }))),
+      clusters: {
+        found: own.length,
+        unselected: own.filter(({ unselected }) => unselected === true).length,
+        gone: own.filter(({ goneSince }) => goneSince !== undefined).length,
+      },
+      failed: written.failed,
+      resume: seen.resume,
+    },
+  };
+}
+
+async function attempt<T extends object>(
+  work: () => Promise<T>,
+): Promise<T | { readonly code: string; readonly message: string }> {
+  try {
+    return await work();
+  } catch (error) {
+    return { code: errorCode(error), message: errorMessage(error) };
+  }
+}
+
+/** What every ClusterDiscovery has found, by ARN. What only a newer version can read is left alone with the rest of it. */
+async function knownClusters({ table }: DiscoverPorts): Promise<ReadonlyMap<string, FoundRow>> {
+  const rows = allItems((start) => table.query({ ...ranges.found, ...start }));
+  return new Map((await Array.fromAsync(rows)).map((row) => [row.arn, row]));
+}
+
+/** The names of those that are there no more. */
+async function orphanedBy(
+  known: ReadonlyMap<string, FoundRow>,
+  own: string,
+  { table }: DiscoverPorts,
+): Promise<ReadonlySet<string>> {
+  const others = new Set([...known.values()].map(({ by }) => by).filter((by) => by !== own));
+  if (others.size === 0) return others;
+  const rows = await table.getMany([...others].map(keys.discovery), { newer: "kept" });
+  for (const row of rows) others.delete(isNewer(row) ? keys.discovery.read(row).name : row.name);
+  return others;
+}
+
+function foundByAnother({ arn, by, cluster }: FoundRow): RefusedCluster {
+  const message = `ClusterDiscovery ${by} has found it before, as ${cluster}: leave it out of one of them`;
+  return { arn, reason: "FoundByAnother", message };
+}
+
+function ownAfter(
+  known: ReadonlyMap<string, FoundRow>,
+  written: readonly FoundRow[],
+  discovery: string,
+): readonly FoundRow[] {
+  const after = new Map([...known, ...written.map((row) => [row.arn, row] as const)]);
+  return [...after.values()].filter(({ by }) => by === discovery);
+}

@@ -1,0 +1,115 @@
+import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
+import type { Looker, Place } from "#shared/adapters/aws/eks-inventory.ts";
+import { defined } from "#shared/base/defined.ts";
+import { errorCode, errorMessage } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import { discoveryIdentity } from "#shared/fleet/discovery/discovery-identity.ts";
+import type { SeenPlace } from "#shared/fleet/discovery/plan-look.ts";
+import { requiredTag } from "#shared/fleet/discovery/tagged-labels.ts";
+import { partitionOf } from "#shared/fleet/eks-arn.ts";
+import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
+import type { DiscoveryRow, UnseenPlace } from "#shared/fleet/rows/discovery-rows.ts";
+
+/** Each waits for an answer most of the time. */
+const placesAtOnce = 20;
+/** Of what a service says. */
+const maxMessage = 500;
+
+export interface Seen {
+  readonly accounts: number;
+  readonly places: readonly SeenPlace[];
+  readonly unseen: readonly UnseenPlace[];
+  /** The first for which there was no time. */
+  readonly resume?: string;
+}
+
+export function lookerOf({ name, spec }: Pick<DiscoveryRow, "name" | "spec">, installation: string): Looker {
+  return { role: spec.eks.role.name, externalId: discoveryIdentity(installation, name) };
+}
+
+/**
+ * Lists the clusters of each account and region. A place that cannot be seen is no empty one, and keeps no other from
+ * being seen.
+ * @throws StarlingError where the accounts of the organization cannot be had: then nothing is known of any.
+ */
+export async function seePlaces(
+  { spec, status }: Pick<DiscoveryRow, "spec" | "status">,
+  { looker, hasTime }: { readonly looker: Looker; readonly hasTime: () => boolean },
+  { inventory }: Pick<DiscoverPorts, "inventory">,
+): Promise<Seen> {
+  const { organization, accounts: named = [], regions } = spec.eks;
+  const excluded = new Set(organization?.exclude ?? []);
+  const listed = organization === undefined ? named : await inventory.accountsOf(organization, looker);
+  const accounts = [...new Set(listed)].filter((account) => !excluded.has(account));
+  // Region by region, so that those at once are of as many accounts.
+  const all = [...new Set(regions)].flatMap((region) => accounts.map((account) => ({ account, region })));
+  const from = all.findIndex((place) => placeText(place) === status.resume);
+  const places = all.slice(Math.max(0, from));
+  const seen: SeenPlace[] = [];
+  // Of those that were looked at before the last look ended.
+  const unseen: UnseenPlace[] = from > 0 ? [...(status.unseen ?? [])] : [];
+  const left: string[] = [];
+  await runConcurrently(places, placesAtOnce, async (place) => {
+    if (!hasTime()) {
+      left.push(placeText(place));
+      return;
+    }
+    const look = await seePlace(place, { spec, looker, inventory });
+    seen.push(look.place);
+    unseen.push(...look.unseen);
+  });
+  const order = (a: Place, b: Place) => (placeText(a) < placeText(b) ? -1 : 1);
+  return {
+    accounts: accounts.length,
+    places: seen.sort(order),
+    unseen: withoutRegionsOfAll(unseen, regions),
+    ...defined({ resume: left[0] }),
+  };
+}
+
+function placeText({ account, region }: Place): string {
+  return `${account} ${region}`;
+}
+
+interface Question extends Pick<DiscoverPorts, "inventory"> {
+  readonly spec: ClusterDiscoverySpec;
+  readonly looker: Looker;
+}
+
+async function seePlace(
+  place: Place,
+  { spec, looker, inventory }: Question,
+): Promise<{ readonly place: SeenPlace; readonly unseen: readonly UnseenPlace[] }> {
+  const filter = requiredTag(spec.eks.tags);
+  const [tags, names] = await Promise.allSettled([
+    inventory.tags(place, looker, filter),
+    // Whoever has the tag is in the list of those that have it.
+    filter === undefined ? inventory.names(place, looker) : [],
+  ]);
+  const failed = [names, tags].find((each) => each.status === "rejected");
+  const unseen = failed === undefined ? [] : [unseenPlace(place, failed.reason)];
+  const known = tags.status === "fulfilled" ? { tags: tags.value } : {};
+  if (names.status === "rejected") return { place: { ...place }, unseen };
+  const prefix = `arn:${partitionOf(place.region)}:eks:${place.region}:${place.account}:cluster/`;
+  if (filter === undefined)
+    return { place: { ...place, clusters: names.value.map((name) => prefix + name), ...known }, unseen };
+  const clusters = tags.status === "fulfilled" ? { clusters: [...tags.value.keys()] } : {};
+  return { place: { ...place, ...clusters, ...known }, unseen };
+}
+
+export function unseenPlace({ account, region }: Place, error: unknown): UnseenPlace {
+  return { account, region, code: errorCode(error), message: excerpt(errorMessage(error), maxMessage) };
+}
+
+/** What is wrong with the account itself is told once. */
+function withoutRegionsOfAll(unseen: readonly UnseenPlace[], regions: readonly string[]): readonly UnseenPlace[] {
+  const sorted = [...unseen].sort((a, b) => (`${a.account} ${a.region}` < `${b.account} ${b.region}` ? -1 : 1));
+  const same = Map.groupBy(sorted, ({ account, message }) => JSON.stringify([account, message]));
+  return [...same.values()].flatMap((each) => {
+    const [first] = each;
+    if (first === undefined || regions.length === 1 || each.length < regions.length) return each;
+    const { region: _region, ...account } = first;
+    return [account];
+  });
+}

@@ -1,0 +1,135 @@
+import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
+import { errorMessage, isConflict, isRowTooLarge } from "#shared/base/errors.ts";
+import { inParts } from "#shared/base/in-parts.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import { renewalAt } from "#shared/fleet/blob-life.ts";
+import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
+import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
+import type { FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
+import { due } from "#shared/fleet/rows/due.ts";
+import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow, Discovered, FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Write } from "#shared/ports.ts";
+
+/** What is to be written of one cluster. */
+export interface ClusterWrite {
+  readonly found: FoundRow;
+  readonly foundBefore: FoundRow | undefined;
+  readonly before: ClusterRow | undefined;
+  /** Absent: the Cluster stays as it is. */
+  readonly discovered?: Discovered;
+}
+
+export interface Written {
+  /** As they were and as they are, where the planner takes them for others now. */
+  readonly clusters: readonly SelectableCluster[];
+  readonly found: readonly FoundRow[];
+  readonly failed: readonly { readonly cluster: string; readonly message: string }[];
+}
+
+interface Change {
+  readonly found: FoundRow;
+  readonly writes: readonly Write[];
+  /** Parts of the fleet's directory that get another version. */
+  readonly fleet: readonly FleetRow[];
+}
+
+/** A transaction takes 100 writes; four a cluster at most. */
+const clustersAtOnce = 20;
+
+/**
+ * Writes what was discovered, each Cluster with its entry in the fleet's directory and with what is remembered of its ARN.
+ * Many at once, or, where somebody else wrote one of them, each by itself: who loses is looked at again.
+ */
+export async function writeClusters(
+  writes: readonly ClusterWrite[],
+  ports: Pick<DiscoverPorts, "table" | "ids" | "clock">,
+): Promise<Written> {
+  const clusters: SelectableCluster[] = [];
+  const found: FoundRow[] = [];
+  const failed: { readonly cluster: string; readonly message: string }[] = [];
+  const changes = writes.map((write) => changeOf(write, ports));
+  const write = async (part: readonly Change[]) => {
+    await ports.table.write([...part.flatMap((change) => change.writes), ...versionsOf(part)]);
+    clusters.push(...part.flatMap(({ fleet }) => fleet));
+    found.push(...part.map((change) => change.found));
+  };
+  for (const part of inParts(changes, clustersAtOnce)) {
+    try {
+      await write(part);
+      continue;
+    } catch (error) {
+      if (!isConflict(error) && !isRowTooLarge(error)) throw error;
+    }
+    for (const change of part) {
+      try {
+        await write([change]);
+      } catch (error) {
+        if (!isConflict(error) && !isRowTooLarge(error)) throw error;
+        failed.push({ cluster: change.found.cluster, message: errorMessage(error) });
+      }
+    }
+  }
+  return { clusters, found, failed };
+}
+
+function changeOf(
+  { found, foundBefore, before, discovered }: ClusterWrite,
+  ports: Pick<DiscoverPorts, "ids" | "clock">,
+): Change {
+  const putFound: Write = {
+    put: found,
+    when: foundBefore === undefined ? "absent" : { version: foundBefore.version },
+  };
+  if (discovered === undefined || canonicalJson(before?.discovered ?? {}) === canonicalJson(discovered)) {
+    return { found, writes: [putFound], fleet: [] };
+  }
+  const after =
+    before === undefined
+      ? newCluster(found.cluster, discovered, ports)
+      : { ...before, discovered, version: before.version + 1 };
+  const put: Write = { put: after, when: before === undefined ? "absent" : { version: before.version } };
+  const entry = fleetRow(after);
+  const old = before === undefined ? undefined : fleetRow(before);
+  const isSame = old !== undefined && whatPlans(old) === whatPlans(entry);
+  if (isSame) return { found, writes: [put, putFound], fleet: [] };
+  return { found, writes: [put, { put: entry }, putFound], fleet: old === undefined ? [entry] : [old, entry] };
+}
+
+/** What the planner needs of a cluster. */
+function whatPlans({ uid, labels, values, arn }: FleetRow): string {
+  return canonicalJson([uid, labels, values, arn ?? ""]);
+}
+
+/** A row can be in a transaction once. */
+function versionsOf(part: readonly Change[]): readonly Write[] {
+  const updates = part.flatMap(({ fleet }) => fleet.map(({ name }) => fleetVersionUpdate(name)));
+  return [...new Map(updates.map((update) => [update.update.sk, update])).values()];
+}
+
+function newCluster(
+  name: string,
+  discovered: Discovered,
+  { ids, clock }: Pick<DiscoverPorts, "ids" | "clock">,
+): ClusterRow {
+  const row: ClusterRow = {
+    ...keys.cluster(name),
+    type: "Cluster",
+    schema: rowSchema,
+    version: 1,
+    uid: ids.unique(),
+    name,
+    labels: {},
+    annotations: {},
+    // Nobody wrote it.
+    generation: 0,
+    createdAt: clock.now().toISOString(),
+    spec: {},
+    operations: {},
+    status: { conditions: [] },
+    discovered,
+  };
+  return due(row, renewalAt(row));
+}

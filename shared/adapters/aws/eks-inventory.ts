@@ -1,0 +1,185 @@
+import { DescribeClusterCommand, type EKSClient, paginateListClusters } from "@aws-sdk/client-eks";
+import {
+  type OrganizationsClient,
+  paginateListAccountsForParent,
+  paginateListOrganizationalUnitsForParent,
+} from "@aws-sdk/client-organizations";
+import { paginateGetResources, type ResourceGroupsTaggingAPIClient } from "@aws-sdk/client-resource-groups-tagging-api";
+import type { STSClient } from "@aws-sdk/client-sts";
+import { inventoryError, isNotFound } from "#shared/adapters/aws/inventory-error.ts";
+import { RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
+import { type EksArn, parseEksArn, partitionOf } from "#shared/fleet/eks-arn.ts";
+
+export interface Place {
+  readonly account: string;
+  readonly region: string;
+}
+
+/** Who looks: the role of this name in each account. */
+export interface Looker {
+  readonly role: string;
+  readonly externalId: string;
+}
+
+type Tags = Readonly<Record<string, string>>;
+
+/** What EKS says of a cluster. */
+export interface DescribedCluster {
+  readonly status: string;
+  readonly version: string;
+  readonly tags: Tags;
+  readonly createdAt?: string;
+}
+
+interface Scope {
+  readonly region: string;
+  readonly credentials: SessionCredentials;
+}
+
+export interface EksInventoryOptions {
+  readonly sts: (scope: { readonly region: string }) => STSClient;
+  readonly eks: (scope: Scope) => EKSClient;
+  readonly tagging: (scope: Scope) => ResourceGroupsTaggingAPIClient;
+  readonly organizations: (scope: Scope) => OrganizationsClient;
+  readonly clock: Clock;
+  readonly installation: string;
+  /** Of Starling: its STS gives sessions that are good in every region that the account has enabled. */
+  readonly region: string;
+}
+
+/** Of an account, for all of its regions: an AssumeRole for each, and an hour. */
+const pageSize = 100;
+
+/**
+ * The EKS clusters of accounts and regions, as the services list them. Errors are never empty lists, and that a cluster
+ * is not there only its own account says, asked for this one.
+ */
+export class EksInventory {
+  readonly #options: EksInventoryOptions;
+  readonly #sessions: RoleSessions;
+
+  constructor(options: EksInventoryOptions) {
+    const sts = new Map<string, STSClient>();
+    this.#options = options;
+    this.#sessions = new RoleSessions({
+      sts(region) {
+        const client = sts.get(region) ?? options.sts({ region });
+        sts.set(region, client);
+        return client;
+      },
+      clock: options.clock,
+      sessionName: `starling-${options.installation}`,
+      caller: { function: "discover", settings: "context clusterAccounts and organization" },
+    });
+  }
+
+  /** All clusters of an account in a region, by name. @throws StarlingError as `inventoryError` words it. */
+  async names(place: Place, looker: Looker): Promise<readonly string[]> {
+    return this.#ask(place, { looker, action: "eks:ListClusters" }, async (scope) => {
+      const client = this.#options.eks(scope);
+      const names: string[] = [];
+      try {
+        for await (const page of paginateListClusters({ client, pageSize }, {})) names.push(...(page.clusters ?? []));
+      } finally {
+        client.destroy();
+      }
+      return names;
+    });
+  }
+
+  /** Of the clusters that have, or had, a tag, those that have this one: it may be some seconds behind. */
+  async tags(
+    place: Place,
+    looker: Looker,
+    filter?: { readonly key: string; readonly values: readonly string[] },
+  ): Promise<ReadonlyMap<string, Tags>> {
+    return this.#ask(place, { looker, action: "tag:GetResources" }, async (scope) => {
+      const client = this.#options.tagging(scope);
+      const found = new Map<string, Tags>();
+      const TagFilters = filter === undefined ? undefined : [{ Key: filter.key, Values: [...filter.values] }];
+      const input = { ResourceTypeFilters: ["eks:cluster"], ResourcesPerPage: pageSize, ...defined({ TagFilters }) };
+      try {
+        for await (const { ResourceTagMappingList = [] } of paginateGetResources({ client }, input)) {
+          for (const { ResourceARN = "", Tags = [] } of ResourceTagMappingList) {
+            if (parseEksArn(ResourceARN) !== undefined) found.set(ResourceARN, tagsOf(Tags));
+          }
+        }
+      } finally {
+        client.destroy();
+      }
+      return found;
+    });
+  }
+
+  /** @returns undefined when its account says that there is no such cluster: nothing else means that. */
+  async describe({ name, accountId, region, arn }: EksArn, looker: Looker): Promise<DescribedCluster | undefined> {
+    const place = { account: accountId, region };
+    return this.#ask(place, { looker, action: "eks:DescribeCluster" }, async (scope) => {
+      const client = this.#options.eks(scope);
+      try {
+        const { cluster } = await client.send(new DescribeClusterCommand({ name }));
+        if (cluster?.arn !== arn) throw new Error(`asked for ${arn}, it answers of ${cluster?.arn}`);
+        const { status = "UNKNOWN", version = "", tags = {}, createdAt } = cluster;
+        return { status, version, tags, ...defined({ createdAt: createdAt?.toISOString() }) };
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      } finally {
+        client.destroy();
+      }
+    });
+  }
+
+  /** The active accounts in these units, and in all that are below them. */
+  async accountsOf(
+    organization: { readonly account: string; readonly ous: readonly string[] },
+    looker: Looker,
+  ): Promise<readonly string[]> {
+    const place = { account: organization.account, region: this.#options.region };
+    const action = "organizations:ListAccountsForParent and organizations:ListOrganizationalUnitsForParent";
+    return this.#ask(place, { looker, action }, async (scope) => {
+      const client = this.#options.organizations(scope);
+      const accounts = new Set<string>();
+      const units = [...organization.ous];
+      try {
+        // It grows while it is gone through; a unit has one parent.
+        for (const ParentId of units) {
+          for await (const { Accounts = [] } of paginateListAccountsForParent({ client }, { ParentId })) {
+            for (const { Id, Status, State } of Accounts) {
+              if (Id !== undefined && (State ?? Status) === "ACTIVE") accounts.add(Id);
+            }
+          }
+          for await (const page of paginateListOrganizationalUnitsForParent({ client }, { ParentId })) {
+            for (const { Id } of page.OrganizationalUnits ?? []) if (Id !== undefined) units.push(Id);
+          }
+        }
+      } finally {
+        client.destroy();
+      }
+      return [...accounts].sort();
+    });
+  }
+
+  async #ask<T>(
+    place: Place,
+    { looker, action }: { readonly looker: Looker; readonly action: string },
+    ask: (scope: Scope) => Promise<T>,
+  ): Promise<T> {
+    const role = {
+      arn: `arn:${partitionOf(place.region)}:iam::${place.account}:role/${looker.role}`,
+      externalId: looker.externalId,
+    };
+    const credentials = await this.#sessions.credentials({ region: this.#options.region, role });
+    try {
+      return await ask({ region: place.region, credentials });
+    } catch (error) {
+      throw inventoryError(error, { place, role: role.arn, action });
+    }
+  }
+}
+
+function tagsOf(tags: readonly { readonly Key?: string | undefined; readonly Value?: string | undefined }[]): Tags {
+  return Object.fromEntries(tags.map(({ Key = "", Value = "" }) => [Key, Value]));
+}

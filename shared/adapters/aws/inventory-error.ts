@@ -1,0 +1,47 @@
+import { EKSServiceException } from "@aws-sdk/client-eks";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+
+/** What a service says of a session that another region accepts: this one is not enabled for the account. */
+const regionOff: ReadonlySet<string> = new Set([
+  "UnrecognizedClientException",
+  "InvalidClientTokenId",
+  "InvalidClientTokenIdException",
+  "OptInRequired",
+  "AuthFailure",
+]);
+const denied: ReadonlySet<string> = new Set(["AccessDeniedException", "AccessDenied", "UnauthorizedOperation"]);
+const throttled: ReadonlySet<string> = new Set([
+  "ThrottlingException",
+  "ThrottledException",
+  "Throttling",
+  "TooManyRequestsException",
+]);
+
+export function isNotFound(error: unknown): boolean {
+  return error instanceof EKSServiceException && error.name === "ResourceNotFoundException";
+}
+
+/** What came instead of a list, or of a cluster: `RegionOff`, `AccountDenied`, `AccountThrottled`, `AccountUnavailable`. */
+export function inventoryError(
+  error: unknown,
+  asked: {
+    readonly place: { readonly account: string; readonly region: string };
+    readonly role: string;
+    readonly action: string;
+  },
+): StarlingError {
+  if (error instanceof StarlingError) return error;
+  const { place, role, action } = asked;
+  const name = error instanceof Error ? error.name : "";
+  const told = (code: string, message: string) =>
+    new StarlingError(message, { code, retry: "transient", data: { ...place }, cause: error });
+  if (regionOff.has(name)) {
+    return told(
+      "RegionOff",
+      `${place.region} is not enabled for the account; enable it there, or leave it out of regions`,
+    );
+  }
+  if (denied.has(name)) return told("AccountDenied", `allow ${action} to the role ${role} (${errorMessage(error)})`);
+  if (throttled.has(name)) return told("AccountThrottled", `${action} is asked too often there for now: ${name}`);
+  return told("AccountUnavailable", `${action} was not answered: ${errorMessage(error)}`);
+}

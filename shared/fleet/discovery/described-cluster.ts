@@ -1,0 +1,88 @@
+/** What becomes of one cluster that EKS was asked about: pure. */
+import { defined } from "#shared/base/defined.ts";
+import type { Candidate } from "#shared/fleet/discovery/plan-look.ts";
+import {
+  labelsFrom,
+  matchesTags,
+  type Tags,
+  tagsThatMatter,
+  valuesFrom,
+} from "#shared/fleet/discovery/tagged-labels.ts";
+import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
+import type { FoundRow, RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow, Discovered } from "#shared/fleet/rows/object-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+
+export interface Description {
+  readonly status: string;
+  readonly version: string;
+  readonly tags: Tags;
+  readonly createdAt?: string;
+}
+
+/** Whose look it is. */
+export interface Look {
+  readonly discovery: string;
+  readonly generation: number;
+  readonly spec: ClusterDiscoverySpec;
+  readonly now: Date;
+}
+
+export type Become =
+  | { readonly is: "found"; readonly found: FoundRow; readonly discovered: Discovered }
+  /** It stays as it is, and only what is known of it is written. */
+  | { readonly is: "noted"; readonly found: FoundRow; readonly goneSince?: string }
+  | { readonly is: "refused"; readonly refused: RefusedCluster }
+  | { readonly is: "nothing" };
+
+/** Of these nothing can be reached yet, or any more. */
+const unborn: ReadonlySet<string> = new Set(["CREATING", "PENDING"]);
+const ended: ReadonlySet<string> = new Set(["DELETING", "FAILED"]);
+
+/** @param description - undefined: its account says that there is none. */
+export function become(
+  { eks, name, found }: Candidate,
+  description: Description | undefined,
+  { look, before }: { readonly look: Look; readonly before: ClusterRow | undefined },
+): Become {
+  const { spec, discovery, generation } = look;
+  const at = look.now.toISOString();
+  const row: FoundRow = {
+    ...keys.found(eks.arn),
+    type: "Found",
+    schema: rowSchema,
+    version: (found?.version ?? 0) + 1,
+    arn: eks.arn,
+    by: discovery,
+    generation,
+    cluster: name,
+    tags: found?.tags ?? {},
+    describedAt: at,
+  };
+  if (description === undefined) {
+    if (found === undefined) return { is: "nothing" };
+    const goneSince = found.goneSince ?? at;
+    return { is: "noted", found: { ...row, goneSince }, goneSince };
+  }
+  if (!matchesTags(spec.eks.tags, description.tags)) {
+    return found === undefined ? { is: "nothing" } : { is: "noted", found: { ...row, unselected: true } };
+  }
+  if (found === undefined && ended.has(description.status)) return { is: "nothing" };
+  if (found === undefined && unborn.has(description.status)) {
+    const message = `EKS says that it is ${description.status}; it is registered when that is over`;
+    return { is: "refused", refused: { arn: eks.arn, reason: "NotReady", message } };
+  }
+  const { tags, version, createdAt } = description;
+  const accepted = before?.discovered?.labels ?? {};
+  const { labels, refused } = labelsFrom(spec, { eks, version, tags }, accepted);
+  const discovered: Discovered = {
+    by: discovery,
+    arn: eks.arn,
+    labels,
+    values: valuesFrom(spec, tags),
+    ...defined({ access: spec.access, createdAt }),
+  };
+  const refusedTags = refused.length === 0 ? {} : { refusedTags: refused };
+  return { is: "found", found: { ...row, tags: tagsThatMatter(spec, tags), ...refusedTags }, discovered };
+}

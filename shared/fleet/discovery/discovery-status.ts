@@ -1,0 +1,126 @@
+import { defined } from "#shared/base/defined.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import type {
+  DiscoveryRow,
+  DiscoveryStatus,
+  RefusedCluster,
+  RefusedTag,
+  UnseenPlace,
+} from "#shared/fleet/rows/discovery-rows.ts";
+import type { Condition } from "#shared/fleet/rows/object-rows.ts";
+
+/** What came of a look. */
+export interface LookResult {
+  readonly accounts: number;
+  readonly unseen: readonly UnseenPlace[];
+  readonly refused: readonly RefusedCluster[];
+  readonly refusedTags: readonly (RefusedTag & { readonly cluster: string })[];
+  readonly clusters: Omit<NonNullable<DiscoveryStatus["clusters"]>, "refused">;
+  /** Of these: what goes wrong there is not the place. */
+  readonly failed: readonly { readonly cluster: string; readonly message: string }[];
+  readonly resume: string | undefined;
+}
+
+/** Told of each; the rest is counted. */
+const mostTold = 20;
+const namedInMessage = 3;
+
+export function lookedStatus(
+  row: Pick<DiscoveryRow, "status" | "generation">,
+  result: LookResult,
+  now: Date,
+): DiscoveryStatus {
+  const { clusters, unseen, refused, accounts } = result;
+  const next: readonly Omit<Condition, "since">[] = [ready(result), ...labelsCondition(result)];
+  return {
+    observedGeneration: row.generation,
+    lookedAt: now.toISOString(),
+    clusters: { ...clusters, refused: refused.length },
+    accounts,
+    ...defined({ resume: result.resume }),
+    ...(isPassing(result) ? { failures: (row.status.failures ?? 0) + 1 } : {}),
+    ...(unseen.length === 0 ? {} : { unseen: unseen.slice(0, mostTold) }),
+    ...(refused.length === 0 ? {} : { refused: refused.slice(0, mostTold) }),
+    conditions: next.map((condition) => {
+      const before = row.status.conditions.find(({ type }) => type === condition.type);
+      return { ...condition, since: before?.status === condition.status ? before.since : now.toISOString() };
+    }),
+  };
+}
+
+/** Another look soon may see more. */
+function isPassing({ unseen, failed }: LookResult): boolean {
+  return failed.length > 0 || unseen.some(({ code }) => passing.has(code));
+}
+
+const passing: ReadonlySet<string> = new Set(["AccountThrottled", "AccountUnavailable", "StsUnavailable"]);
+
+/** The organization was not to be had, or something else without which there is no look. */
+export function failedStatus(
+  row: Pick<DiscoveryRow, "status" | "generation">,
+  failure: { readonly code: string; readonly message: string },
+  now: Date,
+): DiscoveryStatus {
+  const { look: _look, ...before } = row.status;
+  const known = before.conditions.find(({ type }) => type === "Ready");
+  const since = known?.status === "False" ? known.since : now.toISOString();
+  const message = `${failure.message}; what was found before stays as it is`;
+  return {
+    ...before,
+    observedGeneration: row.generation,
+    lookedAt: now.toISOString(),
+    failures: (before.failures ?? 0) + 1,
+    conditions: [{ type: "Ready", status: "False", reason: failure.code, message, since }],
+  };
+}
+
+function ready(result: LookResult): Omit<Condition, "since"> {
+  const { unseen, refused, failed, clusters, accounts } = result;
+  const found = `${counted(clusters.found, "cluster")} of ${counted(accounts, "account")}`;
+  const problems = [unseenText(result), refusedText(refused), failedText(failed)].filter((text) => text !== "");
+  if (problems.length === 0) return { type: "Ready", status: "True", reason: "Discovered", message: found };
+  const reason = unseen.length > 0 || failed.length > 0 ? "Incomplete" : "ClustersRefused";
+  return { type: "Ready", status: "False", reason, message: `${found}; ${problems.join("; ")}` };
+}
+
+function unseenText({ unseen }: LookResult): string {
+  if (unseen.length === 0) return "";
+  // Many regions of an account fail by one cause.
+  const causes = Map.groupBy(unseen, ({ account, message }) => canonicalJson([account, message]));
+  const told = [...causes.values()].slice(0, namedInMessage).map((same) => {
+    const [{ account, message } = { account: "", message: "" }] = same;
+    const regions = same.flatMap(({ region }) => region ?? []);
+    return `account ${account}${regions.length === 0 ? "" : ` ${regions.join(", ")}`}: ${message}`;
+  });
+  const more = causes.size > told.length ? `; and ${causes.size - told.length} more` : "";
+  return `not all could be seen, and what is known there stays as it is: ${told.join("; ")}${more}`;
+}
+
+function refusedText(refused: readonly RefusedCluster[]): string {
+  if (refused.length === 0) return "";
+  const told = refused.slice(0, namedInMessage).map(({ arn, message }) => `${arn}: ${message}`);
+  const more = refused.length > told.length ? `; and ${refused.length - told.length} more` : "";
+  return `${counted(refused.length, "cluster")} not registered: ${told.join("; ")}${more}`;
+}
+
+function failedText(failed: LookResult["failed"]): string {
+  const [first] = failed;
+  if (first === undefined) return "";
+  const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
+  return `${first.cluster} could not be looked at${more}: ${first.message}`;
+}
+
+function labelsCondition({ refusedTags }: LookResult): readonly Omit<Condition, "since">[] {
+  if (refusedTags.length === 0) return [];
+  const told = refusedTags.slice(0, namedInMessage).map(({ cluster, label, tag, value, kept }) => {
+    const said = value === undefined ? `has no tag ${tag}` : `has ${tag}=${value}`;
+    return `${cluster} ${said}; its label ${label} ${kept === undefined ? "is not set" : `stays ${kept}`}`;
+  });
+  const more = refusedTags.length > told.length ? `; and ${refusedTags.length - told.length} more` : "";
+  const message = `not among the values that labels.allowed has, or no label's value: ${told.join("; ")}${more}`;
+  return [{ type: "LabelsAccepted", status: "False", reason: "ValueNotAllowed", message }];
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}

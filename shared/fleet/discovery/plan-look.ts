@@ -1,0 +1,150 @@
+/** What a look makes of the lists that it got: pure. Which clusters are new, and about which EKS has to be asked alone. */
+
+import { matchesTags, type Tags, tagsThatMatter } from "#shared/fleet/discovery/tagged-labels.ts";
+import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
+import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
+import { clusterNameOf } from "#shared/fleet/kinds/cluster-name.ts";
+import type { FoundRow, RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
+import { jittered, later } from "#shared/fleet/rows/due.ts";
+
+/** One account in one region, as far as it was seen. */
+export interface SeenPlace {
+  readonly account: string;
+  readonly region: string;
+  /** ARNs of its clusters; absent: it was not listed. */
+  readonly clusters?: readonly string[];
+  /** By ARN; absent: they were not to be had. */
+  readonly tags?: ReadonlyMap<string, Tags>;
+}
+
+/** A cluster that EKS is asked about alone, since a list says too little. */
+export interface Candidate {
+  readonly eks: EksArn;
+  /** The name that it has, or would have. */
+  readonly name: string;
+  readonly found?: FoundRow;
+}
+
+export interface LookPlan {
+  readonly candidates: readonly Candidate[];
+  readonly refused: readonly RefusedCluster[];
+  /** Those of another ClusterDiscovery, by its name. */
+  readonly others: readonly FoundRow[];
+}
+
+export interface LookFacts {
+  readonly discovery: string;
+  readonly generation: number;
+  readonly spec: ClusterDiscoverySpec;
+  /** Of all ClusterDiscoveries. */
+  readonly known: ReadonlyMap<string, FoundRow>;
+  /** Those that are there no more: what they found is whoever's finds it. */
+  readonly orphaned: ReadonlySet<string>;
+  readonly seen: readonly SeenPlace[];
+  readonly now: Date;
+}
+
+/** A version, or tags that a list has wrong, are found out so often. */
+const describeEverySeconds = 86_400;
+
+export function planLook(facts: LookFacts): LookPlan {
+  const { known, seen, spec, discovery, orphaned } = facts;
+  const others: FoundRow[] = [];
+  const newcomers: EksArn[] = [];
+  const candidates: Candidate[] = [];
+  const listed = new Set<string>();
+  for (const place of seen) {
+    for (const arn of place.clusters ?? []) {
+      const eks = parseEksArn(arn);
+      if (eks === undefined || listed.has(arn)) continue;
+      listed.add(arn);
+      const found = known.get(arn);
+      const isSelected = place.tags === undefined || matchesTags(spec.eks.tags, place.tags.get(arn) ?? {});
+      if (found === undefined || (found.by !== discovery && orphaned.has(found.by))) {
+        if (found !== undefined && isSelected) candidates.push({ eks, name: found.cluster, found });
+        else if (isSelected) newcomers.push(eks);
+      } else if (found.by !== discovery) {
+        if (isSelected) others.push(found);
+      } else if (isOther(found, { facts, tags: place.tags === undefined ? undefined : (place.tags.get(arn) ?? {}) })) {
+        candidates.push({ eks, name: found.cluster, found });
+      }
+    }
+  }
+  candidates.push(...missing(facts, listed));
+  const { named, refused } = namesOf(spec.name, newcomers);
+  return { candidates: [...candidates, ...named], refused, others };
+}
+
+/** Something of it may be other than what was written. */
+function isOther(
+  found: FoundRow,
+  { facts, tags }: { readonly facts: LookFacts; readonly tags: Tags | undefined },
+): boolean {
+  const { spec, generation, now } = facts;
+  if (found.generation !== generation || found.goneSince !== undefined || isStale(found, now)) return true;
+  if (tags === undefined) return false;
+  const isSelected = matchesTags(spec.eks.tags, tags);
+  if (isSelected !== (found.unselected === undefined)) return true;
+  return isSelected && !sameTags(found.tags, tagsThatMatter(spec, tags));
+}
+
+function isStale({ describedAt, arn }: FoundRow, now: Date): boolean {
+  return later(describedAt, jittered(describeEverySeconds, `${arn}${describedAt}`)) <= now.toISOString();
+}
+
+function sameTags(a: Tags, b: Tags): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && a[key] === b[key]);
+}
+
+/** Own ones that no list had, of places that were listed: that says nothing, but that EKS is to be asked. */
+function missing({ seen, known, discovery, now }: LookFacts, listed: ReadonlySet<string>): readonly Candidate[] {
+  const places = new Set(
+    seen.flatMap(({ account, region, clusters }) => (clusters === undefined ? [] : [`${account} ${region}`])),
+  );
+  const found: Candidate[] = [];
+  for (const row of known.values()) {
+    const eks = parseEksArn(row.arn);
+    if (eks === undefined || row.by !== discovery || listed.has(row.arn)) continue;
+    if (!places.has(`${eks.accountId} ${eks.region}`)) continue;
+    const isKnownToBeOut = row.unselected === true || row.goneSince !== undefined;
+    if (isKnownToBeOut && !isStale(row, now)) continue;
+    found.push({ eks, name: row.cluster, found: row });
+  }
+  return found;
+}
+
+/** Of two newcomers with one name neither gets it: who was meant, nobody can know. */
+function namesOf(
+  template: string,
+  newcomers: readonly EksArn[],
+): { readonly named: readonly Candidate[]; readonly refused: readonly RefusedCluster[] } {
+  const refused: RefusedCluster[] = [];
+  const byName = new Map<string, EksArn[]>();
+  for (const eks of newcomers) {
+    const named = clusterNameOf(template, eks);
+    if (named.ok) byName.set(named.name, [...(byName.get(named.name) ?? []), eks]);
+    else refused.push({ arn: eks.arn, reason: "NameInvalid", message: named.message });
+  }
+  const named: Candidate[] = [];
+  for (const [name, clusters] of byName) {
+    const [eks] = clusters;
+    if (clusters.length === 1 && eks !== undefined) named.push({ eks, name });
+    else
+      refused.push(
+        ...clusters.map(({ arn }) =>
+          collision(
+            arn,
+            name,
+            clusters.map((each) => each.arn).filter((each) => each !== arn),
+          ),
+        ),
+      );
+  }
+  return { named, refused };
+}
+
+export function collision(arn: string, name: string, others: readonly string[]): RefusedCluster {
+  const message = `its name would be ${name}, which is that of ${others.join(" and ")}, too: tell them apart in spec.name, or by eks.tags`;
+  return { arn, reason: "NameCollision", message };
+}

@@ -1,0 +1,109 @@
+import * as z from "zod";
+import { boundedList, boundedMap, boundedText } from "#shared/base/bounded.ts";
+import { eksRoleSchema, valueName } from "#shared/fleet/kinds/cluster.ts";
+import { installationMetadata, labelKeySchema, labelValueSchema, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
+
+/** What Starling itself says of a discovered cluster is below this. */
+export const ownLabelPrefix = "starling.dev/";
+
+const accountId = z.string().regex(/^\d{12}$/, 'must be an account id of 12 digits, in quotes: "111122223333"');
+const organizationUnit = z
+  .string()
+  .regex(
+    /^(r-[0-9a-z]{4,32}|ou-[0-9a-z]{4,32}-[0-9a-z]{8,32})$/,
+    "must be the id of an organizational unit, such as ou-ab12-cdefgh34, or of the root, such as r-ab12",
+  );
+const region = z.string().regex(/^[a-z]{2}(-[a-z]+)+-\d{1,2}$/, "must be a region such as eu-west-1");
+
+/** As AWS takes them; more than a label of Kubernetes may hold. */
+const tagKey = boundedText(128).min(1, "must not be empty");
+const tagValue = boundedText(256);
+const tagValues = boundedList(tagValue, 100).min(1, "must hold at least one value");
+const tagExpression = z.discriminatedUnion("operator", [
+  z.strictObject({ key: tagKey, operator: z.literal("In"), values: tagValues }),
+  z.strictObject({ key: tagKey, operator: z.literal("NotIn"), values: tagValues }),
+  z.strictObject({ key: tagKey, operator: z.literal("Exists") }),
+  z.strictObject({ key: tagKey, operator: z.literal("DoesNotExist") }),
+]);
+const tagSelector = z
+  .strictObject({
+    matchLabels: boundedMap(tagKey, tagValue, 50).optional(),
+    matchExpressions: boundedList(tagExpression, 50).optional(),
+  })
+  .refine(
+    ({ matchLabels, matchExpressions }) => Object.keys(matchLabels ?? {}).length + (matchExpressions ?? []).length > 0,
+    "is empty; leave tags out for every cluster of the accounts and regions",
+  );
+export type TagSelector = z.infer<typeof tagSelector>;
+
+const ownLabelKey = labelKeySchema.refine(
+  (key) => !key.startsWith(ownLabelPrefix),
+  `must not begin with ${ownLabelPrefix}, which Starling sets`,
+);
+
+const eksSchema = z
+  .strictObject({
+    accounts: boundedList(accountId, 1000).min(1, "must name at least one account").optional(),
+    organization: z
+      .strictObject({
+        /** Of the organization's management, or one that it has delegated to: there the role may list accounts. */
+        account: accountId,
+        /** With all that is below them. */
+        ous: boundedList(organizationUnit, 100).min(
+          1,
+          "must name at least one; the root's id stands for every account",
+        ),
+        exclude: boundedList(accountId, 1000).optional(),
+      })
+      .optional(),
+    /** In each account; assumed with the external id `<installation id>/discovery/<name of the ClusterDiscovery>`. */
+    role: eksRoleSchema,
+    regions: boundedList(region, 50).min(1, "must name at least one region"),
+    tags: tagSelector.optional(),
+  })
+  .refine(({ accounts, organization }) => (accounts === undefined) !== (organization === undefined), {
+    message: "needs exactly one of accounts or organization",
+  });
+
+const labelsSchema = z
+  .strictObject({
+    /** Label: the tag that it comes from. */
+    fromTags: boundedMap(ownLabelKey, tagKey, 50).optional(),
+    /** Label: the values that it may have; another one of its tag leaves the label as it was. */
+    allowed: z
+      .record(ownLabelKey, boundedList(labelValueSchema, 100).min(1, "must hold at least one value"))
+      .refine((map) => Object.keys(map).length <= 50, "must have at most 50 members")
+      .meta({ maxProperties: 50 })
+      .optional(),
+    set: boundedMap(ownLabelKey, labelValueSchema, 50).optional(),
+  })
+  .superRefine(({ fromTags = {}, allowed = {}, set = {} }, context) => {
+    for (const label of Object.keys(allowed)) {
+      if (Object.hasOwn(fromTags, label)) continue;
+      context.addIssue({ code: "custom", path: ["allowed", label], message: "is about a label that fromTags lacks" });
+    }
+    for (const label of Object.keys(set)) {
+      if (!Object.hasOwn(fromTags, label)) continue;
+      context.addIssue({ code: "custom", path: ["set", label], message: "is in fromTags, too; keep one of them" });
+    }
+  });
+
+export const clusterDiscoverySpec = z.strictObject({
+  eks: eksSchema,
+  interval: durationSchema({ minSeconds: 60, maxSeconds: 86_400 }).default("10m"),
+  name: boundedText(200).min(1).default("{{ eks.name }}-{{ eks.accountId }}-{{ eks.region }}"),
+  /** How Starling becomes somebody whom the clusters know; as `spec.access` of a Cluster. */
+  access: z.strictObject({ role: eksRoleSchema }).optional(),
+  labels: labelsSchema.optional(),
+  /** Tags that become values of the cluster, under the same name. */
+  values: z.strictObject({ fromTags: boundedList(valueName, 100).min(1) }).optional(),
+});
+export type ClusterDiscoverySpec = z.infer<typeof clusterDiscoverySpec>;
+
+export const clusterDiscoveryDocument = z.strictObject({
+  apiVersion: z.literal(ourApiVersion),
+  kind: z.literal("ClusterDiscovery"),
+  metadata: installationMetadata,
+  spec: clusterDiscoverySpec,
+});

@@ -1,0 +1,40 @@
+/** A Cluster as it counts: what people write goes before what was discovered. */
+import { defined } from "#shared/base/defined.ts";
+import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { type ClusterRow, type FleetRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+
+type Texts = Readonly<Record<string, string>>;
+
+export function labelsOf({ labels, discovered }: Pick<ClusterRow, "labels" | "discovered">): Texts {
+  return { ...discovered?.labels, ...labels };
+}
+
+/** How it is reached, and its values. */
+export function specOf({ spec, discovered }: Pick<ClusterRow, "spec" | "discovered">): ClusterSpec {
+  if (discovered === undefined || spec.endpoint !== undefined) return spec;
+  const { arn, access, values } = discovered;
+  return {
+    ...spec,
+    eks: spec.eks ?? { arn },
+    ...defined({ access: spec.access ?? access }),
+    values: { ...values, ...spec.values },
+  };
+}
+
+/** Its entry in the fleet's directory. */
+export function fleetRow(row: ClusterRow): FleetRow {
+  const { eks, values = {} } = specOf(row);
+  return {
+    ...keys.fleet(row.name),
+    type: "Fleet",
+    schema: rowSchema,
+    version: row.version,
+    name: row.name,
+    uid: incarnationOf(row),
+    labels: labelsOf(row),
+    values,
+    ...defined({ arn: eks?.arn }),
+  };
+}

@@ -1,0 +1,73 @@
+/** Rows of `discover`: a ClusterDiscovery with its status, and what became of each ARN that was found. */
+import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
+import type { Condition, ObjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+
+/** An account in a region that a look did not get to see, or not all of. */
+export interface UnseenPlace {
+  readonly account: string;
+  /** Absent: it is about all of them. */
+  readonly region?: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** A cluster that EKS has, and that is none of Starling's: why not. */
+export interface RefusedCluster {
+  readonly arn: string;
+  readonly reason: "NameCollision" | "NameInvalid" | "NotReady" | "FoundByAnother" | "Unreadable" | "RegisteredByHand";
+  readonly message: string;
+}
+
+export interface DiscoveryStatus {
+  readonly observedGeneration?: number;
+  readonly lookedAt?: string;
+  /** Somebody looks; what is left of it after `until` is from a function that died. */
+  readonly look?: { readonly id: string; readonly until: string };
+  /** `gone` are among those that were `found`. */
+  readonly clusters?: {
+    readonly found: number;
+    readonly refused: number;
+    readonly unselected: number;
+    readonly gone: number;
+  };
+  readonly accounts?: number;
+  /** `<account> <region>` that the last look had no time for: the next one begins there. */
+  readonly resume?: string;
+  /** In a row: looks that did not get to see what another one soon may. */
+  readonly failures?: number;
+  /** The first of them. */
+  readonly unseen?: readonly UnseenPlace[];
+  readonly refused?: readonly RefusedCluster[];
+  readonly conditions: readonly Condition[];
+}
+
+export type DiscoveryRow = ObjectRow<"ClusterDiscovery", ClusterDiscoverySpec, DiscoveryStatus>;
+
+/** A value of a tag that its label did not take, and what the label kept. */
+export interface RefusedTag {
+  readonly label: string;
+  readonly tag: string;
+  readonly value?: string;
+  readonly kept?: string;
+}
+
+/** What became of an ARN: there is one of each, whatever looks for it, so that no cluster gets two names. */
+export interface FoundRow extends Row {
+  readonly type: "Found";
+  readonly arn: string;
+  /** Name of the ClusterDiscovery that found it first. */
+  readonly by: string;
+  /** Its spec when the Cluster was written last. */
+  readonly generation: number;
+  /** Name of the Cluster, which it keeps. */
+  readonly cluster: string;
+  /** Those that say something about the cluster, as they were then. */
+  readonly tags: Readonly<Record<string, string>>;
+  readonly describedAt: string;
+  /** Since when its account says that there is no such cluster. */
+  readonly goneSince?: string;
+  /** It has other tags by now than are looked for. */
+  readonly unselected?: true;
+  readonly refusedTags?: readonly RefusedTag[];
+}

@@ -1,0 +1,41 @@
+import type { EKSClient } from "@aws-sdk/client-eks";
+import { OrganizationsClient } from "@aws-sdk/client-organizations";
+import { ResourceGroupsTaggingAPIClient } from "@aws-sdk/client-resource-groups-tagging-api";
+import type { STSClient } from "@aws-sdk/client-sts";
+import { type AccountClients, accountClients } from "#shared/lambda/cluster-clients.ts";
+import {
+  type ClientCredentials,
+  type ClientOptions,
+  clientConfig,
+  type RowClients,
+  rowClients,
+} from "#shared/lambda/core-clients.ts";
+
+interface Scope {
+  readonly region: string;
+  readonly credentials: ClientCredentials;
+}
+
+/** What lists clusters over accounts: in the bundle of the one function that does. */
+export interface DiscoveryClients extends RowClients {
+  sts(scope: { readonly region: string }): STSClient;
+  eks(scope: Scope): EKSClient;
+  tagging(scope: Scope): ResourceGroupsTaggingAPIClient;
+  organizations(scope: Scope): OrganizationsClient;
+}
+
+/** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
+export function discoveryClients(options?: ClientOptions<keyof RowClients | keyof AccountClients>): DiscoveryClients {
+  return { ...rowClients(options), ...accountClients(options), ...listingClients(options) };
+}
+
+/** A machine has them behind the port of its EKS. */
+export function listingClients(
+  options?: ClientOptions<keyof AccountClients>,
+): Pick<DiscoveryClients, "tagging" | "organizations"> {
+  const config = clientConfig("eks", options);
+  return {
+    tagging: (scope) => new ResourceGroupsTaggingAPIClient({ ...config, ...scope }),
+    organizations: (scope) => new OrganizationsClient({ ...config, ...scope }),
+  };
+}

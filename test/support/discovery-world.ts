@@ -1,0 +1,177 @@
+/** Accounts full of EKS clusters, a table, and `discover` between them: everything over HTTP but the table. */
+import { applyDocuments } from "#functions/api/apply-documents.ts";
+import { discover } from "#functions/discover/discover.ts";
+import { type EksCluster, EksRegister } from "#local/aws/eks/eks-register.ts";
+import { type CallFailure, type EksStsCall, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
+import type { LocalOrganization } from "#local/aws/eks/listing-operations.ts";
+import { IamRoles } from "#local/aws/iam/iam-roles.ts";
+import { Principals } from "#local/aws/iam/principals.ts";
+import { EksInventory } from "#shared/adapters/aws/eks-inventory.ts";
+import { randomIds } from "#shared/adapters/system.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import type { DiscoveryRow, FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow, FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import { awsClients } from "#shared/lambda/aws-clients.ts";
+import type { Table } from "#shared/ports.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { quietParts } from "#test/support/quiet-parts.ts";
+
+const homeAccount = "111122223333";
+const installation = `starling.${homeAccount}.us-east-1`;
+const discoverArn = `arn:aws:sts::${homeAccount}:assumed-role/starling-control-discover/discover`;
+const roleName = "starling/discovery/look";
+const start = Date.parse("2026-11-23T06:00:00Z");
+
+export interface DiscoveryWorld {
+  readonly table: MemoryTable;
+  readonly sender: MemorySender;
+  readonly clusters: EksRegister;
+  readonly now: () => Date;
+  pass(hours: number): void;
+  /** Lets Starling list the clusters of an account, for these ClusterDiscoveries. */
+  trust(account: string, ...discoveries: readonly string[]): void;
+  /** Nobody may assume the role there any more. */
+  distrust(account: string): void;
+  add(arn: string, tags?: Readonly<Record<string, string>>, more?: Partial<EksCluster>): void;
+  organize(organization: LocalOrganization): void;
+  fail(failure: ((call: EksStsCall) => CallFailure | undefined) | undefined): void;
+  apply(...documents: readonly object[]): Promise<void>;
+  /** As the function is invoked, in a new sandbox unless it is told to be warm. */
+  look(
+    name: string,
+    options?: { readonly table?: Table; readonly sandbox?: EksInventory; readonly leftMs?: () => number },
+  ): Promise<void>;
+  sandbox(): EksInventory;
+  row(name: string): Promise<DiscoveryRow>;
+  cluster(name: string): Promise<ClusterRow | undefined>;
+  fleet(): Promise<readonly FleetRow[]>;
+  found(): Promise<readonly FoundRow[]>;
+  /** Since it was asked last: `eks DescribeCluster` and the like. */
+  operations(): readonly string[];
+  stop(): Promise<void>;
+}
+
+/** A ClusterDiscovery with what a test says of it. */
+export function discoveryDocument(name: string, eks: object, spec: object = {}): object {
+  return {
+    apiVersion: ourApiVersion,
+    kind: "ClusterDiscovery",
+    metadata: { name },
+    spec: { eks: { role: { name: roleName }, regions: ["eu-west-1"], ...eks }, ...spec },
+  };
+}
+
+export function arnOf(name: string, account: string, region = "eu-west-1"): string {
+  return `arn:aws:eks:${region}:${account}:cluster/${name}`;
+}
+
+export async function startDiscoveryWorld(): Promise<DiscoveryWorld> {
+  let nowMs = start;
+  let failure: ((call: EksStsCall) => CallFailure | undefined) | undefined;
+  let organization: LocalOrganization | undefined;
+  let told = 0;
+  const clock = { now: () => new Date(nowMs) };
+  const own = { accessKeyId: "AKIADISCOVER", secretAccessKey: "discover", principalArn: discoverArn };
+  const principals = new Principals([own]);
+  const roles = new IamRoles();
+  const clusters = new EksRegister();
+  const parts = { principals, roles, clusters, now: clock.now, organization: () => organization };
+  const server = await startEksAndSts({ ...parts, fail: (call) => failure?.(call) });
+  const { endpoint } = server;
+  const nowhere = "http://127.0.0.1:9";
+  const aws = awsClients({
+    region: "us-east-1",
+    credentials: own,
+    endpoints: {
+      dynamo: nowhere,
+      sqs: nowhere,
+      s3: nowhere,
+      lambda: nowhere,
+      secrets: nowhere,
+      sts: endpoint,
+      eks: endpoint,
+    },
+  });
+  const table = new MemoryTable({ pageItems: 1000 });
+  const sender = new MemorySender();
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const sandbox = () => new EksInventory({ ...aws, clock, installation, region: "us-east-1" });
+  const arnOfRole = (account: string) => `arn:aws:iam::${account}:role/${roleName}`;
+  return {
+    table,
+    sender,
+    clusters,
+    now: clock.now,
+    pass(hours) {
+      nowMs += hours * 3_600_000;
+    },
+    trust(account, ...discoveries) {
+      const trusts = discoveries.map((name) => ({
+        principalArn: discoverArn,
+        externalId: `starling.111122223333.us-east-1/discovery/${name}`,
+      }));
+      roles.put({ arn: arnOfRole(account), trusts });
+    },
+    distrust(account) {
+      roles.put({ arn: arnOfRole(account), trusts: [] });
+    },
+    add(arn, tags = {}, more = {}) {
+      const [, , , region = "", accountId = "", resource = ""] = arn.split(":");
+      clusters.put({
+        arn,
+        name: resource.replace("cluster/", ""),
+        region,
+        accountId,
+        status: "ACTIVE",
+        version: "1.36",
+        endpoint: "https://127.0.0.1:9",
+        caData: "QQ==",
+        tags,
+        createdAt: new Date("2026-01-01T00:00:00Z"),
+        accessEntries: [],
+        ...more,
+      });
+    },
+    organize(next) {
+      organization = next;
+    },
+    fail(next) {
+      failure = next;
+    },
+    async apply(...documents) {
+      const ports = {
+        ...{ table, sender, clock, log, installation, ids: randomIds, blobs: new MemoryBlobStore() },
+        ...quietParts,
+      };
+      const caller = { principal: "arn:aws:iam::111122223333:user/test" };
+      await applyDocuments(ports, { documents, mode: "write", confirmed: "confirmed", caller });
+    },
+    async look(name, { table: own = table, sandbox: inventory = sandbox(), leftMs = () => 300_000 } = {}) {
+      const ports = { table: own, sender, inventory, clock, ids: randomIds, log, installation };
+      await discover(name, ports, { getRemainingTimeInMillis: leftMs });
+    },
+    sandbox,
+    async row(name) {
+      const row = await table.get(keys.discovery(name));
+      if (row === undefined) throw new Error(`there is no ClusterDiscovery ${name}`);
+      return row;
+    },
+    cluster: (name) => table.get(keys.cluster(name)),
+    async fleet() {
+      const rows = await Array.fromAsync(allItems((page) => table.query({ ...ranges.fleet, ...page })));
+      return rows.sort((a, b) => (a.name < b.name ? -1 : 1));
+    },
+    found: () => Array.fromAsync(allItems((page) => table.query({ ...ranges.found, ...page }))),
+    operations() {
+      const all = server.calls().map(({ service, operation }) => `${service} ${operation}`);
+      const since = all.slice(told);
+      told = all.length;
+      return since;
+    },
+    stop: () => server.stop(),
+  };
+}

@@ -1,0 +1,136 @@
+import { expect, test } from "vitest";
+import {
+  labelsFrom,
+  matchesTags,
+  requiredTag,
+  tagsThatMatter,
+  valuesFrom,
+} from "#shared/fleet/discovery/tagged-labels.ts";
+import type { ClusterDiscoverySpec, TagSelector } from "#shared/fleet/kinds/cluster-discovery.ts";
+
+const eks = {
+  arn: "arn:aws:eks:eu-west-1:111122223333:cluster/a",
+  partition: "aws",
+  region: "eu-west-1",
+  accountId: "111122223333",
+  name: "a",
+} as const;
+const own = {
+  "starling.dev/account": "111122223333",
+  "starling.dev/region": "eu-west-1",
+  "starling.dev/version": "1.36",
+};
+
+function specWith(more: Partial<ClusterDiscoverySpec>, tags?: TagSelector): ClusterDiscoverySpec {
+  const of = { accounts: ["111122223333"], role: { name: "look" }, regions: ["eu-west-1"] };
+  return { eks: { ...of, ...(tags === undefined ? {} : { tags }) }, interval: "10m", name: "{{ eks.name }}", ...more };
+}
+
+interface Row {
+  readonly what: string;
+  readonly labels?: ClusterDiscoverySpec["labels"];
+  readonly tags: Readonly<Record<string, string>>;
+  readonly accepted?: Readonly<Record<string, string>>;
+  readonly want: Readonly<Record<string, string>>;
+  readonly refused?: readonly object[];
+}
+
+const ring = { fromTags: { ring: "Ring" }, allowed: { ring: ["canary", "broad"] } };
+
+const rows: readonly Row[] = [
+  { what: "nothing is said of labels", tags: { Ring: "canary" }, want: {} },
+  {
+    what: "a tag becomes a label",
+    labels: { fromTags: { env: "aws:cloudformation:stack-name" } },
+    tags: { "aws:cloudformation:stack-name": "prod" },
+    want: { env: "prod" },
+  },
+  { what: "a tag is not there", labels: { fromTags: { env: "env" } }, tags: {}, accepted: { env: "prod" }, want: {} },
+  { what: "what is set is set", labels: { set: { fleet: "eu" } }, tags: {}, want: { fleet: "eu" } },
+  {
+    what: "a value that is allowed",
+    labels: ring,
+    tags: { Ring: "broad" },
+    accepted: { ring: "canary" },
+    want: { ring: "broad" },
+  },
+  {
+    what: "a value that is not allowed keeps the last accepted one",
+    labels: ring,
+    tags: { Ring: "prod" },
+    accepted: { ring: "canary" },
+    want: { ring: "canary" },
+    refused: [{ label: "ring", tag: "Ring", value: "prod", kept: "canary" }],
+  },
+  {
+    what: "a value that is not allowed, where none was accepted",
+    labels: ring,
+    tags: { Ring: "prod" },
+    want: {},
+    refused: [{ label: "ring", tag: "Ring", value: "prod" }],
+  },
+  {
+    what: "a tag that was taken away is no value that is allowed",
+    labels: ring,
+    tags: {},
+    accepted: { ring: "canary" },
+    want: { ring: "canary" },
+    refused: [{ label: "ring", tag: "Ring", kept: "canary" }],
+  },
+  {
+    what: "a value that no label has",
+    labels: { fromTags: { team: "team" } },
+    tags: { team: "the platform people" },
+    accepted: { team: "platform" },
+    want: { team: "platform" },
+    refused: [{ label: "team", tag: "team", value: "the platform people", kept: "platform" }],
+  },
+  {
+    what: "a tag that is called like something every object has",
+    labels: { fromTags: { env: "constructor" } },
+    tags: {},
+    want: {},
+  },
+];
+
+test.each(rows)("labels: $what", ({ labels, tags, accepted = {}, want, refused = [] }) => {
+  const spec = specWith(labels === undefined ? {} : { labels });
+  expect(labelsFrom(spec, { eks, version: "1.36", tags }, accepted)).toEqual({ labels: { ...own, ...want }, refused });
+});
+
+test("values are tags of the same name, as long as a value may be", () => {
+  const spec = specWith({ values: { fromTags: ["domain", "long", "absent"] } });
+  expect(valuesFrom(spec, { domain: "a.example.com", long: "x".repeat(1025), other: "1" })).toEqual({
+    domain: "a.example.com",
+  });
+});
+
+test("only tags that say something are remembered", () => {
+  const selector: TagSelector = {
+    matchLabels: { managed: "yes" },
+    matchExpressions: [{ key: "tier", operator: "Exists" }],
+  };
+  const spec = specWith({ labels: { fromTags: { env: "Env" } }, values: { fromTags: ["domain"] } }, selector);
+  const tags = { managed: "yes", tier: "gold", Env: "prod", domain: "d", owner: "somebody", cost: "1" };
+  expect(tagsThatMatter(spec, tags)).toEqual({ managed: "yes", tier: "gold", Env: "prod", domain: "d" });
+});
+
+const selectors: readonly (readonly [string, TagSelector | undefined, object | undefined])[] = [
+  ["none", undefined, undefined],
+  ["a value", { matchLabels: { a: "1" } }, { key: "a", values: ["1"] }],
+  [
+    "some values",
+    { matchExpressions: [{ key: "a", operator: "In", values: ["1", "2"] }] },
+    { key: "a", values: ["1", "2"] },
+  ],
+  ["any value", { matchExpressions: [{ key: "a", operator: "Exists" }] }, { key: "a", values: [] }],
+  ["no such tag", { matchExpressions: [{ key: "a", operator: "DoesNotExist" }] }, undefined],
+  ["another value", { matchExpressions: [{ key: "a", operator: "NotIn", values: ["1"] }] }, undefined],
+];
+
+test.each(selectors)("the tag that all clusters of a selector have: %s", (_what, selector, wanted) => {
+  const found = requiredTag(selector);
+  expect(found === undefined ? undefined : { key: found.key, values: found.values }).toEqual(wanted);
+  const isFoundWithoutTags = matchesTags(selector, {});
+  expect(isFoundWithoutTags).toBe(wanted === undefined);
+});

@@ -10,6 +10,7 @@ import type { DescribeOptions } from "#cli/commands/describe.ts";
 import type { FreezeOptions } from "#cli/commands/freeze.ts";
 import type { GetOptions } from "#cli/commands/get.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
+import type { LogsOptions } from "#cli/commands/logs.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
 import type { PruneOptions } from "#cli/commands/prune.ts";
 import type { RecoverOptions } from "#cli/commands/recover.ts";
@@ -110,6 +111,17 @@ function lookVerbs(program: Command, verb: AddVerb): void {
     .addArgument(new Argument("<object...>", kindArgument))
     .option("--cluster <name>", "for a Sync of a group: on this cluster")
     .option("--events <n>", "newest events to show", wholeNumber, 10);
+
+  verb(program, "logs", async (session, args, options: LogsOptions) =>
+    (await import("#cli/commands/logs.ts")).logs(session, args, options),
+  )
+    .description("What the functions have logged of an object, or under one correlation id, the oldest first.")
+    .addArgument(new Argument("[object...]", kindArgument))
+    .option("--id <correlation>", "all that one push, call or tick led to")
+    .option("--cluster <name>", "for a Sync or a group: on this cluster")
+    .option("--since <duration>", "how far back, at most 31 days", "1h")
+    .option("--limit <n>", "at most so many lines", wholeNumber, 200)
+    .option("-f, --follow", "go on with what comes");
 
   verb(program, "explain", async (session, args) =>
     (await import("#cli/commands/explain.ts")).explain(session, args[0] ?? ""),

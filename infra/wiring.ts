@@ -18,6 +18,7 @@ import {
   accountQuota,
   blobsOf,
   invocationOf,
+  logsOf,
   type Named,
   plain,
   queueLengthOf,
@@ -100,6 +101,9 @@ export class Wiring extends Construct {
     });
     const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
 
+    /** Of every function, when all of them are there. */
+    const logNames: Record<string, Named> = {};
+
     // every minute -> tick
     const tick = new StarlingFunction(this, "Tick", {
       folder: "tick",
@@ -160,6 +164,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_DISCOVER: toDiscover.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
+        STARLING_LOG_GROUPS: logsOf(logNames),
         STARLING_INSTALLATION: plain(installationId),
         // How the installation itself is: starling doctor.
         STARLING_DEAD_QUEUE_RESOLVE: queueLengthOf(toResolve.deadLetters),
@@ -411,6 +416,10 @@ export class Wiring extends Construct {
     const functions = { api, webhook, tick, discover, resolve, rollout, render, build, apply, report };
     const logGroups = Object.values(functions).map(({ lambda }) => lambda.logGroup);
     new SavedQueries(this, "SavedQueries", { installation, logGroups });
+    Object.assign(
+      logNames,
+      mapValues(functions, ({ logs }) => logs),
+    );
     const { lag } = new TickWatch(this, "TickWatch", {
       installationId,
       tick: tick.lambda,

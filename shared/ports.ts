@@ -253,6 +253,32 @@ export interface Metrics {
   seconds(name: string, value: number): void;
 }
 
+/** One line of a function's log, of those that are JSON. */
+export interface LogLine {
+  /** Unique to the line. */
+  readonly id: string;
+  readonly at: string;
+  /** Name of the function, as its folder. */
+  readonly function: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** One of these has to hold, each of which says what all of its fields are. */
+export type LogFilter = readonly Readonly<Record<string, string>>[];
+
+export interface LogQuery {
+  readonly filter: LogFilter;
+  readonly since: Date;
+  /** Lines at most. */
+  readonly limit: number;
+}
+
+/** Reads what the functions have logged; it is there some seconds after it was. @throws StarlingError `LogsUnavailable` */
+export interface LogReader {
+  /** The oldest first. `isMore`: there are others after the last of these. */
+  read(query: LogQuery): Promise<{ readonly lines: readonly LogLine[]; readonly isMore: boolean }>;
+}
+
 export interface Log {
   info(message: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;

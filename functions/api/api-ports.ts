@@ -1,6 +1,6 @@
 import type { Clock } from "#shared/base/clock.ts";
 import type { AccountConcurrency } from "#shared/fleet/api/installation.ts";
-import type { AccountReader, BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { AccountReader, BlobStore, Ids, Log, LogReader, MessageSender, Table } from "#shared/ports.ts";
 
 /** Everything the door for people touches. */
 export interface ApiPorts {
@@ -11,6 +11,8 @@ export interface ApiPorts {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** Of all functions. */
+  readonly logs: LogReader;
   readonly installation: string;
   readonly account: AccountReader;
   readonly own: OwnParts;

@@ -25,6 +25,8 @@ export const apiEnv = z.object({
   /** Concurrent executions that they were deployed for, and those that such a fleet wants. */
   STARLING_CONCURRENCY: z.coerce.number().int().positive(),
   STARLING_CONCURRENCY_WANTED: z.coerce.number().int().positive(),
+  /** Names of the functions' log groups: `api=name,tick=name`. */
+  STARLING_LOG_GROUPS: z.string().regex(/^[a-z]+=[^,=]+(,[a-z]+=[^,=]+)*$/),
   /** To say what the roles of Clusters are to trust. */
   STARLING_INSTALLATION: z.string().min(1),
 });

@@ -18,6 +18,7 @@ import { type ListPage, type PageRequest, pageRequest } from "#functions/api/pag
 import { pruneForeign } from "#functions/api/prune-foreign.ts";
 import { named, objectName, parseBody, stateOf } from "#functions/api/query-values.ts";
 import { readInstallation } from "#functions/api/read-installation.ts";
+import { linesAbout, linesOf, readLogs } from "#functions/api/read-logs.ts";
 import { overviewOf } from "#functions/api/read-overview.ts";
 import { getRollout, listNewestRollouts, listRollouts, showRollout } from "#functions/api/read-rollouts.ts";
 import { recoverCluster } from "#functions/api/recover-cluster.ts";
@@ -115,6 +116,17 @@ const routes: readonly Route[] = [
   { method: "POST", path: `${ns}/:plural/:name/:verb`, answer: verb },
   { method: "POST", path: `${ns}/syncs/:name/prune`, answer: prune },
   { method: "GET", path: `${ns}/:plural/:name/events`, answer: events },
+  { method: "GET", path: `${ns}/:plural/:name/logs`, answer: logs },
+  {
+    method: "GET",
+    path: "/v1/clusters/:name/logs",
+    answer: ({ ports, request, params }) => readLogs(ports, request, linesAbout(clusterOf(params))),
+  },
+  {
+    method: "GET",
+    path: "/v1/logs",
+    answer: ({ ports, request }) => readLogs(ports, request, linesOf(request.query.id)),
+  },
 
   { method: "GET", path: `${ns}/:subjects/:name/syncs`, answer: syncsOfSubject },
   {
@@ -296,6 +308,13 @@ async function events({ ports, request, params }: Call): Promise<unknown> {
   const { namespace, name } = objectPath(params);
   const query = { about: { namespace, kind: kindOf(params), name }, ...named(request, "cluster") };
   return list("Event", request, (page) => listEvents(ports.table, { ...query, page }));
+}
+
+async function logs({ ports, request, params }: Call): Promise<unknown> {
+  const { namespace, name } = objectPath(params);
+  const kind = kindOf(params);
+  if (kind === "Rollout") throw refusal("BadRequest", "the log of a rollout is its SyncGroup's");
+  return readLogs(ports, request, linesAbout({ kind, namespace, name, ...named(request, "cluster") }));
 }
 
 /** As many items as an answer holds: what somebody wrote is no reason that others cannot list. */

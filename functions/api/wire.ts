@@ -1,6 +1,7 @@
 import { apiHandler } from "#functions/api/api-handler.ts";
 import type { ApiEnv } from "#functions/api/env.ts";
 import { AwsAccountReader } from "#shared/adapters/aws/aws-account-reader.ts";
+import { CloudWatchLogReader } from "#shared/adapters/aws/cloudwatch-log-reader.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
@@ -23,6 +24,7 @@ export function wireApi(env: ApiEnv, aws: DoorClients, { clock = systemClock, ou
     clock,
     ids: randomIds,
     log: powertoolsLog("api", output),
+    logs: new CloudWatchLogReader(aws.logs, logGroupsOf(env)),
     installation: env.STARLING_INSTALLATION,
     account: new AwsAccountReader(aws),
     own: {
@@ -43,4 +45,8 @@ export function wireApi(env: ApiEnv, aws: DoorClients, { clock = systemClock, ou
       },
     },
   });
+}
+
+function logGroupsOf({ STARLING_LOG_GROUPS }: ApiEnv): ReadonlyMap<string, string> {
+  return new Map(STARLING_LOG_GROUPS.split(",").map((pair) => pair.split("=") as [string, string]));
 }

@@ -1,3 +1,4 @@
+import { Lazy } from "aws-cdk-lib";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
@@ -146,6 +147,20 @@ export function accountQuota(value: string): Access {
 export function invocationOf(lambda: IFunction): Access {
   const statement = new PolicyStatement({ actions: ["lambda:InvokeFunction"], resources: [lambda.functionArn] });
   return { value: lambda.functionName, statements: [statement] };
+}
+
+/** Log groups by function, to be looked through; they may be added until the template is made. */
+export function logsOf(groups: Readonly<Record<string, Named>>): Access {
+  const resources = Lazy.list({ produce: () => Object.values(groups).map(({ arn }) => arn) });
+  return {
+    value: Lazy.string({
+      produce: () =>
+        Object.entries(groups)
+          .map(([name, group]) => `${name}=${group.name}`)
+          .join(","),
+    }),
+    statements: [new PolicyStatement({ actions: ["logs:FilterLogEvents"], resources })],
+  };
 }
 
 /** A value that names nothing to be permitted. */

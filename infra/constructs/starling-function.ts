@@ -68,10 +68,12 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
 export class StarlingFunction<Env extends z.ZodObject> extends Construct {
   readonly lambda: NodejsFunction;
   readonly roleArn: string;
+  readonly logs: Named;
 
   constructor(scope: Construct, id: string, props: StarlingFunctionProps<Env>) {
     super(scope, id);
     const { logGroup, arn: logGroupArn } = this.#logs(props.logGroup);
+    this.logs = { name: logGroup.logGroupName, arn: logGroupArn };
     const role = this.#role(props.trustedRole);
     role.addToPrincipalPolicy(
       new PolicyStatement({ actions: ["logs:CreateLogStream", "logs:PutLogEvents"], resources: [logGroupArn] }),

@@ -69,7 +69,8 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
     ...[...queues].map(([name, { url, arn: Arn, queueName: QueueName }]) => entry(name, { ref: url, Arn, QueueName })),
     ...plan.functions.map(({ name, folder }) => entry(name, { ref: folder, Arn: arn("lambda", `function:${folder}`) })),
   ]);
-  const scope = (stack: string, named: ReadonlyMap<string, ResourceValues> = new Map()): ValueScope => ({
+  const ownNames = namedValues(plan.namedOnly, "");
+  const scope = (stack: string, named: ReadonlyMap<string, ResourceValues> = ownNames): ValueScope => ({
     pseudo,
     resource: (logicalId) => {
       const name = physicalName(stack, logicalId);

@@ -20,6 +20,8 @@ import { type FaultProxy, startFaultProxy } from "#local/aws/proxy/fault-proxy.t
 import { startCloudFormation } from "#local/aws/services/cloudformation-server.ts";
 import { putSecret } from "#local/aws/services/create-resources.ts";
 import { startDynamo } from "#local/aws/services/dynamo-server.ts";
+import { LogStore } from "#local/aws/services/log-store.ts";
+import { startLogs } from "#local/aws/services/logs-server.ts";
 import { startSecrets } from "#local/aws/services/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
 import { type FaultOptions, quiet } from "#local/aws/wire/fault-options.ts";
@@ -163,6 +165,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   );
   const eksParts = { clusters: new EksRegister(), roles: new IamRoles(), now: clockOf(options) };
   const eks = await started(startEksAndSts({ ...eksParts, principals }));
+  const logStore = new LogStore();
+  const logs = await started(startLogs({ principals, store: logStore }));
   const { dynamodb, sqs, s3, lambda } = proxy.endpoints;
   const endpoints = {
     dynamo: dynamodb,
@@ -170,6 +174,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     s3,
     lambda,
     secrets: secrets.endpoint,
+    logs: logs.endpoint,
     sts: eks.endpoint,
     eks: eks.endpoint,
   };
@@ -193,7 +198,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     principals,
     endpoints,
     account: accountPool(Number(account.concurrency)),
-    run: options,
+    run: { ...options, onLine: keptLines({ plan, deployment, options }, logStore) },
   });
   const functions = new Map(plan.functions.map((each) => [each.name, make(each, paceOf(plan, each))]));
   for (const each of functions.values()) byName.set(each.functionName, each);
@@ -342,6 +347,27 @@ async function stopSources(sources: readonly EventSourceLoop[]): Promise<void> {
 
 async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
   for (const stop of stops.splice(0)) await stop();
+}
+
+/** Lines go into the log groups of the stacks, to whoever wants them, and where logs are asked for, to the terminal. */
+function keptLines(
+  { plan, deployment, options }: Pick<Parts, "plan" | "deployment" | "options">,
+  store: LogStore,
+): (functionName: string, line: string) => void {
+  const api = only(
+    plan.functions.filter(({ folder }) => folder === "api"),
+    "api",
+  );
+  const pairs = deployment.variables(api).STARLING_LOG_GROUPS?.split(",") ?? [];
+  const groups = new Map(pairs.map((pair) => pair.split("=") as [string, string]));
+  for (const group of groups.values()) store.create(group);
+  const now = clockOf(options);
+  const isAsked = process.env.POWERTOOLS_LOG_LEVEL !== "SILENT";
+  return (functionName, line) => {
+    store.put(groups.get(functionName) ?? functionName, line, now());
+    options.onLine?.(functionName, line);
+    if (isAsked) process.stdout.write(`${line}\n`);
+  };
 }
 
 /** The functions' logs and metrics are CloudWatch's business; on a terminal they are asked for with POWERTOOLS_LOG_LEVEL. */

@@ -1,14 +1,15 @@
 import { type ClusterClients, clusterClients } from "#shared/lambda/cluster-clients.ts";
 import type { ClientOptions, CoreClients } from "#shared/lambda/core-clients.ts";
 import { type DiscoveryClients, listingClients } from "#shared/lambda/discovery-clients.ts";
+import { type LogClients, logClients } from "#shared/lambda/log-clients.ts";
 import { type RenderClients, renderClients } from "#shared/lambda/render-clients.ts";
 
 /** All that any function has; `local/` points them at its emulators. */
-export interface AwsClients extends ClusterClients, RenderClients, DiscoveryClients {}
+export interface AwsClients extends ClusterClients, LogClients, RenderClients, DiscoveryClients {}
 
-export type AwsClientOptions = ClientOptions<keyof CoreClients | "sts" | "eks" | "lambda">;
+export type AwsClientOptions = ClientOptions<keyof CoreClients | "sts" | "eks" | "lambda" | "logs">;
 
 /** Clients for the endpoints given. */
 export function awsClients(options: AwsClientOptions): AwsClients {
-  return { ...clusterClients(options), ...renderClients(options), ...listingClients(options) };
+  return { ...clusterClients(options), ...logClients(options), ...renderClients(options), ...listingClients(options) };
 }

@@ -8,9 +8,10 @@ import {
   secretClients,
 } from "#shared/lambda/core-clients.ts";
 import { type LambdaClients, lambdaClients } from "#shared/lambda/lambda-clients.ts";
+import { type LogClients, logClients } from "#shared/lambda/log-clients.ts";
 
 /** Of the door for people: what is stored, and what says how the installation itself is. */
-export interface DoorClients extends RowClients, BlobClients, SecretClients, LambdaClients {}
+export interface DoorClients extends RowClients, BlobClients, SecretClients, LambdaClients, LogClients {}
 
 /** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
 export function doorClients(options?: ClientOptions<keyof DoorClients>): DoorClients {
@@ -19,5 +20,6 @@ export function doorClients(options?: ClientOptions<keyof DoorClients>): DoorCli
     ...blobClients(options),
     ...secretClients(options),
     ...lambdaClients(options),
+    ...logClients(options),
   };
 }

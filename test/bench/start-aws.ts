@@ -32,7 +32,16 @@ export async function startAws(): Promise<Started<AwsAddresses>> {
     region: "us-east-1",
     credentials,
     // No cluster of a benchmark is an EKS one, and nothing is rendered.
-    endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint, sts: nobody, eks: nobody, lambda: nobody },
+    endpoints: {
+      dynamo: dynamodb,
+      sqs,
+      s3,
+      secrets: secrets.endpoint,
+      sts: nobody,
+      eks: nobody,
+      lambda: nobody,
+      logs: nobody,
+    },
   };
   const aws = awsClients(options);
   const { table, bucket, variables } = await deploy(aws, plan, { rate: 1, secretValue: "unused" });

@@ -1,6 +1,7 @@
 /** At night: a rollout halts, its alarm rings, and its section of the runbook finds and cures it. */
 import { expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
+import type { ApiList, LogItem } from "#shared/fleet/api/objects.ts";
 import { alarmState, type EmbeddedLine } from "#test/support/alarm-state.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
@@ -83,6 +84,24 @@ test("a halted rollout is found by its alarm, and cured by its section of the ru
         expect({ line, code, err }).toMatchObject({ code: expect.toBeOneOf([0, 1]) });
         expect(out, line).toContain(says);
       }
+
+      // What led there, from its end to its beginning.
+      const told = await cli.run("logs syncgroup/web --since 1h -o json --limit 1000");
+      const about = JSON.parse(told.out) as ApiList<LogItem>;
+      const end = about.items.findLast(({ level }) => level === "WARN");
+      expect(end).toMatchObject({
+        function: "render",
+        message: "rendering failed",
+        fields: { subject: "SyncGroup/web" },
+      });
+      const led = await cli.run(`logs --id ${end?.correlationId} -o json`);
+      const chain = (JSON.parse(led.out) as ApiList<LogItem>).items;
+      expect([...new Set(chain.map(({ function: from }) => from))]).toEqual(
+        expect.arrayContaining(["webhook", "resolve", "rollout", "render"]),
+      );
+      expect(chain[0]).toMatchObject({ function: "webhook", message: "push received" });
+      expect(chain.map(({ at }) => at)).toEqual(chain.map(({ at }) => at).sort());
+      expect((await cli.run("logs sync/web.app --cluster broad-1 --since 1h")).out).not.toContain("canary-1");
 
       await it.untilInSync("web", await it.push("app", good("green")));
       const curedAt = lines.length;

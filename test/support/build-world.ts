@@ -59,6 +59,7 @@ export async function startBuildWorld(): Promise<BuildWorld> {
       secrets: nowhere,
       sts: nowhere,
       eks: nowhere,
+      logs: nowhere,
     },
   });
   await createBucket(aws.s3, buildBucket);

@@ -71,6 +71,7 @@ export async function startEksWorld(): Promise<EksWorld> {
       s3: nowhere,
       lambda: nowhere,
       secrets: nowhere,
+      logs: nowhere,
       sts: server.endpoint,
       eks: server.endpoint,
     },

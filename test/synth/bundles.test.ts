@@ -26,6 +26,7 @@ function load(file: string, variables: readonly string[]) {
 /** Of the type that the variable's name speaks of. */
 function fittingValue(name: string): string {
   if (name.includes("QUEUE")) return "https://sqs.eu-west-1.amazonaws.com/1/q";
+  if (name === "STARLING_LOG_GROUPS") return "api=group";
   return /_CLUSTERS|_CONCURRENCY/.test(name) ? "10" : "x";
 }
 

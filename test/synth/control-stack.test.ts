@@ -169,10 +169,18 @@ describe("every function", () => {
     }
   });
 
+  test("reads no log, but for api, which reads all of them", () => {
+    const read = (folder: Folder) => grantsOf(folder, "logs").filter((grant) => !/^logs:(Create|Put)/.test(grant));
+    for (const folder of folders) {
+      expect(read(folder)).toHaveLength(folder === "api" ? folders.length : 0);
+      for (const grant of read(folder)) expect(grant).toMatch(/^logs:FilterLogEvents /);
+    }
+  });
+
   test("writes into its own log group only; api's is the one of the state stack, which outlives it", () => {
     const written = (folder: Folder) =>
       statementsOf(folder)
-        .filter(({ Action }) => listOf(Action).some((action) => action.startsWith("logs:")))
+        .filter(({ Action }) => listOf(Action).some((action) => /^logs:(Create|Put)/.test(action)))
         .map(({ Action, Resource: on }) => ({ actions: [...listOf(Action)].sort(), on: listOf(on).map(textOf) }));
     const actions = ["logs:CreateLogStream", "logs:PutLogEvents"];
     for (const folder of folders) {

@@ -90,13 +90,16 @@ const s3Wordings = {
 } as const satisfies Readonly<Record<SignatureFault, Wording & { readonly status: number }>>;
 
 /** What the service answers to a request that nobody of this machine signed. The reason stays here. */
-export function refusalReply(service: AwsService | "secretsmanager", { fault }: Pick<Refused, "fault">): HttpReply {
+export function refusalReply(
+  service: AwsService | "secretsmanager" | "logs",
+  { fault }: Pick<Refused, "fault">,
+): HttpReply {
   const reply = service === "s3" ? s3Error(s3Wordings[fault]) : jsonRefusal(service, fault);
   // Whatever else the sender has to say is not listened to.
   return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }
 
-function jsonRefusal(service: Exclude<AwsService, "s3"> | "secretsmanager", fault: SignatureFault): HttpReply {
+function jsonRefusal(service: Exclude<AwsService, "s3"> | "secretsmanager" | "logs", fault: SignatureFault): HttpReply {
   const { code, message } = jsonWordings[fault];
   if (service === "lambda") return restJsonError(fault === "too large" ? 413 : 403, code, message);
   const status = fault === "too large" ? 413 : service === "sqs" && fault !== "expired" ? 403 : 400;

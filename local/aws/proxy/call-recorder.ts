@@ -68,8 +68,8 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
 
   return {
     watch(functionName, clients) {
-      const { dynamo, sqs, s3, secrets, lambda, presigner } = clients;
-      for (const client of [dynamo, sqs, s3, secrets, lambda]) watched(client, functionName);
+      const { dynamo, sqs, s3, secrets, lambda, logs, presigner } = clients;
+      for (const client of [dynamo, sqs, s3, secrets, lambda, logs]) watched(client, functionName);
       // What is presigned is asked for by whoever signed it, and sent by somebody else.
       presigner.middlewareStack.add(
         (next) => async (step) => {
@@ -127,6 +127,8 @@ function askedBy({ method, path, headers, body }: SignedRequest): readonly Asked
     const queue = new URL(String(request.QueueUrl)).pathname.split("/").at(-1);
     return [{ action: `sqs:${operation.replace(/Batch$/, "")}`, resource: `queue/${queue}` }];
   }
+  if (service.startsWith("Logs_"))
+    return [{ action: `logs:${operation}`, resource: `log-group/${request.logGroupName}` }];
   return [{ action: `secretsmanager:${operation}`, resource: `secret/${request.SecretId}` }];
 }
 

@@ -271,6 +271,19 @@ export function isDone(state: TargetItem["state"]): boolean {
   return state === "Succeeded" || state === "Unchanged";
 }
 
+/** One line of a function's log. */
+export interface LogItem {
+  readonly id: string;
+  readonly at: string;
+  readonly function: string;
+  /** `INFO`, `WARN`, `ERROR` */
+  readonly level: string;
+  readonly message: string;
+  readonly correlationId?: string;
+  /** Whatever else it says: what it is about, and what was found. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
 export function listOf<Item>(kind: string, items: readonly Item[], next: string | undefined): ApiList<Item> {
   return {
     apiVersion: ourApiVersion,

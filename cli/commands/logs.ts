@@ -1,0 +1,106 @@
+import { formatLogLine } from "#cli/format/log-line.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { objectPath, parseOne } from "#cli/session/kind-names.ts";
+import type { Session } from "#cli/session/session.ts";
+import type { ApiList, LogItem } from "#shared/fleet/api/objects.ts";
+import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
+
+/** CloudWatch has a line some seconds after it was logged. */
+const followMs = 5000;
+/** What came late is asked for again. */
+const overlapMs = 60_000;
+const pageLines = 1000;
+
+export interface LogsOptions {
+  readonly id?: string;
+  readonly cluster?: string;
+  readonly since: string;
+  readonly limit: number;
+  readonly follow?: boolean;
+}
+
+type Query = Readonly<Record<string, string>>;
+
+/** What the functions have logged of an object, or under one correlation id, the oldest first. */
+export async function logs(session: Session, args: readonly string[], options: LogsOptions): Promise<ExitReason> {
+  const { path, query } = asked(session, args, options);
+  const since = new Date(session.io.now().getTime() - sinceSeconds(options.since) * 1000);
+  const list = await read(session, path, { ...query, since: since.toISOString() }, options.limit);
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") {
+    if (options.follow === true) throw usageFailure("-f prints lines as they come, and no list", "leave out -o, or -f");
+    session.io.out(serialise(list, output));
+    return "done";
+  }
+  print(session, list.items);
+  if (options.follow === true) return follow(session, { path, query, list });
+  if (list.items.length === 0) session.note(`nothing was logged within ${options.since}; try a longer --since`);
+  const next = list.metadata.continue;
+  if (next !== undefined) session.note(`… there are more after ${next}: --limit N shows them`);
+  return "done";
+}
+
+function asked(session: Session, args: readonly string[], { id, cluster }: LogsOptions) {
+  if (id !== undefined) {
+    if (args.length === 0) return { path: "/v1/logs", query: { id } };
+    throw usageFailure("an object and --id are two questions", `starling logs --id ${id}`);
+  }
+  if (args.length === 0)
+    throw usageFailure("logs wants an object, or the --id of what began it", "starling logs syncgroup/NAME");
+  const object = parseOne(args, "logs");
+  if (object.kind === "Rollout")
+    throw usageFailure("the log of a rollout is its group's", `starling logs syncgroup/${object.name}`);
+  const path = `${objectPath(object, object.kind === "Cluster" ? "" : session.namespace())}/logs`;
+  return { path, query: (cluster === undefined ? {} : { cluster }) as Query };
+}
+
+/** @throws CliFailure of a text that is no duration. */
+function sinceSeconds(text: string): number {
+  const seconds = durationSeconds(text);
+  if (seconds !== undefined) return seconds;
+  throw usageFailure(`--since is "${text}"; expected a duration`, "--since 30m, or --since 2h");
+}
+
+/** Page after page until there are so many; what was read twice is told once. */
+async function read(session: Session, path: string, query: Query, limit: number): Promise<ApiList<LogItem>> {
+  const items = new Map<string, LogItem>();
+  for (let since = query.since; ; ) {
+    const part = { ...query, ...(since === undefined ? {} : { since }), limit: String(Math.min(limit, pageLines)) };
+    const found: ApiList<LogItem> = await session.api.call<ApiList<LogItem>>({
+      method: "GET",
+      path,
+      query: part,
+    });
+    for (const item of found.items) items.set(item.id, item);
+    const next = found.metadata.continue;
+    if (next === undefined || next === since || items.size >= limit) {
+      return { ...found, items: [...items.values()].slice(0, limit) };
+    }
+    since = next;
+  }
+}
+
+interface Following {
+  readonly path: string;
+  readonly query: Query;
+  readonly list: ApiList<LogItem>;
+}
+
+async function follow(session: Session, { path, query, list }: Following): Promise<ExitReason> {
+  const seen = new Set(list.items.map(({ id }) => id));
+  for (;;) {
+    await session.pause(followMs);
+    const since = new Date(session.io.now().getTime() - overlapMs).toISOString();
+    const { items } = await read(session, path, { ...query, since }, pageLines);
+    print(
+      session,
+      items.filter(({ id }) => !seen.has(id)),
+    );
+    for (const { id } of items) seen.add(id);
+  }
+}
+
+function print(session: Session, items: readonly LogItem[]): void {
+  for (const item of items) session.io.out(`${formatLogLine(item)}\n`);
+}

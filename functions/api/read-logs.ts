@@ -1,0 +1,82 @@
+import type { ApiPorts } from "#functions/api/api-ports.ts";
+import type { HttpRequest } from "#functions/api/http-event.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { beginningOf } from "#shared/adapters/correlation.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { type ApiList, type LogItem, listOf } from "#shared/fleet/api/objects.ts";
+import type { LogFilter, LogLine } from "#shared/ports.ts";
+
+/** CloudWatch is asked for so much at once; more is asked for with the time of the last line. */
+const mostLines = 1000;
+const defaultLines = 200;
+const hourMs = 3_600_000;
+/** The functions forget after a month. */
+const longestMs = 31 * 24 * hourMs;
+
+/** What a line has to say to be about an object; a Sync may be looked at on one cluster alone. */
+export function linesAbout(object: {
+  readonly kind: "Source" | "SyncGroup" | "Sync" | "Cluster";
+  readonly namespace?: string;
+  readonly name: string;
+  readonly cluster?: string;
+}): LogFilter {
+  const { kind, namespace = "", name, cluster } = object;
+  if (kind === "Cluster") return [{ cluster: name }, { kind, name }];
+  const on = cluster === undefined ? {} : { cluster };
+  const itself = { kind, namespace, name, ...on };
+  return kind === "Source" ? [itself] : [itself, { namespace, subject: `${kind}/${name}`, ...on }];
+}
+
+/** @throws StarlingError `BadRequest` of an id that is none. */
+export function linesOf(id: string | undefined): LogFilter {
+  if (id !== undefined && beginningOf(id) !== undefined) return [{ correlationId: id }];
+  const got = id === undefined ? "missing" : `"${excerpt(id)}"`;
+  throw refusal("BadRequest", `id is ${got}; expected a correlation id, such as push-20261123T061254Z-1f8a90c2`);
+}
+
+/** The oldest first. With more than `limit` of them, `continue` is the time to go on from. */
+export async function readLogs(
+  { logs, clock }: Pick<ApiPorts, "logs" | "clock">,
+  { query }: HttpRequest,
+  filter: LogFilter,
+): Promise<ApiList<LogItem>> {
+  const since = sinceOf(query.since, clock.now());
+  const { lines, isMore } = await logs.read({ filter, since, limit: limitOf(query.limit) });
+  return listOf("Log", lines.map(itemOf), isMore ? lines.at(-1)?.at : undefined);
+}
+
+function sinceOf(text: string | undefined, now: Date): Date {
+  if (text === undefined) return new Date(now.getTime() - hourMs);
+  const since = new Date(/^\d{4}-\d\d-\d\dT/.test(text) ? text : Number.NaN);
+  const age = now.getTime() - since.getTime();
+  if (age <= longestMs) return since;
+  const wanted = "expected a time within the last 31 days, such as 2026-11-23T06:00:00Z";
+  throw refusal("BadRequest", `since is "${excerpt(text)}"; ${wanted}`);
+}
+
+function limitOf(text: string | undefined): number {
+  if (text === undefined) return defaultLines;
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= mostLines) return limit;
+  throw refusal("BadRequest", `limit is "${excerpt(text)}"; expected a whole number from 1 to ${mostLines}`);
+}
+
+const wordsOf = ["level", "message", "correlationId"] as const;
+/** What the logger adds, and nobody looks for. */
+const ofTheLogger: ReadonlySet<string> = new Set([...wordsOf, "timestamp", "service", "sampling_rate"]);
+
+function itemOf({ id, at, function: from, fields }: LogLine): LogItem {
+  const [level = "", message = "", correlationId] = wordsOf.map((word) =>
+    typeof fields[word] === "string" ? fields[word] : undefined,
+  );
+  const rest = Object.fromEntries(Object.entries(fields).filter(([name]) => !ofTheLogger.has(name)));
+  return {
+    id,
+    at,
+    function: from,
+    level,
+    message,
+    ...(correlationId === undefined ? {} : { correlationId }),
+    fields: rest,
+  };
+}

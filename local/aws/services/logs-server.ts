@@ -1,0 +1,107 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import * as z from "zod";
+import type { Principals } from "#local/aws/iam/principals.ts";
+import { refusalReply } from "#local/aws/iam/signature-refusals.ts";
+import { verifySigV4 } from "#local/aws/iam/sigv4-verifier.ts";
+import { FilterPatternError, parseFilterPattern } from "#local/aws/services/filter-pattern.ts";
+import type { LogStore } from "#local/aws/services/log-store.ts";
+import { serveOnLoopback } from "#local/base/loopback-server.ts";
+import { readBytesUpTo } from "#local/base/read-bytes.ts";
+import { defined } from "#shared/base/defined.ts";
+
+export interface LogsServerOptions {
+  readonly principals: Pick<Principals, "find">;
+  readonly store: LogStore;
+  /** Lines that are looked through for one answer, matching or not: as CloudWatch, it goes on with the next one. */
+  readonly pageLines?: number;
+}
+
+export interface LogsServer {
+  readonly endpoint: string;
+  stop(): Promise<void>;
+}
+
+const maxBodyBytes = 64 * 1024;
+const target = "Logs_20140328.FilterLogEvents";
+
+const filterRequest = z.strictObject({
+  logGroupName: z.string().min(1),
+  filterPattern: z.string().max(1024).optional(),
+  startTime: z.number().optional(),
+  endTime: z.number().optional(),
+  nextToken: z.string().regex(/^\d+$/).optional(),
+});
+
+class LogsError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** CloudWatch Logs on 127.0.0.1, as far as FilterLogEvents goes. */
+export async function startLogs({ principals, store, pageLines = 5000 }: LogsServerOptions): Promise<LogsServer> {
+  function filterLogEvents(body: Buffer): object {
+    const parsed = filterRequest.safeParse(JSON.parse(body.toString()));
+    if (!parsed.success) throw new LogsError("InvalidParameterException", z.prettifyError(parsed.error));
+    const { logGroupName, filterPattern, startTime = 0, endTime = Number.MAX_SAFE_INTEGER, nextToken } = parsed.data;
+    const lines = store.lines(logGroupName);
+    if (lines === undefined)
+      throw new LogsError("ResourceNotFoundException", "The specified log group does not exist.");
+    const matches = filterPattern === undefined ? () => true : jsonMatcher(filterPattern);
+    const from = Number(nextToken ?? 0);
+    const looked = lines.slice(from, from + pageLines);
+    const events = looked.filter(
+      ({ timestamp, message }) => timestamp >= startTime && timestamp < endTime && matches(message),
+    );
+    const next = from + looked.length < lines.length ? String(from + looked.length) : undefined;
+    return { events, searchedLogStreams: [], ...defined({ nextToken: next }) };
+  }
+
+  function answer(operation: string, body: Buffer) {
+    try {
+      if (operation !== target) throw new LogsError("UnknownOperationException", `${operation} is not known here`);
+      return { status: 200, body: filterLogEvents(body) };
+    } catch (error) {
+      if (error instanceof LogsError) return { status: 400, body: { __type: error.code, message: error.message } };
+      if (error instanceof FilterPatternError)
+        return { status: 400, body: { __type: "InvalidParameterException", message: error.message } };
+      return { status: 500, body: { __type: "ServiceUnavailableException", message: String(error) } };
+    }
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "GET", url = "/", headers } = request;
+    const verdict = await verifySigV4(
+      { method, url, headers, body: () => readBytesUpTo(maxBodyBytes, request) },
+      { principals, service: "logs", now: () => new Date() },
+    );
+    if (verdict.verdict === "refused") {
+      const refusal = refusalReply("logs", verdict);
+      response.writeHead(refusal.status, refusal.headers).end(refusal.body);
+      return;
+    }
+    const { status, body } = answer(String(headers["x-amz-target"]), verdict.body);
+    response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
+  }
+
+  // What fails here is the reading of a request whose sender has left.
+  const listening = await serveOnLoopback((request, response) => {
+    respond(request, response).catch(() => response.destroy());
+  }, {});
+  return { endpoint: listening.origin, stop: () => listening.stop() };
+}
+
+/** A pattern for JSON finds no line that is none. */
+function jsonMatcher(pattern: string): (message: string) => boolean {
+  const matches = parseFilterPattern(pattern);
+  return (message) => {
+    try {
+      return matches(JSON.parse(message));
+    } catch {
+      return false;
+    }
+  };
+}

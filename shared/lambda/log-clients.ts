@@ -1,0 +1,12 @@
+import { CloudWatchLogsClient } from "@aws-sdk/client-cloudwatch-logs";
+import { type ClientOptions, clientConfig } from "#shared/lambda/core-clients.ts";
+
+/** With which logs are read: in the bundle of the one function that does. */
+export interface LogClients {
+  readonly logs: CloudWatchLogsClient;
+}
+
+/** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
+export function logClients(options?: ClientOptions<keyof LogClients>): LogClients {
+  return { logs: new CloudWatchLogsClient(clientConfig("logs", options)) };
+}

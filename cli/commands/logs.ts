@@ -1,7 +1,7 @@
 import { formatLogLine } from "#cli/format/log-line.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { hasNamespace, objectPath, parseOne } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { ApiList, LogItem } from "#shared/fleet/api/objects.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
@@ -51,7 +51,7 @@ function asked(session: Session, args: readonly string[], { id, cluster }: LogsO
   const object = parseOne(args, "logs");
   if (object.kind === "Rollout")
     throw usageFailure("the log of a rollout is its group's", `starling logs syncgroup/${object.name}`);
-  const path = `${objectPath(object, object.kind === "Cluster" ? "" : session.namespace())}/logs`;
+  const path = `${objectPath(object, hasNamespace(object.kind) ? session.namespace() : "")}/logs`;
   return { path, query: (cluster === undefined ? {} : { cluster }) as Query };
 }
 

@@ -1,5 +1,6 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
+import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { beginningOf } from "#shared/adapters/correlation.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
@@ -14,15 +15,11 @@ const hourMs = 3_600_000;
 const longestMs = 31 * 24 * hourMs;
 
 /** What a line has to say to be about an object; a Sync may be looked at on one cluster alone. */
-export function linesAbout(object: {
-  readonly kind: "Source" | "SyncGroup" | "Sync" | "Cluster";
-  readonly namespace?: string;
-  readonly name: string;
-  readonly cluster?: string;
-}): LogFilter {
+export function linesAbout(object: ObjectReference & { readonly cluster?: string }): LogFilter {
   const { kind, namespace = "", name, cluster } = object;
   if (kind === "Cluster") return [{ cluster: name }, { kind, name }];
   const on = cluster === undefined ? {} : { cluster };
+  if (kind === "ClusterDiscovery") return [{ kind, name }];
   const itself = { kind, namespace, name, ...on };
   return kind === "Source" ? [itself] : [itself, { namespace, subject: `${kind}/${name}`, ...on }];
 }

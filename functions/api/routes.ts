@@ -124,6 +124,11 @@ const routes: readonly Route[] = [
   },
   {
     method: "GET",
+    path: "/v1/clusterdiscoveries/:name/logs",
+    answer: ({ ports, request, params }) => readLogs(ports, request, linesAbout(discoveryOf(params))),
+  },
+  {
+    method: "GET",
     path: "/v1/logs",
     answer: ({ ports, request }) => readLogs(ports, request, linesOf(request.query.id)),
   },

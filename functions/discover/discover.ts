@@ -37,7 +37,7 @@ export async function discover(name: string, ports: DiscoverPorts, context: Invo
   const hasTime = () => context.getRemainingTimeInMillis() > given * reservedShare;
   const looked = await look(started, { hasTime, told, ports });
   if ("code" in looked) {
-    ports.log.warn("no look was possible", { discovery: name, ...looked });
+    ports.log.warn("no look was possible", { kind: "ClusterDiscovery", name, ...looked });
     return endLook(started, { settle: (fresh) => failedStatus(fresh, looked, ports.clock.now()), again: false }, ports);
   }
   const settle = (fresh: DiscoveryRow) => lookedStatus(fresh, looked.result, ports.clock.now());

@@ -94,6 +94,7 @@ export async function startDiscoveryWorld(): Promise<DiscoveryWorld> {
       secrets: nowhere,
       sts: endpoint,
       eks: endpoint,
+      logs: nowhere,
     },
   });
   const table = new MemoryTable({ pageItems: 1000 });

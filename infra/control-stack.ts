@@ -30,7 +30,8 @@ export class ControlStack extends Stack {
   constructor(scope: Construct, id: string, props: ControlStackProps) {
     super(scope, id, props);
     const { settings, state, clusterRoles, concurrency } = props;
-    const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole, oldestRevisionDays } = settings;
+    const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole, discoverRole, oldestRevisionDays } =
+      settings;
     this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
       installation,
@@ -43,7 +44,7 @@ export class ControlStack extends Stack {
       concurrency,
       oldestRevisionDays,
       gitAllow,
-      ...defined({ gitCa, applyRoleArn: applyRole }),
+      ...defined({ gitCa, applyRoleArn: applyRole, discoverRoleArn: discoverRole }),
     });
     const receivers = defined({ topicArn: alarmTopicArn, email: alarmEmail });
     new AlarmReceivers(this, "AlarmReceivers", receivers).hearOf(this);

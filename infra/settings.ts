@@ -170,6 +170,13 @@ export const settingsSchema = z.strictObject({
     wanted: "a whole number of days, from 1 to 999",
     does: "An alarm rings when a stage has waited for a newer revision for so many days. What bakes and waits for windows in turn has to fit.",
   }),
+  discoverRole: nameOf(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/)
+    .optional()
+    .register(settingRows, {
+      type: "ARN",
+      wanted: "the ARN of a role of this account, such as the output DiscoverRole of the control stack had",
+      does: "The same for the function that looks for clusters, which the roles of ClusterDiscoveries trust.",
+    }),
   alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
     .optional()
     .register(settingRows, {

@@ -40,7 +40,8 @@ import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import { partitions } from "#shared/fleet/rows/keys.ts";
 
-const objects = [partitions.sources, partitions.discoveries, partitions.syncGroups, partitions.syncs] as const;
+const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
+const objects = [...ofNamespaces, partitions.discoveries] as const;
 const listed = [partitions.subjectEntries, partitions.sourceEntries] as const;
 const directories = [partitions.fleet, ...listed] as const;
 const whatPeopleWrite = [...objects, partitions.clusters, ...directories] as const;
@@ -61,6 +62,8 @@ export interface WiringProps {
   readonly gitCa?: string;
   /** Whom clusters trust already. */
   readonly applyRoleArn?: string;
+  /** Whom accounts trust already to look for their clusters. */
+  readonly discoverRoleArn?: string;
 }
 
 /** Who is connected to whom, in flow order; what travels on the queues is in shared/messages.ts. */
@@ -227,6 +230,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
       },
       namedByRows: [assumeDiscoveryRoles(installation, props.clusterRoles)],
+      trustedRole: defined({ arn: props.discoverRoleArn }),
       timeout: toDiscover.functionTimeout,
       memoryMiB: 1024,
     });
@@ -269,7 +273,7 @@ export class Wiring extends Construct {
       access: {
         STARLING_TABLE: rowsOf(table, {
           read: [
-            ...objects,
+            ...ofNamespaces,
             partitions.clusters,
             partitions.fleet,
             partitions.fleetVersion,

@@ -86,7 +86,7 @@ describe("what is there already is put to use", () => {
       const { Variables } = (Properties.Environment ?? {}) as { Variables?: Record<string, unknown> };
       return Variables?.STARLING_TABLE ?? [];
     });
-    expect(tables).toHaveLength(8);
+    expect(tables).toHaveLength(9);
     expect(new Set(tables)).toEqual(new Set([table]));
     const on = ofType(made.resources, "AWS::IAM::Policy").flatMap(({ Properties }) =>
       JSON.stringify(Properties.PolicyDocument).includes("dynamodb:")
@@ -119,28 +119,41 @@ describe("what is there already is put to use", () => {
   });
 });
 
-describe("the role that clusters trust", () => {
-  test("is kept when the control stack is deleted, and goes with a creation that is undone", () => {
-    const role = ofType(resources, "AWS::IAM::Role").find(({ id }) => id === roleOf(functionNamed(resources, "apply")));
-    expect([role?.DeletionPolicy, role?.UpdateReplacePolicy]).toEqual(["RetainExceptOnCreate", "Retain"]);
-    const others = ofType(resources, "AWS::IAM::Role").filter(({ id }) => id !== role?.id);
-    for (const other of others) expect([other.id, keeps(other)]).toEqual([other.id, "Delete"]);
+describe("the roles that clusters and their accounts trust", () => {
+  const trusted = ["apply", "discover"] as const;
+
+  test("are kept when the control stack is deleted, and go with a creation that is undone", () => {
+    const kept = trusted.map((folder) => roleOf(functionNamed(resources, folder)));
+    for (const { id, DeletionPolicy = "Delete", UpdateReplacePolicy = "Delete" } of ofType(
+      resources,
+      "AWS::IAM::Role",
+    )) {
+      const expected = kept.includes(id) ? ["RetainExceptOnCreate", "Retain"] : ["Delete", "Delete"];
+      expect([id, DeletionPolicy, UpdateReplacePolicy]).toEqual([id, ...expected]);
+    }
   });
 
-  test("is the same one in the next control stack that names it, with all that it may do, and no other is made", async () => {
-    const arn = "arn:aws:iam::111122223333:role/starling-control-WiringApplyRole4DC6E549-AbCdEf";
-    const made = await synthesizeTemplates({ applyRole: arn });
-    expect(functionNamed(made.resources, "apply").Properties.Role).toBe(arn);
-    expect(ofType(made.resources, "AWS::IAM::Role").filter(({ id }) => id.includes("Apply"))).toEqual([]);
-    expect(made.control.findOutputs("ApplyRole")).toMatchObject({ ApplyRole: { Value: arn } });
-    const statementsOf = (all: readonly Resource[], role: unknown) =>
-      ofType(all, "AWS::IAM::Policy")
-        .filter(({ Properties }) => JSON.stringify(Properties.Roles) === JSON.stringify([role]))
-        .map(({ Properties }) => Properties.PolicyDocument);
-    const own = statementsOf(resources, { Ref: roleOf(functionNamed(resources, "apply")) });
-    expect(own).toHaveLength(1);
-    expect(statementsOf(made.resources, "starling-control-WiringApplyRole4DC6E549-AbCdEf")).toEqual(own);
-  });
+  test.each([
+    ["apply", "applyRole", "ApplyRole"],
+    ["discover", "discoverRole", "DiscoverRole"],
+  ] as const)(
+    "that of %s is the same in the next control stack that names it, with all that it may do",
+    async (folder, setting, output) => {
+      const name = `starling-control-${folder}-AbCdEf`;
+      const arn = `arn:aws:iam::111122223333:role/${name}`;
+      const made = await synthesizeTemplates({ [setting]: arn });
+      expect(functionNamed(made.resources, folder).Properties.Role).toBe(arn);
+      expect(ofType(made.resources, "AWS::IAM::Role").filter(({ id }) => id.includes(output))).toEqual([]);
+      expect(made.control.findOutputs(output)).toMatchObject({ [output]: { Value: arn } });
+      const statementsOf = (all: readonly Resource[], role: unknown) =>
+        ofType(all, "AWS::IAM::Policy")
+          .filter(({ Properties }) => JSON.stringify(Properties.Roles) === JSON.stringify([role]))
+          .map(({ Properties }) => Properties.PolicyDocument);
+      const own = statementsOf(resources, { Ref: roleOf(functionNamed(resources, folder)) });
+      expect(own).toHaveLength(1);
+      expect(statementsOf(made.resources, name)).toEqual(own);
+    },
+  );
 });
 
 describe("the state stack can be updated whatever the control stack has read", () => {

@@ -46,8 +46,10 @@ const table = "<starling-state-table-arn>";
 const secrets = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret";
 /** Grants that this story does not come to, by the reason; any other that goes unused is too much. */
 const mayGoUnused = new Set([
+  // A discovered Cluster alone: here a look at an account is refused.
+  "api FOUND",
   // The story has no Sync that a user wrote.
-  ...["api", "apply", "rollout", "tick"].map((name) => `${name} NS#*#Sync`),
+  ...["api", "apply", "discover", "rollout", "tick"].map((name) => `${name} NS#*#Sync`),
   // Read only when somebody asks who uses a Source, or a Source is deleted that is in use.
   "api USES#*",
   // Read only when somebody asks about a Sync that another rollout than its last is to move.
@@ -71,12 +73,16 @@ const mayGoUnused = new Set([
   "rollout sqs:SendMessage <WiringToRolloutQueue>",
   // Clusters of Starling's own account are reached as itself, unless they name a role.
   "apply sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/clusters/*",
+  // The account that is looked at is another one.
+  "discover sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/discovery/*",
   // Lambda itself sends there in the name of the role, what a tick did not get done.
   "tick sqs:SendMessage <WiringEveryMinuteDeadLetters>",
   // What was lost, which on a quiet day is nothing, or little.
-  ...["CL#*", "NS#*#Source", "NS#*#SyncGroup", "REND#*", "ROLL#*"].map((key) => `tick ${key}`),
+  ...["CL#*", "DISCOVERIES", "NS#*#Source", "NS#*#SyncGroup", "REND#*", "ROLL#*"].map((key) => `tick ${key}`),
   `tick dynamodb:UpdateItem ${table}`,
-  ...["Apply", "Render", "Resolve", "Rollout"].map((queue) => `tick sqs:SendMessage <WiringTo${queue}Queue>`),
+  ...["Apply", "Discover", "Render", "Resolve", "Rollout"].map(
+    (queue) => `tick sqs:SendMessage <WiringTo${queue}Queue>`,
+  ),
 ]);
 
 const ns = "/v1/namespaces/shop";
@@ -216,6 +222,28 @@ describe("a role lets its function do its work", () => {
       await post(check);
       await until("a check", async () => "answer" in (await api.call<object>("GET", check)));
     }
+    stack.machine.eks.roles.put({
+      arn: "arn:aws:iam::111111111111:role/starling/discovery/look",
+      trusts: [
+        { principalArn: "arn:aws:iam::000000000000:root", externalId: "starling.000000000000.us-east-1/discovery/all" },
+      ],
+    });
+    await api.apply([
+      {
+        ...version,
+        kind: "ClusterDiscovery",
+        metadata: { name: "all" },
+        spec: {
+          eks: { accounts: ["111111111111"], role: { name: "starling/discovery/look" }, regions: ["eu-west-1"] },
+          name: "found-{{ eks.name }}",
+          interval: "15m",
+        },
+      },
+    ]);
+    const looked = () => api.call<object>("GET", "/v1/clusterdiscoveries/all");
+    await until("a look at an account", async () => JSON.stringify(await looked()).includes('"found":1'));
+    await api.call("GET", "/v1/clusterdiscoveries");
+    await api.call("DELETE", "/v1/clusterdiscoveries/all?confirm=true");
     await post("/v1/freezes/brake");
     await api.call("GET", "/v1/freezes");
     await api.call("DELETE", "/v1/freezes/brake");
@@ -267,6 +295,8 @@ describe("a role lets its function do its work", () => {
     expect(new Set(asked)).toEqual(
       new Set([
         "AssumeRole eu-west-1",
+        // For each account that is looked at.
+        ...["AssumeRole us-east-1", "ListClusters eu-west-1", "GetResources eu-west-1"],
         "DescribeCluster eu-west-1",
         "DescribeCluster us-east-1",
         "GetCallerIdentity eu-west-1",

@@ -47,7 +47,12 @@ export function judgeTick({ function: name, lastAt }: Tick, { at }: Told): Outco
   const mend = `aws lambda invoke --function-name ${name} /dev/stdout   (runs it now, and says what fails)`;
   const nothing = "nothing that is due is done: docs/runbook.md, Silent timer";
   if (lastAt === undefined)
-    return { state: "wrong", found: "never", problem: `no tick got through yet; ${nothing}`, mend };
+    return {
+      state: "wrong",
+      found: "never",
+      problem: `no tick got through yet, as in the first minute of an installation; ${nothing}`,
+      mend,
+    };
   const found = `${formatAge(lastAt, new Date(at))} ago`;
   if (secondsBetween(lastAt, at) <= silentSeconds) return { state: "ok", found };
   return { state: "wrong", found, problem: `the timer is silent; ${nothing}`, mend };

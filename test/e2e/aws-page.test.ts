@@ -7,6 +7,7 @@ import { runCli } from "#cli/run.ts";
 import { readSettings } from "#infra/settings.ts";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import { synthesize } from "#local/template/synthesize.ts";
+import type { Installation } from "#shared/fleet/api/installation.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
 import { commandsOf, pageBlocks, pageText, wordsOf } from "#test/support/page-commands.ts";
@@ -153,6 +154,11 @@ test("the page, from the context to the removal", { timeout: 560_000 }, async ()
   try {
     enterAccount(world);
     writeFleet(world);
+    // As the page says of the first minute.
+    const installation = () => world.session.call<Installation>("GET", "/v1/installation");
+    await expect
+      .poll(installation, { timeout: 60_000 })
+      .toMatchObject({ tick: { value: { lastAt: expect.any(String) } } });
     await runAll(section(2));
     await world.join(
       { name: "prod-1", labels: { env: "prod", ring: "canary" } },

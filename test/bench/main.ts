@@ -8,6 +8,7 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { apply } from "#test/bench/apply.ts";
 import type { Bench, BenchOptions, TargetName } from "#test/bench/bench.ts";
 import { bestTarget } from "#test/bench/children.ts";
+import { discovery } from "#test/bench/discovery.ts";
 import { drift } from "#test/bench/drift.ts";
 import { fanout } from "#test/bench/fanout.ts";
 import { footprint } from "#test/bench/footprint.ts";
@@ -25,6 +26,7 @@ interface Entry {
 
 const benches: Readonly<Record<string, Entry>> = {
   apply: { run: apply, takes: ["target", "objects", "rounds"] },
+  discovery: { run: discovery, takes: [] },
   drift: { run: drift, takes: ["target", "objects", "rounds", "changes", "seed"] },
   footprint: { run: footprint, takes: ["target", "objects", "rounds", "clusters"] },
   fanout: { run: fanout, takes: ["clusters"] },
@@ -56,7 +58,7 @@ async function main(): Promise<void> {
   for (const given of Object.keys(values)) {
     if (given !== "json" && !bench.takes.includes(given))
       throw new Error(
-        `${name} has no use for --${given}; it takes ${bench.takes.map((each) => `--${each}`).join(", ")}`,
+        `${name} has no use for --${given}; it takes ${["json", ...bench.takes].map((each) => `--${each}`).join(", ")}`,
       );
   }
   const numbers = {

@@ -10,7 +10,7 @@ const nested: z.ZodType<Nested> = z.lazy(() => z.union([z.string(), z.number(), 
 /** As docs/benchmarks.md has it. */
 const report = z.strictObject({
   bench: z.string(),
-  target: z.string().regex(/^((kube-apiserver|embedded) v1\.\d+\.\d+|dynamodb)$/),
+  target: z.string().regex(/^((kube-apiserver|embedded) v1\.\d+\.\d+|dynamodb|none)$/),
   node: z.string().startsWith("v"),
   machine: z.strictObject({ cpus: z.int(), model: z.string(), memoryGiB: z.number() }),
   ratios: z.record(z.string(), z.number().positive()),
@@ -23,6 +23,7 @@ const onEmbedded = ["--target", "embedded"];
 /** Legend: benchmark, its sizes, the ratios it gives: of one size of fleet, none. */
 const benches: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ["apply", [...onEmbedded, "--objects", "20", "--rounds", "1"], ["vsKubectl", "vsRawPatch"]],
+  ["discovery", [], ["requestsPerClusterFirst", "requestsPerClusterUnchanged", "requestsPerClusterUnchangedWarm"]],
   ["drift", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectl"]],
   ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
   ["fanout", ["--clusters", "2"], []],
@@ -52,11 +53,11 @@ test.each(benches)("%s runs, and its JSON is as documented", { timeout: 180_000 
 });
 
 const refusals: readonly (readonly [string, readonly string[], RegExp])[] = [
-  ["a name that is none", ["fanuot"], /usage: npm run bench -- apply\|drift\|footprint\|fanout/],
+  ["a name that is none", ["fanuot"], /usage: npm run bench -- apply\|discovery\|drift\|footprint\|fanout/],
   [
     "an option of another benchmark",
     ["apply", "--clusters", "3"],
-    /apply has no use for --clusters; it takes --target/,
+    /apply has no use for --clusters; it takes --json, --target/,
   ],
   ["no objects", ["apply", "--objects", "0"], /--objects is "0"; it takes a whole number, 1 or more/],
   ["an unknown target", ["drift", "--target", "kind"], /--target is "kind"; it is kube-apiserver or embedded/],

@@ -37,8 +37,8 @@ interface Door {
   readonly origin: () => string | Promise<string>;
 }
 
-async function secretsOrigin(): Promise<string> {
-  const endpoint = await stack.machine.aws.secrets.config.endpoint?.();
+async function originOf(service: "secrets" | "logs"): Promise<string> {
+  const endpoint = await stack.machine.aws[service].config.endpoint?.();
   return `http://${endpoint?.hostname}:${endpoint?.port}`;
 }
 
@@ -48,7 +48,8 @@ const doors: readonly Door[] = [
   { name: "SQS", origin: () => stack.machine.proxy.endpoints.sqs },
   { name: "S3", origin: () => stack.machine.proxy.endpoints.s3 },
   { name: "Lambda", origin: () => stack.machine.proxy.endpoints.lambda },
-  { name: "Secrets Manager", origin: secretsOrigin },
+  { name: "Secrets Manager", origin: () => originOf("secrets") },
+  { name: "CloudWatch Logs", origin: () => originOf("logs") },
   { name: "EKS and STS", origin: () => stack.machine.eks.endpoint },
   { name: "CloudFormation", origin: () => stack.machine.cloudFormation.endpoint },
   { name: "git", origin: () => new URL(stack.git.url("shop")).origin },
@@ -110,6 +111,7 @@ const questions: readonly Asking[] = [
     body: "{}",
   },
   { method: "POST", headers: target("AmazonSQS.ListQueues"), body: "{}" },
+  { method: "POST", headers: target("Logs_20140328.FilterLogEvents"), body: '{"logGroupName":"/aws/lambda/apply"}' },
   { method: "POST", headers: target("secretsmanager.GetSecretValue"), body: '{"SecretId":"starling/git/shop"}' },
   { method: "POST", path: "/", body: "Action=ListQueues&Version=2012-11-05" },
   { method: "POST", path: "/2015-03-31/functions/resolve/invocations", body: "{}" },

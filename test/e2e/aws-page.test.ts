@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { runCli } from "#cli/run.ts";
 import { readSettings } from "#infra/settings.ts";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import { synthesize } from "#local/template/synthesize.ts";
@@ -11,6 +10,7 @@ import type { Installation } from "#shared/fleet/api/installation.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
 import { commandsOf, pageBlocks, pageText, wordsOf } from "#test/support/page-commands.ts";
+import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 import { restoreTable } from "#test/support/table-copy.ts";
 
 const blocks = pageBlocks("aws.md");
@@ -30,25 +30,7 @@ afterAll(() => {
 async function run(command: string) {
   const [program, ...words] = wordsOf(command);
   expect(program).toBe("starling");
-  const ran = { command, out: "", err: "" };
-  const code = await runCli(words, {
-    out: (text) => {
-      ran.out += text;
-    },
-    err: (text) => {
-      ran.err += text;
-    },
-    outIsTerminal: false,
-    canAsk: false,
-    columns: 200,
-    env: { STARLING_CONFIG: join(folder, "config.json"), HOME: folder },
-    cwd: folder,
-    readInput: async () => "",
-    ask: async () => "",
-    now: () => new Date(),
-    interrupted: AbortSignal.timeout(240_000),
-  });
-  return { ...ran, code };
+  return { command, ...(await runWithoutTerminal(words, { folder, patienceMs: 240_000 })) };
 }
 
 /** One after the other, each of which has to succeed. */
@@ -188,7 +170,14 @@ test("the page, from the context to the removal", { timeout: 560_000 }, async ()
         : undefined;
     });
     expect(shown.code).toBe(0);
-    await runAll(restoring.slice(look + 1));
+    const follow = restoring.findIndex((command) => command.includes("rollout status"));
+    await runAll(restoring.slice(look + 1, follow));
+    // What the clusters refused is Stalled until the planner has heard that it was accepted.
+    await world.waitFor(
+      "the rollout to go on",
+      async () => (await run(restoring[follow] ?? "")).code === 0 || undefined,
+    );
+    await runAll(restoring.slice(follow));
     expect(await colors(world)).toEqual(["green", "green"]);
 
     await runAll(section(9));

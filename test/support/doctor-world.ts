@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Finding } from "#cli/doctor/checks.ts";
-import { runCli } from "#cli/run.ts";
 import type { Context } from "#cli/session/contexts.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
+import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 
 /** What `starling doctor -o json` prints. */
 export interface Diagnosis {
@@ -56,25 +56,7 @@ export async function startDoctorWorld(options: MachineOptions = {}): Promise<Do
     const { endpoint, region, credentials } = machine.api;
     const here = { endpoint, region, credentials, sts: machine.eks.endpoint, ...change };
     writeFileSync(config, JSON.stringify(change === null ? { contexts: {} } : { contexts: { here }, current: "here" }));
-    const ran = { out: "", err: "" };
-    const code = await runCli(line.split(" "), {
-      out: (text) => {
-        ran.out += text;
-      },
-      err: (text) => {
-        ran.err += text;
-      },
-      outIsTerminal: false,
-      canAsk: false,
-      columns: 200,
-      env: { STARLING_CONFIG: config, HOME: folder },
-      cwd: folder,
-      readInput: async () => "",
-      ask: async () => "",
-      now: () => new Date(Date.now() + aheadSeconds * 1000),
-      interrupted: AbortSignal.timeout(60_000),
-    });
-    return { ...ran, code };
+    return runWithoutTerminal(line.split(" "), { folder, aheadSeconds, patienceMs: 60_000 });
   }
 
   return {

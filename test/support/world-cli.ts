@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runCli } from "#cli/run.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
+import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 import type { Ran } from "#test/support/started-process.ts";
 
 export interface WorldCli {
@@ -26,25 +26,8 @@ export function openWorldCli(world: Pick<World, "machine">): WorldCli {
   return {
     said,
     async run(line, input = "") {
-      const ran = { code: 0, out: "", err: "" };
-      const code = await runCli(typeof line === "string" ? line.split(" ") : line, {
-        out: (text) => {
-          ran.out += text;
-        },
-        err: (text) => {
-          ran.err += text;
-        },
-        outIsTerminal: false,
-        canAsk: false,
-        columns: 200,
-        env: { STARLING_CONFIG: config, HOME: folder },
-        cwd: folder,
-        readInput: async () => input,
-        ask: async () => "",
-        now: () => new Date(),
-        interrupted: AbortSignal.timeout(120_000),
-      });
-      const ended = { ...ran, code };
+      const words = typeof line === "string" ? line.split(" ") : line;
+      const ended = await runWithoutTerminal(words, { folder, input, patienceMs: 120_000 });
       said.push(ended);
       return ended;
     },

@@ -1,0 +1,36 @@
+import { runCli } from "#cli/run.ts";
+import type { Ran } from "#test/support/started-process.ts";
+
+export interface Surroundings {
+  /** Home and working folder; its `config.json` has the contexts. */
+  readonly folder: string;
+  readonly input?: string;
+  readonly aheadSeconds?: number;
+  readonly patienceMs: number;
+}
+
+/** One command in this process, as a script runs it. */
+export async function runWithoutTerminal(
+  words: readonly string[],
+  { folder, input = "", aheadSeconds = 0, patienceMs }: Surroundings,
+): Promise<Ran & { readonly code: number }> {
+  const ran = { out: "", err: "" };
+  const code = await runCli(words, {
+    out: (text) => {
+      ran.out += text;
+    },
+    err: (text) => {
+      ran.err += text;
+    },
+    outIsTerminal: false,
+    canAsk: false,
+    columns: 200,
+    env: { STARLING_CONFIG: `${folder}/config.json`, HOME: folder },
+    cwd: folder,
+    readInput: async () => input,
+    ask: async () => "",
+    now: () => new Date(Date.now() + aheadSeconds * 1000),
+    interrupted: AbortSignal.timeout(patienceMs),
+  });
+  return { ...ran, code };
+}

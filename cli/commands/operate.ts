@@ -1,6 +1,7 @@
 import { actText, objectState, planOf } from "#cli/format/object-state.ts";
 import { requireReadable } from "#cli/format/require-readable.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { isHeard } from "#cli/session/heard.ts";
 import { hasNamespace, type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -129,11 +130,13 @@ async function readObject(session: Session, object: NamedObject): Promise<AnyObj
 /** Until what was asked for was done, by numbers and not by clocks, or something stands in its way. */
 async function waitAnswered(session: Session, asked: Asked): Promise<ExitReason> {
   const { object } = asked;
+  const hasPlan = object.kind === "SyncGroup" || object.kind === "Sync";
   for (;;) {
+    const heard = !hasPlan || (await isHeard(session, pathOf(session, object)));
     const current = await readObject(session, object);
     const { word, remark } = objectState(current);
     const good = goodWords.has(word);
-    if (good ? isAnswered(current, asked.number) : endWords.has(word) && isEnd(current, asked.number)) {
+    if (good ? isAnswered(current, asked.number) : heard && endWords.has(word) && isEnd(current, asked.number)) {
       session.io.out(`${shortName(object)} ${word}${remark === "" ? "" : ` ${remark}`}\n`);
       if (good) return "done";
       session.note(`  next: starling describe ${shortName(object)} -n ${session.namespace()}`);

@@ -10,6 +10,7 @@ import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-status.
 import { serialise } from "#cli/format/serialise.ts";
 import { manyClusters } from "#cli/format/target-lines.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { isAwaited, isHeard } from "#cli/session/heard.ts";
 import { objectPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { isNotFound, requireSubject, subjectPath } from "#cli/session/rollout-subject.ts";
@@ -74,6 +75,8 @@ interface Source<Shown> {
   readonly path: string;
   /** Of what may come yet: it is waited for. */
   readonly mayCome: boolean;
+  /** True when whatever was asked for is taken up; asked before each reading. */
+  readonly isHeard: (session: Session) => Promise<boolean>;
   readonly isEnd: (shown: Shown) => boolean;
   readonly progress: (shown: Shown, now: Date) => string;
   readonly view: (
@@ -87,6 +90,7 @@ function rolloutSource(subject: string, options: RolloutStatusOptions): Source<R
   return {
     path: `${subject}/rollouts/${options.number}`,
     mayCome: false,
+    isHeard: (session) => isHeard(session, subject),
     isEnd: ({ status }) => status.phase !== "Rolling" && status.phase !== "Waiting",
     progress: formatProgress,
     async view(session, rollout) {
@@ -117,9 +121,14 @@ function overviewSource(subject: string, options: RolloutStatusOptions): Source<
   return {
     path: `${subject}/rollout`,
     mayCome: true,
-    isEnd: ({ status: { contents, newest, wanted } }) => {
+    // The overview says itself what was asked for.
+    isHeard: async () => true,
+    isEnd: ({ status: { contents, newest, wanted, state, waits } }) => {
       const phase = contents.find(({ number }) => number === newest)?.phase;
-      return phase === "Halted" || phase === "Stalled" || (phase === "Complete" && wanted === undefined);
+      if (isAwaited(waits)) return false;
+      // What is wanted takes over from what stands still.
+      if (phase === "Halted" || phase === "Stalled") return wanted === undefined || state === "Suspended";
+      return phase === "Complete" && wanted === undefined && !waits.some(({ on }) => on === "source");
     },
     progress: formatOverviewProgress,
     async view(session, overview) {
@@ -196,12 +205,13 @@ async function watch<Shown>(session: Session, subject: string, source: Source<Sh
   let line = "";
   let drawnLines = 0;
   for (;;) {
+    const heard = await source.isHeard(session);
     const shown = await readUnlessNone(session, subject, source);
     if (shown === undefined) {
       if (line === "") session.note("waiting for the first rollout");
       line = "none";
     } else {
-      const ended = source.isEnd(shown);
+      const ended = heard && source.isEnd(shown);
       if (session.io.outIsTerminal && session.options.output === undefined) {
         const erase = drawnLines === 0 ? "" : `\u001b[${drawnLines}A\u001b[0J`;
         if (ended) {

@@ -11,6 +11,7 @@ import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ArrivalRow, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
+import { isLookAwaited } from "#shared/fleet/waits/asked-waits.ts";
 import { slotsLookedAt, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -59,6 +60,10 @@ export async function overviewOf({ table, clock }: OverviewPorts, subject: Subje
       rows.filter((one) => one.type === "Source"),
     ),
     brake: brakeAmong(rows),
+    ...askedOf(
+      row,
+      rows.filter((one) => one.type === "Source"),
+    ),
     slots,
     syncs: Map.groupBy(syncs, ({ cluster }) => cluster),
     leases: new Map(leases.map((lease) => [keys.lease.read(lease).cluster, lease])),
@@ -79,6 +84,11 @@ async function failedOf(table: Table, { subject, arrivals }: UnitRow): Promise<r
   if (arrivals.failed === 0) return [];
   const range = { ...ranges.arrivals(subject, "failed"), limit: arrivalsNamed, newer: "kept" } as const;
   return (await firstRows(table, range)).filter((row) => !isNewer(row));
+}
+
+function askedOf({ operations }: SubjectRow, sources: readonly SourceRow[]): Pick<WaitFacts, "askedSources"> {
+  if (operations.deletion !== undefined) return {};
+  return { askedSources: sources.filter(isLookAwaited).map(({ name }) => name) };
 }
 
 /** The revision that no stage has taken yet, by its words, or why there is none. */

@@ -10,6 +10,7 @@ export const waitReasons = [
   "suspended",
   "frozen",
   "newer",
+  "asked",
   "budget",
   "evidence",
   "unreachable",
@@ -55,6 +56,8 @@ export interface WaitFacts {
   readonly wanted?: string | undefined;
   /** Why nobody can say what is wanted. */
   readonly unready?: string | undefined;
+  /** Its Sources that were asked to be looked at, or changed, and were not looked at since. */
+  readonly askedSources?: readonly string[];
   readonly brake: BrakeReading;
   /** The oldest first; of the first `slotsLookedAt`, Syncs and leases were read. */
   readonly slots: readonly SlotRow[];

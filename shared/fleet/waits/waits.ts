@@ -8,6 +8,7 @@ import { unreadableText } from "#shared/fleet/rollout/subject-status.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { heldBy } from "#shared/fleet/rows/sync-row.ts";
+import { askedWaits } from "#shared/fleet/waits/asked-waits.ts";
 import { assignedIn } from "#shared/fleet/waits/slot-state.ts";
 import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
 import { progressText, stageWaits } from "#shared/fleet/waits/stage-waits.ts";
@@ -20,6 +21,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     ...suspension(facts),
     ...freezes(facts),
     ...unreadable(facts),
+    ...askedWaits(facts),
     ...facts.unit.stages.flatMap((stage, index) => stageWaits(facts, stage, index)),
     ...slotWaits(facts),
     ...workerWaits(facts),

@@ -7,7 +7,7 @@ import type { LegRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import type { RowKey, RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type CliFixture, fleet, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
-import { storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+import { sayTaken, shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 let cli: CliFixture;
 beforeEach(async () => {
@@ -25,10 +25,21 @@ function clusterIn(ring: string): string {
   return (fleet.split("---")[1] ?? "").replace("c1", ring).replace("env: prod", `ring: ${ring}`);
 }
 
+const artifact = {
+  revision: "main@sha1:9f2c1ab",
+  digest: "sha256:11",
+  sizeBytes: 1,
+  files: 1,
+  storedAt: "2026-11-20T07:44:00.000Z",
+  subject: "raise the timeout",
+  author: "ana@acme.io",
+};
+
 /** Content 12, with its first target in canary and the others in rest. */
 async function stored([first, ...others]: readonly TargetState[], rest: Partial<LegRow> = {}): Promise<void> {
   const states = { canary: first === undefined ? [] : [first], rest: others };
   await storeRollout(cli, { number: 12, states, legs: { rest } });
+  await sayTaken(cli.table, shop, artifact);
 }
 
 async function rolledOut(states: readonly TargetState[], rest: Partial<LegRow> = {}) {
@@ -428,14 +439,106 @@ describe("rollout", () => {
     expect(await cli.run("rollout status shop --number 13 -w --timeout 10s")).toMatchObject({ code: 1 });
   });
 
-  test.each<[string, Partial<LegRow>]>([
-    ["Halted", halted],
-    ["NothingVerified", { phase: "NothingVerified" }],
-    ["TooManyUnreachable", { phase: "TooManyUnreachable" }],
-  ])("ends a watch with 1 when it is %s", async (_phase, rest) => {
-    await rolledOut(["Succeeded", "Failed", "Waiting"], rest);
+  test.each<[string, readonly TargetState[], Partial<LegRow>]>([
+    ["Halted", ["Failed", "Waiting"], halted],
+    ["NothingVerified", ["Unreachable"], { phase: "NothingVerified" }],
+    ["TooManyUnreachable", ["Unreachable", "Unreachable", "Succeeded"], { phase: "TooManyUnreachable" }],
+  ])("ends a watch with 1 when it is %s", async (_phase, states, rest) => {
+    await rolledOut(["Succeeded", ...states], rest);
     expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
     expect(await cli.run("rollout status shop --number 12 -w --timeout 10s")).toMatchObject({ code: 1 });
+  });
+
+  describe("that stands still, and something was asked of it", () => {
+    const group = keys.object("payments", "SyncGroup", "shop");
+    const source = keys.object("payments", "Source", "app");
+    const changed = fleet.replace("clusters: {all: true}", "clusters: {all: true, notNames: [c9]}");
+
+    /** As the planner leaves it that has taken everything up, and found that it stands still all the same. */
+    async function heard(): Promise<void> {
+      const row = await cli.table.get(group);
+      if (row === undefined) throw new Error("it was applied");
+      const { operations, generation } = row;
+      const acts = Object.values(operations).map(({ number }) => number);
+      await say(group, { ...row.status, observedGeneration: generation, observedOperation: Math.max(0, ...acts) });
+      const handled = { handledReconcile: operations.reconcile?.number, handledRestart: operations.restart?.number };
+      await cli.table.update({ update: keys.unit(shop), set: handled });
+    }
+
+    /** What was read was no end. */
+    async function goesOn(line: string): Promise<void> {
+      const ran = await cli.run(`${line} --timeout 3s`);
+      expect(ran).toMatchObject({ code: 4, err: expect.stringMatching(/^\d\d:\d\d:\d\dZ shop/) });
+    }
+
+    test.each<[string, string?]>([
+      ["reconcile sg/shop"],
+      ["rollout restart shop"],
+      ["apply -f changed.yaml"],
+      ["suspend sg/shop"],
+      ["resume sg/shop", "suspend sg/shop"],
+    ])("is watched until %s was taken up", async (line, before) => {
+      await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
+      cli.write("changed.yaml", changed);
+      if (before !== undefined) await cli.run(before);
+      await heard();
+      expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
+      expect(await cli.run(line)).toMatchObject({ code: 0 });
+      await goesOn("rollout status shop -w");
+      expect((await cli.run("rollout status shop")).out).toMatch(/asked .* the planner has yet to take up: /);
+      await heard();
+      expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
+    });
+
+    test("is watched by the number of its content until all was taken up", async () => {
+      await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
+      await cli.run("reconcile sg/shop");
+      await goesOn("rollout status shop --number 12 -w");
+      await heard();
+      expect(await cli.run("rollout status shop --number 12 -w --timeout 10s")).toMatchObject({ code: 1 });
+    });
+
+    test("is watched until the Source was looked at", async () => {
+      await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
+      expect(await cli.run("reconcile source/app")).toMatchObject({ code: 0 });
+      await goesOn("rollout status shop -w");
+      await say(source, { artifact, observedGeneration: 1, handledReconcile: 1, conditions: [condition("True")] });
+      expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
+    });
+
+    test("is not called failed by a reconcile that waits, before its failures have had their turn", async () => {
+      await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
+      await say(group, { observedGeneration: 1, state: "Halted", conditions: [condition("False")] });
+      const waiting = cli.run("reconcile sg/shop --wait --timeout 20s");
+      await vi.waitFor(async () => expect((await cli.table.get(group))?.operations.reconcile?.number).toBe(1));
+      // Taken up, and its job not done.
+      const retry = { do: "retry", leg: { content: 12, stage: "rest", seal: 0 } } as const;
+      const seen = { observedGeneration: 1, observedOperation: 1, conditions: [condition("False")] };
+      await cli.table.update({ update: keys.unit(shop), set: { handledReconcile: 1, jobs: [retry] } });
+      await say(group, { ...seen, state: "Halted" });
+      const since = cli.requests();
+      await vi.waitFor(() => expect(cli.requests()).toBeGreaterThan(since + 3), { timeout: 10_000 });
+      await cli.table.update({ update: keys.unit(shop), set: { jobs: [] } });
+      await say(group, { ...seen, state: "Complete", reconciled: 1, conditions: [condition("True")] });
+      expect(await waiting).toMatchObject({ code: 0, out: expect.stringContaining("Complete") });
+    });
+
+    test("is watched while something else is wanted, as after recover, unless it is suspended", async () => {
+      await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
+      await say(source, { observedGeneration: 1, artifact: { ...artifact, digest: "sha256:22" }, conditions: [] });
+      await goesOn("rollout status shop -w");
+      await cli.run("suspend sg/shop");
+      await heard();
+      await say(group, { ...(await cli.table.get(group))?.status, state: "Suspended" });
+      expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
+    });
+
+    test("is not called complete while nobody can say what is wanted", async () => {
+      await rolledOut(["Succeeded", "Succeeded"]);
+      expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 0 });
+      await say(source, { observedGeneration: 1, conditions: [condition("False")] });
+      await goesOn("rollout status shop -w");
+    });
   });
 
   test("fails where no cluster is selected", async () => {

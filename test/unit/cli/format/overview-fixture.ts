@@ -1,9 +1,10 @@
+import { defined } from "#shared/base/defined.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import { newestAct, type SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, TargetState, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import type { WaitFacts } from "#shared/fleet/waits/wait.ts";
 import { legRow, unitRow } from "#test/unit/functions/api/row-fixture.ts";
@@ -75,8 +76,16 @@ interface Given {
   readonly facts?: Partial<WaitFacts>;
 }
 
-export function factsOf({ legs, stages, row = groupRow(), unit = {}, facts = {} }: Given): WaitFacts {
-  const made = unitRow(stages, unit);
+/** The planner has taken up everything, unless the row or the unit says otherwise. */
+export function factsOf({ legs, stages, row: given = groupRow(), unit = {}, facts = {} }: Given): WaitFacts {
+  const { operations } = given;
+  const seen = { observedGeneration: given.generation, ...defined({ observedOperation: newestAct(operations) }) };
+  const row = { ...given, status: { ...seen, ...given.status } };
+  const handled = defined({
+    handledReconcile: operations.reconcile?.number,
+    handledRestart: operations.restart?.number,
+  });
+  const made = unitRow(stages, { ...handled, ...unit });
   const ledger = made.ledger.map((entry) => ({
     ...entry,
     revision: revisions[entry.number] ?? entry.revision,

@@ -1,12 +1,11 @@
 /** A group at one glance, as the API gives it. */
 import { describe, expect, test } from "vitest";
-import { desiredPlan, identityOf } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
 import type { ArrivalRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Write } from "#shared/ports.ts";
 import { type ApiFixture, apiFixture, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+import { sayTaken, shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const path = "/v1/namespaces/payments/syncgroups/shop/rollout";
 const artifact: Artifact = {
@@ -38,12 +37,6 @@ async function underWay(): Promise<ApiFixture> {
   const { observed: _observed, ...unbegun } = syncRow("c3", "shop.web");
   await api.table.write([{ put: syncRow("c2", "shop.web", { phase: "Applying" }) }, { put: unbegun }]);
   return api;
-}
-
-async function unitOf(api: ApiFixture) {
-  const unit = await api.table.get(keys.unit(shop));
-  if (unit === undefined) throw new Error("it was stored");
-  return unit;
 }
 
 describe("a group at a glance", () => {
@@ -128,17 +121,7 @@ describe("a group at a glance", () => {
       { update: keys.object("payments", "Source", "app"), set: { status: { artifact, conditions: [] } } },
     ]);
     expect((await api.call("GET", path)).body.status).toMatchObject({ wanted: "main@sha1:0ab3f9e" });
-    const [row, app] = await Promise.all([
-      api.table.get(keys.object("payments", "SyncGroup", "shop")),
-      api.table.get(keys.object("payments", "Source", "app")),
-    ]);
-    if (row === undefined || app === undefined) throw new Error("they were applied");
-    const desired = desiredPlan(row, new Map([["app", app]]));
-    if (!desired.ok) throw new Error(desired.message);
-    const unit = await unitOf(api);
-    const identity = identityOf(desired.plan, { inputsVersion: 0, recovered: undefined });
-    const ledger = unit.ledger.map((entry) => (entry.number === 12 ? { ...entry, identity } : entry));
-    await api.table.write([{ update: keys.unit(shop), set: { ledger } }]);
+    await sayTaken(api.table, shop, artifact);
     expect((await api.call("GET", path)).body.status).not.toHaveProperty("wanted");
   });
 

@@ -1,8 +1,11 @@
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
+import { desiredPlan, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { type Artifact, newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   ContentRow,
   LegRef,
@@ -13,7 +16,7 @@ import type {
   UnitRow,
   UnitStage,
 } from "#shared/fleet/rows/rollout-rows.ts";
-import type { Row } from "#shared/fleet/rows/row.ts";
+import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -259,5 +262,43 @@ export async function storeRollout(
   });
   const made = unitRow(stages, { subject, ...(object === undefined ? {} : { uid: object.uid }), ...unit });
   for (const put of [...rows, made]) await table.write([{ put }]);
+  if (object !== undefined && !isNewer(object)) await saySeen(object, table);
   return legs;
+}
+
+/** What the Source has is what the newest content was made of: nothing else is wanted. */
+export async function sayTaken(table: Table, { kind, namespace, name }: Subject, artifact: Artifact): Promise<void> {
+  const object = await table.get(keys.object(namespace, kind, name));
+  const unit = await table.get(keys.unit({ kind, namespace, name }));
+  if (object === undefined || unit === undefined) throw new Error("they were stored");
+  const sources = new Map<string, SourceRow>();
+  for (const { source } of relationOf(object).templates) {
+    const key = keys.object(namespace, "Source", source);
+    const row = await table.get(key);
+    if (row === undefined) throw new Error(`Source ${source} was applied`);
+    const status = { ...row.status, artifact };
+    await table.write([{ update: key, set: { status } }]);
+    sources.set(source, { ...row, status });
+  }
+  const desired = desiredPlan(object, sources);
+  if (!desired.ok) throw new Error(desired.message);
+  const identity = identityOf(desired.plan, { inputsVersion: 0, recovered: undefined });
+  const ledger = unit.ledger.map((entry) => (entry.number === unit.last ? { ...entry, identity } : entry));
+  await table.write([{ update: keys.unit(unit.subject), set: { ledger } }]);
+}
+
+/** The planner has taken up what the subject is now, and its Sources were looked at. */
+async function saySeen(object: SubjectRow, table: Table): Promise<void> {
+  const seen = {
+    observedGeneration: object.generation,
+    ...defined({ observedOperation: newestAct(object.operations) }),
+  };
+  const { pk, sk } = object;
+  await table.write([{ update: { pk, sk }, set: { status: { ...object.status, ...seen } } }]);
+  for (const { source } of relationOf(object).templates) {
+    const key = keys.object(object.namespace, "Source", source);
+    const row = await table.get(key);
+    if (row === undefined) continue;
+    await table.write([{ update: key, set: { status: { ...row.status, observedGeneration: row.generation } } }]);
+  }
 }

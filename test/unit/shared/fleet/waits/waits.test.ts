@@ -234,6 +234,7 @@ describe("what stands still names what clears it", () => {
         phase: "NothingVerified",
         message: "nothing verified",
         counts: { Unreachable: 1, Failed: 1, Unchanged: 1 },
+        preexistingFailures: 1,
         away: ["c1"],
         failures: [{ cluster: "c2", reason: "ApplyFailed" }],
       }),
@@ -301,7 +302,8 @@ describe("what stands still names what clears it", () => {
     const { spec: _spec, ...common } = groupRow();
     const spec = { cluster: "c1", source: "app", path: ".", apply: syncRow("c1", "own").desired.apply };
     const row: UserSyncRow = { ...common, ...keys.object("payments", "Sync", "own"), type: "Sync", name: "own", spec };
-    expect(waitsOf({ ...factsOf(going(halted)), row })).toMatchObject([
+    const seen = { ...row, status: { ...row.status, observedGeneration: row.generation } };
+    expect(waitsOf({ ...factsOf(going(halted)), row: seen })).toMatchObject([
       { on: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] },
     ]);
   });
@@ -595,6 +597,73 @@ describe("clusters that came outside the legs and failed", () => {
         message: "1 that came failed: c9: ApplyFailed: 1 of 4 objects failed",
         clear: [{ verb: "reconcile" }],
       },
+    ]);
+  });
+});
+
+describe("what was asked for and not taken up", () => {
+  const stands = leg(119, "canary", { phase: "Halted", counts: { Failed: 1, Waiting: 1 } });
+  const act = (number: number) => ({ by, at: "2026-11-20T08:00:00.000Z", number });
+  const asked = (given: Partial<Parameters<typeof factsOf>[0]>) =>
+    waitsOf(factsOf({ ...going(stands), ...given })).filter(({ on }) => on === "asked");
+  const seen = (number: number) => ({ conditions: [], observedGeneration: 1, observedOperation: number });
+
+  test("is nothing where the planner has seen everything", () => {
+    expect(asked({})).toEqual([]);
+    const operations = { reconcile: act(1), restart: act(2), resumed: act(3), recovered: act(4) };
+    expect(asked({ row: groupRow({ operations }) })).toEqual([]);
+  });
+
+  test("is the spec, by its generation", () => {
+    expect(asked({ row: groupRow({ generation: 2, status: seen(0) }) })).toEqual([
+      { on: "asked", blocker: "planner", message: "the planner has yet to take up: the spec", clear: [] },
+    ]);
+  });
+
+  test("is what people did, by its number, and since when", () => {
+    const operations = { reconcile: act(1), recovered: act(2), resumed: act(3) };
+    expect(asked({ row: groupRow({ operations, status: seen(1) }) })).toEqual([
+      {
+        on: "asked",
+        blocker: "planner",
+        message: "the planner has yet to take up: resume, recover",
+        since: "2026-11-20T08:00:00.000Z",
+        clear: [],
+      },
+    ]);
+  });
+
+  test.each<[string, Partial<Parameters<typeof factsOf>[0]>]>([
+    ["reconcile", { row: groupRow({ operations: { reconcile: act(2) } }), unit: { handledReconcile: 1 } }],
+    [
+      "reconcile",
+      { row: groupRow({ operations: { reconcile: act(2) } }), unit: { jobs: [{ do: "retry", leg: refOf(stands) }] } },
+    ],
+    ["restart", { row: groupRow({ operations: { restart: act(2) } }), unit: { handledRestart: 1 } }],
+  ])("is a %s that was seen and not carried out, unless it is suspended", (verb, given) => {
+    expect(asked(given)).toMatchObject([{ message: `the planner has yet to take up: ${verb}` }]);
+    const operations = { ...given.row?.operations, suspended: act(3) };
+    expect(asked({ ...given, row: groupRow({ operations }) })).toEqual([]);
+  });
+
+  test("is a verdict that is another by now, such as that of a bound that was raised", () => {
+    const { spec } = groupRow();
+    const row = groupRow({ spec: { ...spec, rollout: { ...spec.rollout, maxFailures: 1 } } });
+    expect(asked({ row })).toMatchObject([
+      { message: "the planner has yet to take up: what stage canary has come to" },
+    ]);
+    expect(asked({ row: { ...row, operations: { suspended: act(1) } } })).toEqual([]);
+  });
+
+  test("is no verdict of a content before the deletion, which is judged as before", () => {
+    const operations = { deletion: { ...act(1), cascade: "delete" as const } };
+    const farewell = leg(120, "rest", { phase: "Halted", counts: { Failed: 1 } });
+    expect(asked({ ...going(farewell, stands), row: groupRow({ operations }) })).toEqual([]);
+  });
+
+  test("is a Source that was asked", () => {
+    expect(asked({ facts: { askedSources: ["app"] } })).toEqual([
+      { on: "asked", blocker: "source/app", message: "source/app has yet to be looked at, as was asked", clear: [] },
     ]);
   });
 });

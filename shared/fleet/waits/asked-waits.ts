@@ -1,0 +1,87 @@
+/** What somebody asked for and nobody has taken up yet: until then a stage that stands still may go on in a moment. Pure. */
+import { defined } from "#shared/base/defined.ts";
+import { legsIn } from "#shared/fleet/rollout/feed.ts";
+import { isStalled, verdictOf } from "#shared/fleet/rollout/legs.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import type { Act, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
+
+const verbs = {
+  suspended: "suspend",
+  resumed: "resume",
+  reconcile: "reconcile",
+  restart: "restart",
+  recovered: "recover",
+  deletion: "deletion",
+} as const satisfies Partial<Record<keyof Operations, string>>;
+
+export function askedWaits(facts: WaitFacts): readonly Wait[] {
+  const { operations } = facts.row;
+  const acts = newActs(facts);
+  const words = [...specWord(facts), ...acts.map((act) => verbs[act]), ...judgementWord(facts)];
+  const since = acts.flatMap((act) => operations[act]?.at ?? []).sort()[0];
+  const ofPlanner: readonly Wait[] =
+    words.length === 0
+      ? []
+      : [
+          {
+            on: "asked",
+            blocker: "planner",
+            message: `the planner has yet to take up: ${words.join(", ")}`,
+            ...defined({ since }),
+            clear: [],
+          },
+        ];
+  const ofSources = (facts.askedSources ?? []).map(
+    (name): Wait => ({
+      on: "asked",
+      blocker: `source/${name}`,
+      message: `source/${name} has yet to be looked at, as was asked`,
+      clear: [],
+    }),
+  );
+  return [...ofPlanner, ...ofSources];
+}
+
+/** A Source that nobody has looked at since its spec changed, or since somebody asked; a suspended one is not looked at. */
+export function isLookAwaited({ operations, generation, status }: SourceRow): boolean {
+  if (operations.suspended !== undefined) return false;
+  const { number = 0 } = operations.reconcile ?? {};
+  return number > (status.handledReconcile ?? 0) || status.observedGeneration !== generation;
+}
+
+function specWord({ row: { generation, status } }: WaitFacts): readonly string[] {
+  return status.observedGeneration === generation ? [] : ["the spec"];
+}
+
+/** Those that the planner has not seen; and of those that it carries out when nothing is suspended, those it has not. */
+function newActs({ row, unit }: WaitFacts): readonly (keyof typeof verbs)[] {
+  const { operations, status } = row;
+  const seen = status.observedOperation ?? 0;
+  const isSuspended = operations.suspended !== undefined;
+  const isRetrying = unit.jobs.some((job) => job.do === "retry");
+  const isDone = (act: keyof typeof verbs, { number }: Act) => {
+    if (number > seen) return false;
+    if (isSuspended) return true;
+    if (act === "reconcile") return unit.handledReconcile === number && !isRetrying;
+    return act !== "restart" || unit.handledRestart === number;
+  };
+  return (Object.keys(verbs) as (keyof typeof verbs)[]).filter((act) => {
+    const done = operations[act];
+    return done !== undefined && !isDone(act, done);
+  });
+}
+
+/** A leg that stands still and would not by what is known now: its bound was raised, or what failed has another turn. */
+function judgementWord({ row, unit, legs }: WaitFacts): readonly string[] {
+  const { rollout } = relationOf(row);
+  const { suspended, deletion } = row.operations;
+  if (suspended !== undefined) return [];
+  // Of a subject that goes, the newest content is that of its deletion.
+  const isFarewell = ({ content }: LegRow) => deletion !== undefined && content === unit.last;
+  const late = legsIn(unit, legs).filter(
+    (leg) => isStalled(leg) && verdictOf(leg, rollout, isFarewell(leg)).phase !== leg.phase,
+  );
+  return late.map(({ stage }) => `what stage ${stage} has come to`);
+}

@@ -70,9 +70,10 @@ function headText({ metadata, spec, status }: RolloutOverview): string {
   const next = wanted === undefined ? "" : `   wanted: ${revisionText(wanted)}`;
   const line = `${metadata.name}   ${state ?? "Pending"}   newest ${newest} ${revisionText(first?.revision)}${phase}${several}${next}`;
   const { maxConcurrent, maxFailures, maxUnreachable } = spec.strategy;
-  const came = (["waiting", "changing", "failed"] as const)
-    .filter((word) => arrivals[word] > 0)
-    .map((word) => `${arrivals[word].toLocaleString("en")} ${word}`);
+  const { waiting, changing, failed, away: unreachable = 0 } = arrivals;
+  const came = Object.entries({ waiting, changing, failed, unreachable })
+    .filter(([, count]) => count > 0)
+    .map(([word, count]) => `${count.toLocaleString("en")} ${word}`);
   const parts = [
     `${slots.used} of ${slots.bound} changing (maxConcurrent ${maxConcurrent})`,
     `failures ${maxFailures}, unreachable ${maxUnreachable} in a stage`,

@@ -1,11 +1,11 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { type ClusterRows, seeClusters } from "#functions/rollout/read-clusters.ts";
+import { seeClusters } from "#functions/rollout/read-clusters.ts";
+import { startOver } from "#functions/rollout/retry.ts";
 import { sealedInPage } from "#functions/rollout/seal-leg.ts";
 import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -32,12 +32,6 @@ export async function arrivePage(
   }
   for (const [leg, fleet] of late) await append(transaction, { leg, fleet }, ports);
   return page.length;
-}
-
-/** It is to come to a stage: what became of it there before is over. */
-export function startOver(transaction: Transaction, { arrivals, left }: ClusterRows): void {
-  for (const arrival of arrivals) if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
-  transaction.catchUp(left);
 }
 
 /** The one exception of the seal: until a stage has passed anything, who comes to it goes with its leg. */

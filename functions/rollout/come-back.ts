@@ -1,9 +1,9 @@
-import { startOver } from "#functions/rollout/arrive.ts";
 import { isAhead } from "#functions/rollout/fill-arrivals.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { seeClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { startOver } from "#functions/rollout/retry.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
@@ -84,6 +84,7 @@ export async function letComeBack(
     if (rows.slot !== undefined || !isAgain) continue;
     const away = targets.find(({ state }) => state === "Unreachable");
     if (away !== undefined) {
+      startOver(transaction, { ...rows, left: [] });
       transaction.amend(away);
       continue;
     }

@@ -44,7 +44,8 @@ async function pass(transaction: Transaction, leg: LegRow, ports: PlannerPorts):
     passed: refOf(leg),
   }));
   const { unit, known } = transaction;
-  if (unit.arrivals.failed > 0) transaction.edit({ jobs: [...unit.jobs, { do: "clear", stage: leg.stage }] });
+  const { failed, away = 0 } = unit.arrivals;
+  if (failed + away > 0) transaction.edit({ jobs: [...unit.jobs, { do: "clear", stage: leg.stage }] });
   if (leg.membersVersion < unit.membersVersion) {
     const members = await readMembers(known, ports);
     const late = members.filter(({ stage, since }) => stage === leg.stage && since > leg.membersVersion);

@@ -1,7 +1,7 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { seeClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
-import { readPage } from "#functions/rollout/retry.ts";
+import { readPage, startOver } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { refOf } from "#shared/fleet/rollout/legs.ts";
@@ -57,7 +57,9 @@ export async function restorePage(
   const { rows, rest } = await readPage(transaction, { range, job }, table);
   const given = rows.filter(({ attempts }) => Object.keys(attempts).length > 0).map(({ cluster }) => cluster);
   const found = await seeClusters(transaction, { clusters: given, with: ["arrivals"] }, table);
-  for (const cluster of found.keys())
+  for (const [cluster, rows] of found) {
+    startOver(transaction, rows);
     transaction.putArrival(cluster, "waiting", { why: "returned", content: job.from });
+  }
   return rest;
 }

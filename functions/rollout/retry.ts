@@ -1,4 +1,5 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { arrivalStates, clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -53,13 +54,19 @@ export async function tryAgain(
   }
 }
 
-/** Those that failed as arrivals to a stage are targets of what it has passed since, or arrive at that. */
+/** It is to come to a stage: what became of it there before is over. */
+export function startOver(transaction: Transaction, { arrivals, left }: Pick<ClusterRows, "arrivals" | "left">): void {
+  for (const arrival of arrivals) if (keys.arrival.read(arrival).state !== "waiting") transaction.dropArrival(arrival);
+  transaction.catchUp(left);
+}
+
+/** Those that nothing came of as arrivals to a stage are targets of what it has passed since, or arrive at that. */
 export async function clearPage(
   transaction: Transaction,
   job: Extract<Job, { do: "clear" }>,
   { table }: PlannerPorts,
 ): Promise<Job | undefined> {
-  const range = ranges.arrivals(transaction.known.subject, "failed");
+  const range = ranges.arrivalsBehind(transaction.known.subject);
   const { rows, rest } = await readPage(transaction, { range, job }, table);
   for (const arrival of rows) if (arrival.stage === job.stage) transaction.dropArrival(arrival);
   return rest;

@@ -2,6 +2,7 @@ import { assign, wakeUp } from "#functions/rollout/assign.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { startOver } from "#functions/rollout/retry.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -13,7 +14,7 @@ import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { freezeOfAll, freezeOver, freezeText, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { arrivalStates, clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
-import type { LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ArrivalRow, LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -90,6 +91,7 @@ type Clock = ReturnType<typeof clockOf>;
 interface Seen {
   readonly slot: SlotRow;
   readonly syncs: readonly SyncRow[];
+  readonly arrivals: readonly ArrivalRow[];
   readonly clock: Clock;
   readonly verdict: Verdict;
   /** Nothing more is to be written by this attempt: why. */
@@ -104,11 +106,12 @@ async function readSeen(
   { table }: PlannerPorts,
 ): Promise<readonly Seen[]> {
   const { known, now } = transaction;
-  const { subject, brake } = known;
+  const { subject, brake, unit } = known;
+  const areBehind = unit.arrivals.failed + (unit.arrivals.away ?? 0) > 0;
   const wanted = slots.flatMap(({ cluster, attempts, leg }) => [
     ...Object.keys(attempts).map((name) => keys.sync(cluster, subject.namespace, name)),
     ...(isReleased(brake) ? [] : [keys.fleet(cluster)]),
-    ...(leg === undefined ? arrivalStates.map((state) => keys.arrival(subject, state, cluster)) : []),
+    ...(leg === undefined || areBehind ? arrivalStates.map((state) => keys.arrival(subject, state, cluster)) : []),
   ]);
   const rows = await table.getMany(wanted, { newer: "kept" });
   transaction.see(rows);
@@ -125,7 +128,8 @@ async function readSeen(
     const isUnsure = unread.has(slot.cluster) && (isPaused || stuckAt(slot, syncs, clock) > transaction.at);
     const verdict = isUnsure ? ({ state: "Assigned", reason: "" } as const) : judge(slot, syncs, clock);
     const parked = unread.has(slot.cluster) ? undefined : parkedFor({ slot, syncs, clock, verdict }, transaction);
-    return { slot, syncs, clock, verdict, parked };
+    const arrivals = rows.filter((row) => row.type === "Arrival").filter(({ cluster }) => cluster === slot.cluster);
+    return { slot, syncs, arrivals, clock, verdict, parked };
   });
   const ending = judged.filter(({ slot, parked }) => slot.parking !== undefined || parked !== undefined);
   const asked = ending.map(({ slot }) => keys.lease(slot.cluster));
@@ -174,7 +178,7 @@ function settle(transaction: Transaction, seen: Seen, ports: PlannerPorts): Pick
   return parked === undefined ? undefined : endOf(lease, transaction.now);
 }
 
-function settleTarget(transaction: Transaction, { slot, syncs, verdict }: Seen, leg: LegRow): void {
+function settleTarget(transaction: Transaction, { slot, syncs, arrivals, verdict }: Seen, leg: LegRow): void {
   const { cluster, order = 0, attempts, since: assignedAt } = slot;
   const { state, reason } = verdict;
   if (state === "Waiting" || state === "Assigned") {
@@ -182,6 +186,7 @@ function settleTarget(transaction: Transaction, { slot, syncs, verdict }: Seen, 
     transaction.putLeg({ ...counted, returned: [...counted.returned, order] });
     return;
   }
+  startOver(transaction, { arrivals, left: [] });
   const preexisting = wasSick(syncs) || undefined;
   transaction.record(leg, { cluster, order }, "Assigned", { state, reason, attempts, assignedAt, preexisting });
 }
@@ -189,6 +194,7 @@ function settleTarget(transaction: Transaction, { slot, syncs, verdict }: Seen, 
 function settleArrival(transaction: Transaction, { cluster, stage }: SlotRow, { state, reason }: Verdict): void {
   if (state === "Waiting" || state === "Assigned") transaction.putArrival(cluster, "waiting", { why: "returned" });
   if (state === "Failed") transaction.putArrival(cluster, "failed", { why: "returned", reason, stage });
+  if (state === "Unreachable") transaction.putArrival(cluster, "away", { why: "returned", reason, stage });
 }
 
 /** Nothing is written there any more until the planner assigns anew. */

@@ -101,12 +101,15 @@ export class Transaction {
   }
 
   countArrivals(change: Partial<UnitRow["arrivals"]>): void {
-    const { waiting, changing, failed } = this.#unit.arrivals;
+    const { waiting, changing, failed, away = 0 } = this.#unit.arrivals;
+    const counted = (before: number, by = 0) => Math.max(0, before + by);
+    const left = counted(away, change.away);
     this.edit({
       arrivals: {
-        waiting: Math.max(0, waiting + (change.waiting ?? 0)),
-        changing: Math.max(0, changing + (change.changing ?? 0)),
-        failed: Math.max(0, failed + (change.failed ?? 0)),
+        waiting: counted(waiting, change.waiting),
+        changing: counted(changing, change.changing),
+        failed: counted(failed, change.failed),
+        ...(left === 0 ? {} : { away: left }),
       },
     });
   }
@@ -234,8 +237,9 @@ export class Transaction {
     this.countArrivals({ [state]: by });
     // What was found of those that wait was of others.
     if (state === "waiting") this.edit({ arrivalsHeld: undefined });
-    // One that failed says where.
-    this.editStage(stage, (one) => ({ ...one, failedArrivals: Math.max(0, one.failedArrivals + by) }));
+    // One that does not answer says nothing of what it came to.
+    if (state === "failed")
+      this.editStage(stage, (one) => ({ ...one, failedArrivals: Math.max(0, one.failedArrivals + by) }));
   }
 
   /** It is left alone, and looked at again whenever everybody is. */

@@ -103,8 +103,8 @@ function freezeIn({ brake, now }: StatusFacts): Freeze | undefined {
 
 /** Of each stage what the leg says that goes through it, else whom the last left behind; and the arrivals. */
 function clustersOf({ unit, legs }: StatusFacts): NonNullable<SubjectStatus["clusters"]> {
-  const { waiting, changing, failed } = unit.arrivals;
-  const counts = { waiting, changing, failed, unreachable: 0 };
+  const { waiting, changing, failed, away: unreachable = 0 } = unit.arrivals;
+  const counts = { waiting, changing, failed, unreachable };
   for (const stage of unit.stages) {
     const [leg, last] = [legOf(stage, legs), lastLegOf(stage, legs)];
     const { on, members } = stage;

@@ -23,8 +23,8 @@ interface LegRef {
   readonly seal: number;
 }
 
-/** Arrivals that wait for a slot, and those that failed. */
-export const arrivalStates = ["waiting", "failed"] as const;
+/** Arrivals that wait for a slot, those that failed, and those that did not answer in theirs. */
+export const arrivalStates = ["waiting", "failed", "away"] as const;
 export type ArrivalState = (typeof arrivalStates)[number];
 
 interface About extends Named {
@@ -234,6 +234,11 @@ export const ranges = {
   /** What became of the targets of a leg, by cluster. */
   targets: (subject: Subject, leg: LegRef) => forms.target.range({ ...subject, ...legParts(leg) }),
   arrivals: (subject: Subject, state: ArrivalState) => forms.arrival.range({ ...subject, state }),
+  /** Those that had a slot, and that nothing came of. */
+  arrivalsBehind: (subject: Subject): RowRange<"Arrival"> => {
+    const { pk, prefix: from = "" } = ranges.arrivals(subject, "away");
+    return { pk, between: [from, `${ranges.arrivals(subject, "failed").prefix}\uffff`] };
+  },
   events: ({ namespace, kind, name }: About) => forms.event.range({ namespace, kind, name }),
 } as const;
 

@@ -96,7 +96,7 @@ export interface LedgerEntry {
  * `arrive`: clusters that joined or moved to another stage; `leave`: those that are no longer selected;
  * `retry`: targets of a leg that failed, or arrivals, get another turn;
  * `restore`: those that a leg is through with come once more, for what it took away and is wanted again;
- * `clear`: a stage passed a content, and those that failed as arrivals before were judged with it; `look`: every Sync of the members is looked at.
+ * `clear`: a stage passed a content, and those that nothing came of as arrivals were judged with it; `look`: every Sync of the members is looked at.
  */
 export type Job =
   | { readonly do: "arrive" | "leave"; readonly clusters: string; readonly at: number }
@@ -131,6 +131,9 @@ export interface ArrivalsHeld {
   readonly as?: string;
 }
 
+/** `changing` are slots that no stage counts. `away` is absent where there are none. */
+export type ArrivalCounts = Readonly<Record<"waiting" | "changing" | "failed", number>> & { readonly away?: number };
+
 /** A subject's one row: its version is a condition of every transaction of the planner. */
 export interface UnitRow extends Row {
   readonly type: "Unit";
@@ -143,7 +146,7 @@ export interface UnitRow extends Row {
   readonly seals: number;
   /** As the spec that was seen last has them, in order. */
   readonly stages: readonly UnitStage[];
-  readonly arrivals: { readonly waiting: number; readonly changing: number; readonly failed: number };
+  readonly arrivals: ArrivalCounts;
   readonly arrivalsHeld?: ArrivalsHeld;
   /** Every content that a stage is on or moves to, and some more, the newest first. */
   readonly ledger: readonly LedgerEntry[];
@@ -293,7 +296,7 @@ export interface ArrivalRow extends Row {
   readonly type: "Arrival";
   readonly cluster: string;
   readonly why: "joined" | "returned" | "relabelled";
-  /** In which it failed. */
+  /** In which it failed, or does not answer. */
   readonly stage?: string;
   /** It comes for what it lost of this content, and for nothing else. */
   readonly content?: number;

@@ -13,7 +13,7 @@ describe("a group with three contents under way", () => {
     const syncs = new Map([["c3", [syncRow("c3", "shop.web", { phase: "Verifying" })]]]);
     const facts = { slots, syncs };
     const text = formatOverview({
-      overview: overview({ ...given, facts, unit: { arrivals: { waiting: 1, changing: 0, failed: 0 } } }),
+      overview: overview({ ...given, facts, unit: { arrivals: { waiting: 1, changing: 0, failed: 0, away: 2 } } }),
       targets: [
         target("c1", "Succeeded", { stage: "canary" }),
         target("c2", "Succeeded", { stage: "early" }),
@@ -30,7 +30,7 @@ describe("a group with three contents under way", () => {
       now,
     });
     expect(text).toBe(`shop   Rolling   newest 119 main@sha1:9f2c1ab (Waiting)   3 contents under way
-2 of 2 changing (maxConcurrent 2) · failures 0, unreachable 10% in a stage · arrivals: 1 waiting
+2 of 2 changing (maxConcurrent 2) · failures 0, unreachable 10% in a stage · arrivals: 1 waiting, 2 unreachable
 
   STAGE     CLUSTERS  ON   MOVING  DONE  FAILED  UNREACH  CHANGING  STATE
   1 canary  1         119  -       1     0       0        0         passed 08:05:30Z

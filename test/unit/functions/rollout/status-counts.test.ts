@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { allSay, ana, begin, ownPaths, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { allSay, ana, begin, ownPaths, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 test("who came back to what its stage is on is counted once on the way, and as ready after it, while another stage moves", async () => {
@@ -179,5 +179,81 @@ describe("who was left behind while another stage moves", () => {
     await made.finish("c2");
     await made.plan();
     expect(await clusters(made)).toEqual({ ...moving, selected: 5, ready: 2, failed: 1, unreachable: 1 });
+  });
+});
+
+describe("one that joined and does not answer again", () => {
+  async function away(): Promise<PlannerWorld> {
+    const made = await worldOf({ c: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 2 });
+    await made.rollOut();
+    await made.addCluster("new", "rest");
+    await made.plan();
+    await made.finish("new", "Unreachable");
+    await revise(made, "bbb");
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
+    return made;
+  }
+  const counts = async (made: PlannerWorld) => (await made.group()).status.clusters;
+  const moving = { selected: 4, changing: 1, failed: 0, waiting: 0 };
+
+  test("is not ready while another stage moves", async () => {
+    const made = await away();
+    expect(await counts(made)).toEqual({ ...moving, ready: 2, unreachable: 1 });
+    expect(made.unit()).toMatchObject({ arrivals: { waiting: 0, changing: 0, failed: 0, away: 1 } });
+  });
+
+  test("stops no other that comes, and is counted once when it answers and has another turn", async () => {
+    const made = await away();
+    await made.observe("new", "Reachable");
+    await made.plan();
+    expect(await counts(made)).toEqual({ ...moving, changing: 2, ready: 2, unreachable: 0 });
+    await made.finish("new");
+    await made.plan();
+    expect(await counts(made)).toEqual({ ...moving, ready: 3, unreachable: 0 });
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  });
+
+  test("is a target of what its stage passes next, and nothing else any more", async () => {
+    const made = await away();
+    await made.finish("c");
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+    await playOn(made, 4);
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+    expect(made.rows("Arrival")).toEqual([]);
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  });
+
+  test("is one of those that a leg finds not to answer, and that once", async () => {
+    const made = await away();
+    await made.setGroup({ ...rings, maxConcurrent: 4, maxUnreachable: 2 });
+    await made.finish("c");
+    await made.plan();
+    await made.finish("r1");
+    await made.finish("new", "Unreachable");
+    await made.plan();
+    expect(made.leg("rest").counts).toMatchObject({ Assigned: 1, Unreachable: 1, Succeeded: 1 });
+    expect(await counts(made)).toEqual({ ...moving, ready: 2, unreachable: 1 });
+    await made.observe("new", "Reachable");
+    await made.plan();
+    expect(await counts(made)).toEqual({ ...moving, changing: 2, ready: 2, unreachable: 0 });
+  });
+
+  test("is ready when a leg has brought it there", async () => {
+    const made = await away();
+    await made.setGroup({ ...rings, maxConcurrent: 4 });
+    await made.finish("c");
+    await made.plan();
+    await made.finish("new");
+    await made.plan();
+    expect(await counts(made)).toEqual({ ...moving, changing: 2, ready: 2, unreachable: 0 });
+  });
+
+  test("is forgotten when it leaves", async () => {
+    const made = await away();
+    await made.removeCluster("new");
+    await made.plan();
+    expect(await counts(made)).toEqual({ ...moving, selected: 3, ready: 2, unreachable: 0 });
+    expect(made.rows("Arrival")).toEqual([]);
   });
 });

@@ -268,6 +268,12 @@ test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
     [keys.arrival(group, "waiting", "a")],
     [keys.arrival(group, "failed", "a"), keys.arrival(sync, "waiting", "a")],
   ],
+  [
+    "arrivals that nothing came of",
+    ranges.arrivalsBehind(group),
+    [keys.arrival(group, "failed", "a"), keys.arrival(group, "failed", "zz-9"), keys.arrival(group, "away", "a")],
+    [keys.arrival(group, "waiting", "a"), keys.arrival(sync, "failed", "a"), keys.arrival(sync, "away", "a")],
+  ],
   ["events", ranges.events(sync), [keys.event(sync, at, "1")], [keys.event({ ...sync, name: "tool2" }, at, "1")]],
 ])(
   "the range of %s has these and no others",

@@ -7,6 +7,7 @@ import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
+import type { Brake, BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -152,6 +153,22 @@ export class PlannerWorld {
     const operations = Object.fromEntries(acts) as Operations;
     const next: SyncGroupRow = { ...row, operations, version: row.version + 1 };
     await this.table.write([{ put: this.#asked(next), when: { version: row.version } }]);
+  }
+
+  /** What the brake says from now on. */
+  async setBrake(halves: Partial<Brake>): Promise<void> {
+    const before = await this.table.get(keys.brake);
+    const version = (before?.version ?? 0) + 1;
+    const put: BrakeRow = {
+      ...keys.brake,
+      type: "Brake",
+      schema: rowSchema,
+      version,
+      freezes: [],
+      lifted: [],
+      ...halves,
+    };
+    await this.table.write([{ put }]);
   }
 
   /** As the API leaves a row that it has told the planner about. */

@@ -25,7 +25,11 @@ export type Withheld =
  * Whether the next write of an attempt is still wanted: read again before everything that writes, since a suspend, a
  * freeze and a newer assignment hold for what was begun before them, too.
  */
-export function withheldFrom(attempt: number, standing: Standing, now: Date): Withheld | undefined {
+export function withheldFrom(
+  attempt: number,
+  standing: Omit<Standing, "cluster"> & { readonly cluster: Parameters<typeof labelsOf>[0] | undefined },
+  now: Date,
+): Withheld | undefined {
   const { row, subject, cluster, brake } = standing;
   if (row === undefined || cluster === undefined || row.desired.action === "orphan") {
     return { reason: "Superseded", message: "it was forgotten meanwhile" };

@@ -1,15 +1,20 @@
+import { messagesOf, nextRow } from "#functions/apply/worker/look-outcome.ts";
+import { defined } from "#shared/base/defined.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
-import { keys, ranges, type Subject, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
+import { due, later } from "#shared/fleet/rows/due.ts";
+import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
-import { nextWork } from "#shared/fleet/rows/next-work.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
+import { heldBy, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
+import { type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import type { Message } from "#shared/messages.ts";
-import type { Table, Write } from "#shared/ports.ts";
+import type { Table } from "#shared/ports.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
 
@@ -19,17 +24,26 @@ export type Outcome = Extract<Phase, "Applying" | "Verifying" | "Ready" | "Retry
 const leaseSeconds = 60;
 const watchdogSeconds = 30;
 
+/** What a look leaves of the worker's half. */
+interface Found {
+  readonly observed?: SyncRow["observed"] | undefined;
+  readonly held?: SyncRow["held"] | undefined;
+}
+
 /** A worker between its first requests to the cluster and its write to the table. */
 interface Flight {
   readonly cluster: string;
   readonly fence: number;
-  readonly looks: readonly { readonly row: SyncRow; readonly observed: Observed; readonly wrote: boolean }[];
+  readonly looks: readonly { readonly row: SyncRow; readonly found: Found; readonly wrote: boolean }[];
 }
+
+/** What decides whether something may be written for any Sync of a cluster. */
+type Standing = Omit<Parameters<typeof withheldFrom>[1], "row"> & { readonly cluster: FleetRow | undefined };
 
 interface Look {
   readonly outcome: Outcome;
   readonly fence: number;
-  readonly subject: SubjectRow | undefined;
+  readonly standing: Standing;
 }
 
 interface World {
@@ -65,25 +79,31 @@ export class ModelWorkers {
     }
     const lease = await this.#putLease(held, cluster, { owner: "worker", leaseUntil: later(now(), leaseSeconds) });
     const rows = await everyRow(table, ranges.syncsOn(cluster));
-    const registered = (await table.get(keys.fleet(cluster))) !== undefined;
-    const due = rows.filter((row) => this.#isDue(row));
-    const subject = await this.#subject();
-    const looks = registered && subject?.operations.suspended === undefined ? due : [];
+    const ripe = rows.filter((row) => this.#isDue(row));
+    const standing = await this.#standing(cluster);
+    const isLooking = standing.cluster !== undefined && standing.subject?.operations.suspended === undefined;
+    const looks = isLooking ? ripe : [];
     const { fence } = lease;
     this.flights.push({
       cluster,
       fence,
       looks: looks.map((row) => {
         const before = this.#world.servers.requests;
-        const observed = this.#look(row, { outcome, fence, subject });
-        return { row, observed, wrote: this.#world.servers.requests > before };
+        const found = this.#look(row, { outcome, fence, standing });
+        return { row, found, wrote: this.#world.servers.requests > before };
       }),
     });
   }
 
-  async #subject(): Promise<SubjectRow | undefined> {
-    const { namespace, kind, name } = this.#world.subject;
-    return this.#world.table.get(keys.object(namespace, kind, name));
+  async #standing(cluster: string): Promise<Standing> {
+    const { subject, table } = this.#world;
+    const reading = brakeAmong(await table.getMany([keys.brake]));
+    if (!reading.ok) throw new Error(reading.message);
+    return {
+      subject: await table.get(keys.object(subject.namespace, subject.kind, subject.name)),
+      cluster: await table.get(keys.fleet(cluster)),
+      brake: reading.brake,
+    };
   }
 
   async #putLease(
@@ -115,12 +135,15 @@ export class ModelWorkers {
     if (flight === undefined) return;
     const lease = await this.#world.table.get(keys.lease(flight.cluster));
     if (lease?.fence !== flight.fence || lease.owner === undefined) return;
-    const subject = await this.#subject();
-    for (const { row, observed, wrote } of flight.looks) {
+    const standing = await this.#standing(flight.cluster);
+    for (const { row, found, wrote } of flight.looks) {
       const fresh = await this.#world.table.get(row);
-      if (wrote && fresh !== undefined && this.#mayWrite(fresh, row.desired.attempt, subject)) this.#write(fresh);
-      const written = await this.#report(row, observed);
-      if (written) this.#tell(row, observed);
+      const why = wrote ? this.#withheld(fresh, { attempt: row.desired.attempt, standing }) : undefined;
+      if (wrote && fresh !== undefined && why === undefined) this.#write(fresh);
+      // The freeze came while it was at it.
+      const isCut = why?.reason === "Frozen";
+      const cut = isCut ? this.#seen(row, { phase: "Applying", reason: "Frozen", message: "" }, flight.fence) : {};
+      await this.#report(row, { ...found, ...cut, ...(isCut ? this.#heldBy(row, standing) : {}) });
     }
     await this.#putLease(lease, flight.cluster, {});
   }
@@ -135,23 +158,49 @@ export class ModelWorkers {
     return at !== undefined && at <= later(this.#world.now(), 0.5);
   }
 
-  #look(row: SyncRow, look: Look): Observed {
+  /** Whoever is held back sees nothing of what he would write. */
+  #look(row: SyncRow, look: Look): Found {
     const finding = this.#finding(row, look);
-    return observe(row, finding, { now: this.#world.now(), fence: look.fence });
+    return finding === undefined ? this.#heldBy(row, look.standing) : this.#seen(row, finding, look.fence);
   }
 
-  #finding(row: SyncRow, look: Look): Finding {
-    const { outcome, subject } = look;
+  #seen(row: SyncRow, finding: Finding, fence: number): Found {
+    return { observed: observe(row, finding, { now: this.#world.now(), fence }) };
+  }
+
+  #heldBy(row: SyncRow, { brake, cluster }: Standing): Found {
+    const now = this.#world.now();
+    const freeze = freezeOver(brake, cluster?.labels ?? {}, now);
+    if (freeze === undefined) return {};
+    const { name, by, reason, until } = freeze;
+    const since = heldBy(row)?.since ?? now.toISOString();
+    const held = {
+      name,
+      by,
+      reason,
+      attempt: row.desired.attempt,
+      since,
+      at: now.toISOString(),
+      ...defined({ until }),
+    };
+    return { held };
+  }
+
+  /** @returns undefined where a freeze keeps it from what it is there for, or took its turn. */
+  #finding(row: SyncRow, { outcome, standing }: Look): Finding | undefined {
     const { desired, observed, cluster } = row;
     const say = (phase: Phase): Finding => ({ phase, reason: phase, message: "" });
-    if (this.away.has(cluster)) return say("Unreachable");
+    const isSilent = this.away.has(cluster);
     const current = observed?.attempt === desired.attempt ? observed : undefined;
     const renderDigest = desired.renderDigest ?? "";
     const holds = current?.applied?.renderDigest === renderDigest;
-    if (current?.phase === "Unreachable" || current?.phase === "Reachable") if (!holds) return say("Reachable");
+    const wasAway = current?.phase === "Unreachable" || current?.phase === "Reachable";
     const writes = desired.action === "delete" || current === undefined || !holds;
-    if (writes && !this.#mayWrite(row, desired.attempt, subject))
-      return say(row.parked === undefined ? "Applying" : "Failed");
+    const why = writes ? this.#withheld(row, { attempt: desired.attempt, standing }) : undefined;
+    if (why?.reason === "Waiting" || (why?.reason === "Frozen" && (!wasAway || holds))) return undefined;
+    if (isSilent) return say("Unreachable");
+    if (wasAway && !holds) return say("Reachable");
+    if (why !== undefined) return say(why.reason === "Parked" ? "Failed" : "Applying");
     if (writes) this.#write(row);
     if (desired.action === "delete") return say(outcome === "Ready" || outcome === "Verifying" ? "Gone" : outcome);
     const { attempt, revision } = desired;
@@ -160,12 +209,11 @@ export class ModelWorkers {
     return { ...say(outcome), ...whole };
   }
 
-  /** What the gate of the real worker asks. */
-  #mayWrite({ desired, parked, name }: SyncRow, attempt: number, subject: SubjectRow | undefined): boolean {
-    if (desired.attempt !== attempt || desired.action === "orphan" || parked !== undefined) return false;
-    if (subject?.operations.suspended !== undefined) return false;
-    if (desired.action !== "delete" || subject === undefined || subject.operations.deletion !== undefined) return true;
-    return !relationOf(subject).templates.some((template) => syncName(this.#world.subject, template.name) === name);
+  #withheld(
+    row: SyncRow | undefined,
+    { attempt, standing }: { readonly attempt: number; readonly standing: Standing },
+  ): Withheld | undefined {
+    return withheldFrom(attempt, { ...standing, row }, this.#world.now());
   }
 
   #write({ cluster, name, desired }: SyncRow): void {
@@ -173,48 +221,33 @@ export class ModelWorkers {
     this.#world.servers.written(cluster, `${name} ${desired.token}`);
   }
 
-  /** @returns false when another worker has been there since. */
-  async #report(row: SyncRow, observed: Observed): Promise<boolean> {
-    let base = row;
-    for (;;) {
-      const { dueShard: _shard, dueKey: _key, ...kept } = base;
-      const next: SyncRow = {
-        ...kept,
-        observed,
-        version: base.version + 1,
-        ...(base === row ? { dispatches: 0, stateSk: stateIndex.sk(stateText(row, observed), row) } : {}),
-      };
-      const at =
-        base === row && observed.nextAt !== undefined ? later(observed.nextAt, watchdogSeconds) : nextWork(next);
-      const put: Write = {
-        put: at === undefined ? next : ({ ...next, ...dueAttributes(next, at) } as SyncRow),
-        when: { version: base.version },
-      };
-      try {
-        await this.#world.table.write([put]);
-        return true;
-      } catch (error) {
-        if (!isConflict(error)) throw error;
-      }
-      const fresh = await this.#world.table.get(row);
-      if (fresh === undefined || (fresh.observed?.fence ?? 0) > observed.fence) return false;
-      base = fresh;
+  /** Unless another worker has been there since. */
+  async #report(row: SyncRow, { observed, held }: Found): Promise<void> {
+    const { table, now, send } = this.#world;
+    const outcome = { row, ...defined({ observed, held }) };
+    try {
+      await table.write([{ put: nextRow(outcome), when: { version: row.version } }]);
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      if (observed === undefined || !(await this.#reportOver(row, { observed, held }))) return;
     }
+    send(messagesOf(outcome, now()));
   }
 
-  #tell(row: SyncRow, observed: Observed): void {
-    const { cluster, namespace, name } = row;
-    const same = row.observed?.attempt === observed.attempt && row.observed.phase === observed.phase;
-    if (!same && observed.phase !== "Applying") {
-      this.#world.send([{ to: "report", about: { kind: "Sync", cluster, namespace, name } }]);
+  /** The planner wrote the row meanwhile. @returns false when there is nobody to tell any more. */
+  async #reportOver(row: SyncRow, { observed, held }: Found): Promise<boolean> {
+    const fresh = await this.#world.table.get(row);
+    if (fresh === undefined || (fresh.observed?.fence ?? 0) > (observed?.fence ?? 0)) return false;
+    const both = withWorkerHalf(fresh, { observed, held, deaths: fresh.deaths });
+    const next = { ...both, version: fresh.version + 1, stateSk: stateIndex.sk(stateOf(both), fresh) };
+    try {
+      await this.#world.table.write([
+        { put: due(next, timerOf(next), fresh.dispatches), when: { version: fresh.version } },
+      ]);
+      return true;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      return this.#reportOver(row, { observed, held });
     }
-    if (observed.nextAt === undefined) return;
-    const wait = Math.ceil((Date.parse(observed.nextAt) - this.#world.now().getTime()) / 1000);
-    this.#world.send([{ to: "apply", cluster, delaySeconds: Math.max(0, wait) }]);
   }
-}
-
-/** What was parked is told as failed, until it turns out ready. */
-function stateText({ parked }: SyncRow, { phase }: Observed): string {
-  return parked === undefined || phase === "Ready" || phase === "Gone" ? phase : "Failed";
 }

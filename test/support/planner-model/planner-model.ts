@@ -2,13 +2,15 @@ import { reportChanges } from "#functions/report/report-changes.ts";
 import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { randomIds } from "#shared/adapters/system.ts";
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { isStalled, legKey } from "#shared/fleet/rollout/legs.ts";
-import { dueAtOf } from "#shared/fleet/rows/due.ts";
+import type { Brake } from "#shared/fleet/rows/brake-row.ts";
+import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
-import type { Operations } from "#shared/fleet/rows/object-rows.ts";
+import type { FleetRow, Operations } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRef, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message, RolloutMessage } from "#shared/messages.ts";
@@ -30,6 +32,13 @@ export interface Delivery {
   /** A renderer may also begin and never answer. */
   readonly rendering: "done" | "failed" | "never";
   readonly planner: Disturbance;
+}
+
+/** Over every cluster, or those of some labels; with an end, or until somebody lifts it. */
+export interface ModelFreeze {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly seconds?: number | undefined;
 }
 
 /** More than scenarios have that are played by the hundred. */
@@ -182,6 +191,36 @@ export class PlannerModel {
     this.send([{ to: "rollout", subject }]);
   }
 
+  /** @param freeze - without labels it covers every cluster. */
+  async freeze({ name, labels, seconds }: ModelFreeze): Promise<void> {
+    const { now } = this.world;
+    const { freezes, lifted } = await this.#brake();
+    const clusters = labels && { text: JSON.stringify(labels), selector: { matchLabels: labels } };
+    const until = seconds === undefined ? undefined : later(now, seconds);
+    const freeze = { name, by: "ana", at: now.toISOString(), reason: "model", ...defined({ clusters, until }) };
+    await this.world.setBrake({ freezes: [...freezes.filter((one) => one.name !== name), freeze], lifted });
+    this.#tellOfBrake();
+  }
+
+  async thaw(name: string): Promise<void> {
+    const { freezes, lifted } = await this.#brake();
+    const gone = freezes.find((one) => one.name === name);
+    if (gone === undefined) return;
+    const ended = { ...gone, lifted: { by: "bo", at: this.world.now.toISOString() } };
+    await this.world.setBrake({ freezes: freezes.filter((one) => one !== gone), lifted: [...lifted, ended] });
+    this.#tellOfBrake();
+  }
+
+  async #brake(): Promise<Brake> {
+    return (await this.table.get(keys.brake)) ?? { freezes: [], lifted: [] };
+  }
+
+  /** Hints, as the API sends them. */
+  #tellOfBrake(): void {
+    const clusters = this.world.rows<FleetRow>("Fleet").map(({ name: cluster }) => ({ to: "apply", cluster }) as const);
+    this.send([{ to: "rollout", subject }, ...clusters]);
+  }
+
   async setGroup(strategy: Partial<RolloutStrategy>, templates: readonly unknown[]): Promise<void> {
     await this.world.setGroup(strategy, templates, { selector: { matchLabels: { fleet: "web" } } });
     this.send([{ to: "rollout", subject }]);
@@ -239,6 +278,7 @@ export class PlannerModel {
     this.workers.flights.length = 0;
     this.workers.away.clear();
     this.workers.busy.clear();
+    for (const { name } of (await this.#brake()).freezes) await this.thaw(name);
     await this.operate(({ suspended, ...others }, at) =>
       suspended === undefined ? others : { ...others, resumed: { by: "ana", at } },
     );

@@ -11,6 +11,9 @@ export type Act =
   | { readonly do: "suspend" | "resume" | "reconcile" | "restart" | "delete" | "orphan" }
   | { readonly do: "strategy"; readonly strategy: Partial<RolloutStrategy> }
   | { readonly do: "templates"; readonly count: number }
+  /** Of a ring, or of all; with an end, or without. */
+  | { readonly do: "freeze"; readonly ring: number | undefined; readonly seconds: number | undefined }
+  | { readonly do: "thaw"; readonly ring: number | undefined }
   | { readonly do: "join" | "leave" | "deselect" | "move" | "away" | "back" | "busy"; readonly cluster: number };
 
 /** A run of the planner that breaks off, or during which somebody does something. */
@@ -84,6 +87,7 @@ const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
 
 const pick = fc.nat({ max: 1000 });
 const cluster = fc.nat({ max: 1000 });
+const ring = fc.constantFrom(undefined, 0, 1, 2);
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
   { weight: 25, arbitrary: fc.constant("Ready" as const) },
   { weight: 6, arbitrary: fc.constant("Verifying" as const) },
@@ -119,6 +123,15 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       cluster,
     }),
   },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("freeze" as const),
+      ring,
+      seconds: fc.constantFrom(undefined, undefined, 30, 400),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("thaw" as const), ring }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("delete" as const, "orphan" as const) }) },
 );
 
@@ -296,6 +309,11 @@ export class Play {
     if (act.do === "templates") {
       this.templates = act.count;
       return this.setGroup();
+    }
+    if (act.do === "freeze" || act.do === "thaw") {
+      const name = `freeze-${act.ring ?? "all"}`;
+      const labels = act.ring === undefined ? undefined : { ring: `r${act.ring}` };
+      return act.do === "thaw" ? model.thaw(name) : model.freeze({ name, labels, seconds: act.seconds });
     }
     if ("cluster" in act) return this.#actOnCluster(act.do, act.cluster);
     return model.operate(({ suspended, resumed, ...others }, at) => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { BrakeRow, Freeze } from "#shared/fleet/rows/brake-row.ts";
+import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -7,19 +7,6 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { ana, begin, counting, lease, names, ownPaths, playOn, revise, web } from "#test/support/planner-story.ts";
 import { PlannerWorld, subject } from "#test/support/planner-world.ts";
-
-async function brake(made: PlannerWorld, row: Partial<Pick<BrakeRow, "freezes" | "lifted">>): Promise<void> {
-  const put: BrakeRow = {
-    ...keys.brake,
-    type: "Brake",
-    schema: rowSchema,
-    version: 1,
-    freezes: [],
-    lifted: [],
-    ...row,
-  };
-  await made.table.write([{ put }]);
-}
 
 function freezeAt(made: PlannerWorld, more: Partial<Freeze> = {}): Freeze {
   return { name: "inc-4711", by: "ana", at: made.now.toISOString(), reason: "INC-4711", ...more };
@@ -35,7 +22,7 @@ async function frozenWorld(frozen: number): Promise<PlannerWorld> {
   for (const name of names(frozen, "p")) await world.addCluster(name, "all", { labels: { env: "prod" } });
   await world.setSource("aaa");
   await world.setGroup({ maxConcurrent: 1 });
-  await brake(world, { freezes: [freezeAt(world, { clusters: prod })] });
+  await world.setBrake({ freezes: [freezeAt(world, { clusters: prod })] });
   await begin(world);
   return world;
 }
@@ -57,10 +44,10 @@ describe("a leg under a freeze", () => {
   });
 
   const lift = (freeze: Freeze) =>
-    brake(made, { lifted: [{ ...freeze, lifted: { by: "bo", at: made.now.toISOString() } }] });
+    made.setBrake({ lifted: [{ ...freeze, lifted: { by: "bo", at: made.now.toISOString() } }] });
 
   test("of every cluster assigns nothing, says so by name, and goes on by itself after the thaw", async () => {
-    await brake(made, { freezes: [freezeAt(made)] });
+    await made.setBrake({ freezes: [freezeAt(made)] });
     await made.plan();
     made.advanceClock(600);
     await made.plan();
@@ -69,14 +56,14 @@ describe("a leg under a freeze", () => {
     const { status } = await made.group();
     expect(status).toMatchObject({ state: "Frozen" });
     expect(status.conditions[0]?.message).toContain("frozen by ana (INC-4711); starling thaw inc-4711");
-    await brake(made, {});
+    await made.setBrake({});
     await made.rollOut();
     expect(made.leg("all").phase).toBe("Passed");
   });
 
   test("of some assigns to the others, and looks again when the freeze ends", async () => {
     const until = later(made.now, 20);
-    await brake(made, { freezes: [freezeAt(made, { clusters: prod, until })] });
+    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod, until })] });
     await made.plan();
     expect(made.states()).toEqual({ a1: "Assigned" });
     expect(made.leg("all").counts).toMatchObject({ Waiting: 2, Assigned: 1 });
@@ -93,7 +80,7 @@ describe("a leg under a freeze", () => {
     for (const name of ["a1", "p1", "p2"]) await made.observe(name, "Applying");
     made.advanceClock(30);
     const freeze = freezeAt(made);
-    await brake(made, { freezes: [freeze] });
+    await made.setBrake({ freezes: [freeze] });
     made.advanceClock(120);
     await made.plan();
     expect(made.states()).toEqual({ a1: "Assigned", p1: "Assigned", p2: "Assigned" });
@@ -127,7 +114,7 @@ describe("a leg under a freeze", () => {
     await made.plan();
     await made.observe("p1", "Applying");
     const freeze = freezeAt(made, { clusters: prod });
-    await brake(made, { freezes: [freeze] });
+    await made.setBrake({ freezes: [freeze] });
     made.advanceClock(600);
     await revise(made, "ccc");
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a1"]);
@@ -142,7 +129,7 @@ describe("a leg under a freeze", () => {
     for (let index = 2; index < 10; index++) await made.addCluster(`a${index}`, "all", { labels: { env: "prod" } });
     for (const name of ["z1", "z2"]) await made.addCluster(name, "all", { labels: { env: "dev" } });
     await made.setGroup({ maxConcurrent: 1 });
-    await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });
+    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
     await playOn(made, 4);
     expect(made.leg("all").counts).toMatchObject({ Waiting: 10, Succeeded: 3 });
   });
@@ -161,7 +148,7 @@ describe("a leg under a freeze", () => {
   });
 
   test.each([
-    ["freezes are others", (world: PlannerWorld) => brake(world, {})],
+    ["freezes are others", (world: PlannerWorld) => world.setBrake({})],
     ["its labels are", (world: PlannerWorld) => world.addCluster("p039", "all", { labels: { env: "dev" } })],
   ])("of many lets one go when %s, after a look at nothing but labels", async (_what, change) => {
     const world = await frozenWorld(40);
@@ -175,7 +162,7 @@ describe("a leg under a freeze", () => {
   test.each(["pipeline", "finish"] as const)("of some keeps nothing newer from the others (%s)", async (supersede) => {
     await made.setGroup({ maxConcurrent: 3, supersede });
     const freeze = freezeAt(made, { clusters: prod });
-    await brake(made, { freezes: [freeze] });
+    await made.setBrake({ freezes: [freeze] });
     await made.plan();
     await made.setSource("bbb");
     await begin(made);
@@ -194,7 +181,7 @@ describe("a leg under a freeze", () => {
     await made.plan();
     await made.observe("p1", "Applying");
     const freeze = freezeAt(made, { clusters: prod });
-    await brake(made, { freezes: [freeze] });
+    await made.setBrake({ freezes: [freeze] });
     await made.finish("a1");
     await made.finish("p2");
     made.advanceClock(61);
@@ -215,7 +202,7 @@ describe("a leg under a freeze", () => {
     ["selected", () => made.setGroup({ maxConcurrent: 3 }, web, { selector: { matchLabels: { env: "dev" } } })],
     ["registered", async () => Promise.all(["p1", "p2"].map((name) => made.removeCluster(name))).then(() => {})],
   ])("keeps no leg for those who are no longer %s", async (_what, act) => {
-    await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });
+    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.plan();
     await made.finish("a1");
     await made.plan();
@@ -225,11 +212,11 @@ describe("a leg under a freeze", () => {
   });
 
   test("leaves nothing behind in a leg when it thaws, and lets go whom it can read", async () => {
-    await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });
+    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.plan();
     expect(made.leg("all")).toMatchObject({ frozen: { by: { "inc-4711": [1, 2] } } });
     await made.table.write([{ update: keys.fleet("p2"), set: { schema: rowSchema + 1 } }]);
-    await brake(made, {});
+    await made.setBrake({});
     await made.plan();
     expect(made.leg("all")).not.toHaveProperty("frozen");
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a1", "p1"]);
@@ -238,7 +225,7 @@ describe("a leg under a freeze", () => {
   test("is known to hold joiners, and so is what else they wait for", async () => {
     await made.setGroup({ maxConcurrent: 3 }, ownPaths);
     await made.rollOut();
-    await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });
+    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
     for (const name of ["p3", "p4"]) await made.addCluster(name, "all", { labels: { env: "prod" } });
     await begin(made);
     expect(made.unit().arrivalsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 0, worker: 0 });
@@ -253,13 +240,13 @@ describe("a leg under a freeze", () => {
 
   test("keeps joiners bare only where it holds", async () => {
     await made.rollOut();
-    await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });
+    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.addCluster("a2", "all", { labels: { env: "dev" } });
     await made.addCluster("p3", "all", { labels: { env: "prod" } });
     await begin(made);
     expect((await made.sync("a2"))?.desired.action).toBe("apply");
     expect(await made.sync("p3")).toBeUndefined();
-    await brake(made, {});
+    await made.setBrake({});
     await made.plan();
     expect((await made.sync("p3"))?.desired.action).toBe("apply");
   });
@@ -274,7 +261,7 @@ describe("a leg under a freeze", () => {
       await world.setSource("aaa");
       await world.setGroup({ maxConcurrent: 3 });
       await world.rollOut();
-      await brake(world, { freezes: [freezeAt(world, { clusters: prod })] });
+      await world.setBrake({ freezes: [freezeAt(world, { clusters: prod })] });
       for (const name of names(frozen, "p")) await world.addCluster(name, "all", { labels: { env: "prod" } });
       await begin(world);
       const counted = counting(world.table);
@@ -282,7 +269,7 @@ describe("a leg under a freeze", () => {
       await world.addCluster("z1", "all", { labels: { env: "dev" } });
       await begin(world);
       expect(world.slots().map(({ cluster }) => cluster)).toEqual(["z1"]);
-      await brake(world, {});
+      await world.setBrake({});
       await begin(world);
       expect(world.slots().map(({ cluster }) => cluster)).toEqual(["p000", "z1"]);
       return counted.read();
@@ -293,7 +280,7 @@ describe("a leg under a freeze", () => {
   describe("that comes over one with a slot", () => {
     const freezeProd = async () => {
       const freeze = freezeAt(made, { clusters: prod });
-      await brake(made, { freezes: [freeze] });
+      await made.setBrake({ freezes: [freeze] });
       return freeze;
     };
     const holders = () => made.slots().map(({ cluster }) => cluster);
@@ -327,9 +314,9 @@ describe("a leg under a freeze", () => {
     });
 
     test("leaves it the slot for that long from when the freeze came", async () => {
-      await brake(made, {});
+      await made.setBrake({});
       await heldUp();
-      await brake(made, {});
+      await made.setBrake({});
       made.advanceClock(50);
       await freezeProd();
       made.advanceClock(59);
@@ -363,7 +350,7 @@ describe("a leg under a freeze", () => {
 
     test("gives no slot to anybody where it is over all", async () => {
       await heldUp();
-      await brake(made, { freezes: [freezeAt(made, { clusters: prod }), freezeAt(made, { name: "all" })] });
+      await made.setBrake({ freezes: [freezeAt(made, { clusters: prod }), freezeAt(made, { name: "all" })] });
       made.advanceClock(600);
       await made.plan();
       expect(holders()).toEqual(["p1"]);

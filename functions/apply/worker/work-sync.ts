@@ -15,7 +15,7 @@ import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
 import { syncFields } from "#shared/fleet/log-fields.ts";
-import { type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
+import { type Freeze, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
@@ -35,7 +35,7 @@ import {
 import { asLastApplied } from "#shared/fleet/sync/last-applied.ts";
 import { observe } from "#shared/fleet/sync/observe.ts";
 import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/fleet/sync/seen-cluster.ts";
-import { parkedBy, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
+import { frozenBy, parkedBy, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
@@ -94,7 +94,9 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
       return { row, observed: observe(row, found, { now, fence: lease.lease.fence }) };
     }
     const isHeld = freeze !== undefined && writesAtOnce(verbOf(basis, now)) && !isSuspended(subject);
-    return isHeld ? await lookFrozen(basis, { freeze, gate }, context) : await look(basis, gate, context);
+    return isHeld
+      ? await lookHeld(basis, { withheld: frozenBy(freeze), gate }, context)
+      : await look(basis, gate, context);
   } catch (error) {
     if (!(error instanceof StarlingError) || isOwnFault(error)) throw error;
     const result: VerbResult = { phase: "Retrying", reason: error.code, message: error.message };
@@ -117,30 +119,20 @@ async function look(basis: Basis, gate: WriteGate, context: SyncContext): Promis
   return held === undefined ? undefined : carryOut(held, gate, context);
 }
 
-/** What is to be written waits, and is told; what was applied before it is looked at all the same. */
-async function lookFrozen(
-  basis: Basis,
-  { freeze, gate }: { readonly freeze: Freeze; readonly gate: WriteGate },
-  context: SyncContext,
-): Promise<SyncOutcome> {
-  const now = context.ports.clock.now();
-  const look = heldLook(basis, { reason: "Frozen", message: freezeText(freeze), freeze }, now);
-  const outcome = look === undefined ? {} : await carryOut(look, gate, context);
-  return { ...outcome, row: basis.row, held: heldFor(basis.row, freeze, now) };
-}
-
-/** A freeze took its turn, and may be over: the planner gives it another one. */
-async function lookBetweenTurns(
+/**
+ * What is to be written waits, for the end of a freeze or for the turn that one took, which only the planner gives; what was
+ * applied before it is looked at all the same.
+ */
+async function lookHeld(
   basis: Basis,
   { withheld, gate }: { readonly withheld: Withheld; readonly gate: WriteGate },
   context: SyncContext,
 ): Promise<SyncOutcome> {
   const now = context.ports.clock.now();
-  const freeze = freezeOver((await gate.read()).brake, basis.cluster.labels, now);
-  if (freeze !== undefined) return lookFrozen(basis, { freeze, gate }, context);
   const look = heldLook(basis, withheld, now);
   const outcome = look === undefined ? {} : await carryOut(look, gate, context);
-  return { ...outcome, row: basis.row };
+  const held = withheld.reason === "Frozen" ? { held: heldFor(basis.row, withheld.freeze, now) } : {};
+  return { ...outcome, row: basis.row, ...held };
 }
 
 /** What was applied is looked at, also of an attempt before; where nothing was, whether the cluster answers. */
@@ -151,7 +143,10 @@ async function lookParked(
 ): Promise<SyncOutcome> {
   const { row, cluster } = basis;
   const withheld = parkedBy(row, parked);
-  if (parked.freeze !== undefined) return lookBetweenTurns(basis, { withheld, gate }, context);
+  if (parked.freeze !== undefined) {
+    const freeze = freezeOver((await gate.read()).brake, labelsOf(cluster), context.ports.clock.now());
+    return lookHeld(basis, { withheld: freeze === undefined ? withheld : frozenBy(freeze), gate }, context);
+  }
   const applied = asLastApplied(row);
   if (applied === undefined || isOfAnother(row, identityOf(cluster))) {
     return carryOut({ ...basis, verb: probeSync, withheld }, gate, context);
@@ -162,12 +157,18 @@ async function lookParked(
   return carryOut({ ...basis, about, verb, withheld }, gate, context);
 }
 
-/** The look at what was applied last, when it is due, by which nothing is written. */
+/**
+ * The look at what was applied last, when it is due, by which nothing is written; where nothing was, and the cluster did not
+ * answer, whether it does.
+ */
 function heldLook(basis: Basis, withheld: Withheld, now: Date): Look | undefined {
-  const about = asLastApplied(basis.row);
-  if (about === undefined || isOfAnother(about, identityOf(basis.cluster))) return undefined;
+  const { row, cluster } = basis;
+  const about = asLastApplied(row);
+  if (about === undefined)
+    return isAway(row) && hasCome(nextLook(row), now) ? { ...basis, verb: probeSync, withheld } : undefined;
+  if (isOfAnother(about, identityOf(cluster))) return undefined;
   // Its turn has come with the others of its cluster.
-  const isTurn = isAtRest(basis.row) || hasCome(nextLook(about), now);
+  const isTurn = isAtRest(row) || hasCome(nextLook(about), now);
   return isTurn ? { ...basis, about, verb: routineLook(about, now), withheld } : undefined;
 }
 

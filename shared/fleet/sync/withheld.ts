@@ -40,7 +40,11 @@ export function withheldFrom(
   if (suspended !== undefined) return { reason: "Suspended", message: `suspended by ${suspended.by}` };
   if (isWithdrawn(row, subject)) return { reason: "Withdrawn", message: "it is to stay" };
   const freeze = freezeOver(brake, labelsOf(cluster), now);
-  return freeze === undefined ? undefined : { reason: "Frozen", message: freezeText(freeze), freeze };
+  return freeze && frozenBy(freeze);
+}
+
+export function frozenBy(freeze: Freeze): Withheld {
+  return { reason: "Frozen", message: freezeText(freeze), freeze };
 }
 
 /** Only another assignment lets it go on, and only the planner gives one. */

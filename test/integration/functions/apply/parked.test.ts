@@ -186,6 +186,27 @@ describe("what is parked", () => {
     expect(writes()).toEqual([]);
   });
 
+  test("because a freeze took its turn while its cluster did not answer is asked for that, and not all the time", async () => {
+    await worker.host.setFaults("c1", { resets: {} });
+    await worker.world.assign("web", before);
+    await worker.world.work();
+    expect(await rowOf()).toMatchObject({ observed: { phase: "Unreachable" } });
+    await worker.world.park("web", { freeze: "inc-1" });
+    for (const brake of [{ freezes: [freeze] }, {}]) {
+      await worker.world.setBrake(brake);
+      const { version } = await rowOf();
+      await timePasses();
+      // A probe waits for five minutes in the end.
+      expect((await rowOf()).version - version).toBeLessThan(25);
+    }
+    expect(await rowOf()).toMatchObject({ stateSk: "Changing#c1#web", observed: { phase: "Unreachable" } });
+    await worker.host.setFaults("c1", {});
+    worker.reconnect();
+    await timePasses();
+    expect(await rowOf()).toMatchObject({ stateSk: "Changing#c1#web", observed: { phase: "Reachable" } });
+    expect(writes()).toEqual([]);
+  });
+
   test("and to be deleted is not deleted", async () => {
     await synced();
     await worker.world.assignDelete("web");

@@ -4,7 +4,7 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { sealLeg } from "#functions/rollout/seal-leg.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { changedSize, refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/legs.ts";
+import { changedSize, isStalled, refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -16,6 +16,11 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
     const leg = legOf(stage, known.legs);
     if (leg === undefined) continue;
     const content = transaction.content(leg.content);
+    // Its stage has another name now. One that stands still begins nothing by that.
+    if (leg.stage !== stage.name && !isStalled(leg)) {
+      await sealLeg(transaction, { stage: index, content }, ports);
+      continue;
+    }
     const farewell = content.plan.farewell !== undefined;
     const verdict = verdictOf(leg, rollout, farewell);
     // Those who are there instead of all whom it was to change have not verified anything yet.
@@ -26,7 +31,7 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
     const next = withVerdict(leg, verdict, transaction.at);
     if (next === leg) continue;
     transaction.putLeg(next);
-    if (next.phase === "Passed") await pass(transaction, next, ports);
+    if (next.phase === "Passed") await pass(transaction, { leg: next, name: stage.name }, ports);
     transaction.report(leg);
   }
   return transaction.hasChanged() ? transaction : undefined;
@@ -37,18 +42,22 @@ function isLeft(leg: LegRow): boolean {
 }
 
 /** Its stage is on its content: who joined since it was sealed wants that, too. */
-async function pass(transaction: Transaction, leg: LegRow, ports: PlannerPorts): Promise<void> {
-  transaction.editStage(leg.stage, ({ moving: _moving, ...stage }) => ({
+async function pass(
+  transaction: Transaction,
+  { leg, name }: { readonly leg: LegRow; readonly name: string },
+  ports: PlannerPorts,
+): Promise<void> {
+  transaction.editStage(name, ({ moving: _moving, ...stage }) => ({
     ...stage,
     on: leg.content,
     passed: refOf(leg),
   }));
   const { unit, known } = transaction;
   const { failed, away = 0 } = unit.arrivals;
-  if (failed + away > 0) transaction.edit({ jobs: [...unit.jobs, { do: "clear", stage: leg.stage }] });
+  if (failed + away > 0) transaction.edit({ jobs: [...unit.jobs, { do: "clear", stage: name }] });
   if (leg.membersVersion < unit.membersVersion) {
     const members = await readMembers(known, ports);
-    const late = members.filter(({ stage, since }) => stage === leg.stage && since > leg.membersVersion);
+    const late = members.filter(({ stage, since }) => stage === name && since > leg.membersVersion);
     if (late.length > 0) {
       const clusters = await ports.lists.store(late.map(({ cluster }) => cluster));
       transaction.edit({ jobs: [...transaction.unit.jobs, { do: "arrive", clusters, at: 0 }] });

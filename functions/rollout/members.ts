@@ -6,7 +6,7 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
-import { type Member, memberChanges, membersOf, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { type Member, memberChanges, membersOf, type Relation, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { Job, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -26,9 +26,30 @@ export async function refreshMembers(known: Known, ports: PlannerPorts): Promise
 }
 
 function selectedNow({ row, fleetVersion }: Known): NonNullable<UnitRow["selected"]> {
-  const { clusters, rollout } = relationOf(row);
-  const stages = rollout.stages.map((stage) => ({ name: stage.name, clusters: stage.clusters }));
-  return { by: digestOf({ clusters, stages }), fleet: fleetVersion };
+  const relation = relationOf(row);
+  return { by: selectionOf(relation, namesOf(relation)), fleet: fleetVersion };
+}
+
+/** @param names - of the stages, in their order. */
+function selectionOf({ clusters, rollout }: Relation, names: readonly string[]): string {
+  const stages = rollout.stages.map((stage, index) => ({ name: names[index], clusters: stage.clusters }));
+  return digestOf({ clusters, stages });
+}
+
+function namesOf({ rollout }: Relation): readonly string[] {
+  return rollout.stages.map(({ name }) => name);
+}
+
+/**
+ * Old name -> new name, where nothing of what is selected is another than names, and no stage had one of these: then they
+ * are the same stages. Whatever else is another, a stage is known by its name.
+ */
+function renamedStages({ unit, row }: Known): ReadonlyMap<string, string> {
+  const relation = relationOf(row);
+  const [before, names] = [unit.stages.map(({ name }) => name), namesOf(relation)];
+  const renamed = before.flatMap((name, index) => (names[index] === name ? [] : [[name, names[index] ?? ""] as const]));
+  const areNew = renamed.every(([, name]) => !before.includes(name));
+  return new Map(areNew && unit.selected?.by === selectionOf(relation, before) ? renamed : []);
 }
 
 /** @param before - the members of the list before; those without a uid are only known to have been there. */
@@ -42,7 +63,9 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   const unread = before.filter(({ cluster }) => fleet.unreadable.has(cluster));
   const found = [...membersOf(relation, fleet.clusters, version), ...unread];
   const newest = known.contents.get(unit.last);
-  const { members, joined, left, relabelled, otherInputs } = memberChanges(before, found, newest?.plan);
+  const renamed = renamedStages(known);
+  const former = before.map((member) => ({ ...member, stage: renamed.get(member.stage) ?? member.stage }));
+  const { members, joined, left, relabelled, otherInputs } = memberChanges(former, found, newest?.plan);
   const transaction = new Transaction(known, ports.clock.now());
   const counts = new Map(stages.map(({ name }) => [name, 0]));
   for (const { stage } of members) counts.set(stage, (counts.get(stage) ?? 0) + 1);
@@ -51,13 +74,10 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   // Where nothing was ever taken, the first legs have everybody.
   const arriving = unit.last === 0 ? [] : [...joined, ...relabelled];
   if (arriving.length > 0) jobs.push({ do: "arrive", clusters: await ports.lists.store(arriving), at: 0 });
-  endRemovedStages(transaction, new Set(stages.map(({ name }) => name)));
+  renameStages(transaction, renamed);
+  endRemovedStages(transaction, new Set(namesOf(relation)));
   transaction.edit({
-    stages: stagesNamed(
-      transaction.unit.stages,
-      stages.map(({ name }) => name),
-      counts,
-    ),
+    stages: stagesNamed(transaction.unit.stages, namesOf(relation), counts),
     selected: selectedNow(known),
     members: await ports.lists.store(members),
     // The first of all lists: none is older.
@@ -72,6 +92,15 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   for (const { cluster } of unread) transaction.cannotRead(cluster);
   ports.log.info("the members are others", { ...subjectFields(subject), joined: joined.length, left: left.length });
   return transaction;
+}
+
+/** What goes through one is sealed anew, as its name is sealed, too; the slots of it are counted with those that no stage has. */
+function renameStages(transaction: Transaction, renamed: ReadonlyMap<string, string>): void {
+  for (const [before, name] of renamed) {
+    const changing = transaction.unit.stages.find((stage) => stage.name === before)?.changing ?? 0;
+    transaction.editStage(before, (stage) => ({ ...stage, name, changing: 0, arriving: 0, failedArrivals: 0 }));
+    transaction.countArrivals({ changing });
+  }
 }
 
 /** Its leg ends; the slots of it are counted with those that no stage has. */

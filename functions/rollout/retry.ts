@@ -68,7 +68,9 @@ export async function clearPage(
 ): Promise<Job | undefined> {
   const range = ranges.arrivalsBehind(transaction.known.subject);
   const { rows, rest } = await readPage(transaction, { range, job }, table);
-  for (const arrival of rows) if (arrival.stage === job.stage) transaction.dropArrival(arrival);
+  const others = new Set(transaction.unit.stages.flatMap(({ name }) => (name === job.stage ? [] : [name])));
+  // Also one that failed in a stage that is no more.
+  for (const arrival of rows) if (!others.has(arrival.stage ?? "")) transaction.dropArrival(arrival);
   return rest;
 }
 

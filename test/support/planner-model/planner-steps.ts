@@ -9,6 +9,8 @@ import type { Delivery, PlannerModel } from "#test/support/planner-model/planner
 export type Act =
   | { readonly do: "revise"; readonly content: number }
   | { readonly do: "suspend" | "resume" | "reconcile" | "restart" | "delete" | "orphan" }
+  /** All stages get other names. */
+  | { readonly do: "rename" }
   | { readonly do: "strategy"; readonly strategy: Partial<RolloutStrategy> }
   | { readonly do: "templates"; readonly count: number }
   /** Of a ring, or of all; with an end, or without. */
@@ -108,6 +110,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("strategy" as const), strategy }) },
+  { weight: 1, arbitrary: fc.constant({ do: "rename" as const }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("templates" as const), count: fc.integer({ min: 1, max: 3 }) }) },
   {
     weight: 4,
@@ -304,6 +307,11 @@ export class Play {
     if (act.do === "revise") return this.revise(this.commits + 1, act.content);
     if (act.do === "strategy") {
       this.strategy = act.strategy;
+      return this.setGroup();
+    }
+    if (act.do === "rename") {
+      const { stages = [] } = this.strategy;
+      this.strategy = { ...this.strategy, stages: stages.map((stage) => ({ ...stage, name: `${stage.name}x` })) };
       return this.setGroup();
     }
     if (act.do === "templates") {

@@ -1,0 +1,161 @@
+/** Stages that only get other names are the same stages: nothing begins, halts or is given again by it. */
+import { describe, expect, test } from "vitest";
+import { allSay, ana, begin, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const [canary] = rings.stages;
+/** `canary` is `first` now, and `rest` is `others`. */
+const renamed = { stages: [{ ...canary, name: "first" }, { name: "others" }] };
+const pace = { maxConcurrent: 4, maxFailures: 1, maxUnreachable: 1 } as const;
+const fleet = { c1: "canary", c2: "canary", c3: "canary", r1: "rest", r2: "rest" };
+
+const attempts = async (made: PlannerWorld) =>
+  Object.fromEntries(
+    await Promise.all(Object.keys(fleet).map(async (name) => [name, (await made.sync(name))?.desired.attempt])),
+  );
+
+test("an idle group begins nothing, and tries nobody again who was left behind", async () => {
+  const made = await worldOf(fleet, { ...rings, ...pace });
+  await begin(made);
+  await made.finish("c1", "Failed");
+  await made.plan();
+  await allSay(made, "Ready");
+  await allSay(made, "Ready");
+  expect(made.stages()).toEqual({ canary: "1", rest: "1" });
+  const before = await attempts(made);
+  await made.setGroup({ ...renamed, ...pace });
+  await playOn(made, 2);
+  expect(made.stages()).toEqual({ first: "1", others: "1" });
+  expect(await attempts(made)).toEqual(before);
+  expect(made.legs()).toHaveLength(2);
+  expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { ready: 4, failed: 1 } });
+  await made.addCluster("c4", "canary");
+  await playOn(made, 2);
+  expect((await made.sync("c4"))?.observed?.phase).toBe("Ready");
+  await made.setSource("bbb");
+  await made.rollOut();
+  expect(made.stages()).toEqual({ first: "2", others: "2" });
+});
+
+test("as many of a large fleet are read as when a commit comes, and none of its Syncs", async () => {
+  const made = await worldOf(names(300), { maxConcurrent: "100%" });
+  await made.rollOut();
+  await made.setGroup({ maxConcurrent: "100%", stages: [{ name: "everybody" }] });
+  const seen: string[] = [];
+  const { table } = made;
+  const getMany = table.getMany.bind(table);
+  table.getMany = (keys, reading) => {
+    seen.push(...keys.map(({ sk }) => sk));
+    return getMany(keys, reading) as never;
+  };
+  await made.plan();
+  expect(seen.filter((sk) => sk.startsWith("SYNC#"))).toEqual([]);
+  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+});
+
+describe("what goes through a stage", () => {
+  async function moving(): Promise<PlannerWorld> {
+    const made = await worldOf(fleet, { ...rings, ...pace });
+    await made.rollOut();
+    await revise(made, "bbb");
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c1", "c2", "c3"]);
+    return made;
+  }
+
+  test("keeps its evidence, and what is on its way; who did not get there has another turn", async () => {
+    const made = await moving();
+    await made.finish("c1");
+    await made.finish("c2", "Unreachable");
+    await made.plan();
+    await made.setGroup({ ...renamed, ...pace });
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c2", "c3"]);
+    expect(await attempts(made)).toMatchObject({ c1: 2, c2: 3, c3: 2 });
+    expect(made.stages()).toEqual({ first: "1 (2)", others: "1" });
+    expect(made.leg("canary")).toMatchObject({ phase: "Superseded", message: "sealed anew" });
+    await made.setGroup({ ...renamed, ...pace, maxUnreachable: 2 });
+    await allSay(made, "Unreachable");
+    expect(made.leg("first")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Unreachable: 2 } });
+    expect(made.stages()).toEqual({ first: "2", others: "1 (2)" });
+  });
+
+  test("and stands still begins nothing before somebody lets it", async () => {
+    const made = await moving();
+    await made.finish("c1", "Failed");
+    await made.finish("c2", "Failed");
+    await made.finish("c3");
+    await made.plan();
+    expect(made.leg("canary").phase).toBe("Halted");
+    const before = await attempts(made);
+    await made.setGroup({ ...renamed, ...pace });
+    await playOn(made, 2);
+    expect(await attempts(made)).toEqual(before);
+    expect(made.stages()).toEqual({ first: "1 (2)", others: "1" });
+    expect((await made.group()).status).toMatchObject({ state: "Halted" });
+    await made.operate({ reconcile: ana(made.now) });
+    await playOn(made, 6);
+    expect(made.stages()).toEqual({ first: "2", others: "2" });
+  });
+
+  test("and stood still passes by a changed budget", async () => {
+    const made = await moving();
+    await made.finish("c1", "Failed");
+    await made.finish("c2", "Failed");
+    await made.finish("c3");
+    await made.plan();
+    await made.setGroup({ ...renamed, ...pace, maxFailures: 2 });
+    await made.plan();
+    expect(made.stages()).toEqual({ first: "2", others: "1 (2)" });
+  });
+
+  test("gives way to what is newer when it stands still", async () => {
+    const made = await moving();
+    await allSay(made, "Failed");
+    await made.setGroup({ ...renamed, ...pace });
+    await made.plan();
+    await revise(made, "ccc");
+    expect(made.stages()).toEqual({ first: "1 (3)", others: "1" });
+    await playOn(made, 6);
+    expect(made.stages()).toEqual({ first: "3", others: "3" });
+  });
+});
+
+test("one that failed when it came is none any more when its stage has passed something under its new name", async () => {
+  const made = await worldOf(fleet, { ...rings, ...pace });
+  await made.rollOut();
+  await made.addCluster("r3", "rest");
+  await begin(made);
+  await made.finish("r3", "Failed");
+  await made.plan();
+  expect(made.unit().arrivals).toMatchObject({ failed: 1 });
+  await made.setGroup({ ...renamed, ...pace });
+  await made.setSource("bbb");
+  await made.rollOut();
+  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+});
+
+test.each([
+  ["one more stage", [{ ...canary, name: "first" }, { name: "early", clusters: { names: ["r1"] } }, { name: "rest" }]],
+  ["another selection", [{ name: "first", clusters: { names: ["c1", "c2"] } }, { name: "rest" }]],
+])("with %s it is a new one, which takes what the one before had", async (_what, stages) => {
+  const made = await worldOf(fleet, { ...rings, ...pace });
+  await made.rollOut();
+  await revise(made, "bbb");
+  await allSay(made, "Ready");
+  expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+  await made.setGroup({ ...pace, stages: stages as never });
+  await made.plan();
+  expect(made.stages().first).toBe("2");
+  expect(made.legs().filter(({ stage }) => stage === "first")).toHaveLength(1);
+});
+
+test("who is in a stage whose name another had is in that one", async () => {
+  const made = await worldOf(fleet, { ...rings, ...pace }, web);
+  await made.rollOut();
+  await revise(made, "bbb");
+  await allSay(made, "Ready");
+  expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+  await made.setGroup({ ...pace, stages: [{ ...canary, name: "rest" }, { name: "canary" }] as never });
+  await playOn(made, 6);
+  expect(made.stages()).toEqual({ rest: "2", canary: "2" });
+});

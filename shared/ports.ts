@@ -6,7 +6,8 @@
 import type { Row, RowKey, RowKeyOf, RowRange } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { Message } from "#shared/messages.ts";
-import type { RenderOptions } from "#shared/source/render-options.ts";
+import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
+import type { BuildOptions } from "#shared/source/render-options.ts";
 
 /** Sources of identifiers that must be unpredictable or unique: de-duplication ids, lease owners. */
 export interface Ids {
@@ -207,6 +208,22 @@ export interface KustomizeRunner {
   build(input: RenderInput): Promise<string>;
 }
 
+export interface HelmInput {
+  /** The chart's files, relative to it. */
+  readonly chart: ReadonlyMap<string, Uint8Array>;
+  /** Documents of values; a later one goes over an earlier one, and all over the chart's own. */
+  readonly values: readonly string[];
+  readonly release: HelmRelease;
+}
+
+/**
+ * Renders a chart as `helm template` does. A refusal is what Helm said of the chart or its values.
+ * @throws StarlingError `HelmFailed` when it came to no end of its own.
+ */
+export interface HelmRunner {
+  template(input: HelmInput): Promise<{ readonly output: string } | { readonly refusal: string }>;
+}
+
 /** Bytes from and to presigned URLs. @throws StarlingError `TransferFailed`, never naming the URL. */
 export interface Transfer {
   download(url: string): Promise<Uint8Array>;
@@ -216,7 +233,7 @@ export interface Transfer {
 export interface BuildRequest {
   readonly artifactDigest: string;
   readonly path: string;
-  readonly render?: RenderOptions;
+  readonly render?: BuildOptions;
   /** Unique to this try. */
   readonly attempt: string;
 }
@@ -225,6 +242,8 @@ export interface Built {
   /** Of the bytes, which were checked against it. */
   readonly digest: string;
   readonly objects: number;
+  /** What was left out of it, and why, in words. */
+  readonly leftOut?: readonly string[];
   readonly bytes: Uint8Array;
 }
 

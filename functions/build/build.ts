@@ -1,18 +1,19 @@
-import { renderObjects } from "#functions/build/render-objects.ts";
+import { type Renderers, renderObjects } from "#functions/build/render-objects.ts";
 import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
-import type { KustomizeRunner, Transfer } from "#shared/ports.ts";
+import type { Transfer } from "#shared/ports.ts";
 import { type BuildAnswer, type BuildJob, maxRenderingBytes } from "#shared/source/build-job.ts";
 import { encodeRendering } from "#shared/source/rendering.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-export interface BuildPorts {
+export interface BuildPorts extends Renderers {
   readonly transfer: Transfer;
-  readonly kustomize: KustomizeRunner;
 }
 
 const maxMessageLength = 2000;
+const maxLeftOut = 20;
+const maxLeftOutLength = 500;
 
 /**
  * Renders one artifact and leaves the bytes where the job says. Every byte of a repository is read here and only here: in
@@ -23,11 +24,12 @@ export async function build(job: BuildJob, ports: BuildPorts): Promise<BuildAnsw
     const archive = await ports.transfer.download(job.artifactUrl);
     const files = await unpackArtifact(archive, job.artifactDigest);
     const request = { files, path: job.path, ...defined({ render: job.render }) };
-    const objects = await renderObjects(request, ports.kustomize);
+    const { objects, leftOut } = await renderObjects(request, ports);
     const { digest, bytes } = encodeRendering(objects);
     if (bytes.length > maxRenderingBytes) throw tooLarge(job.path, bytes.length);
     await ports.transfer.upload(job.renderingUrl, bytes);
-    return { outcome: "done", digest, objects: objects.length };
+    const told = leftOut.slice(0, maxLeftOut).map((text) => text.slice(0, maxLeftOutLength));
+    return { outcome: "done", digest, objects: objects.length, ...(told.length === 0 ? {} : { leftOut: told }) };
   } catch (error) {
     return failureOf(error);
   }

@@ -1,10 +1,14 @@
+import { renderChart } from "#functions/build/render-chart.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
-import type { KustomizeRunner, TreeFile } from "#shared/ports.ts";
+import type { HelmRunner, KustomizeRunner, TreeFile } from "#shared/ports.ts";
+import { chartFile } from "#shared/source/helm/chart.ts";
+import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { kustomizationsOf } from "#shared/source/kustomization.ts";
 import { readManifests } from "#shared/source/manifests.ts";
 import { nestedKustomizations, readPlainFiles } from "#shared/source/plain-files.ts";
-import type { RenderOptions } from "#shared/source/render-options.ts";
-import { isWithin } from "#shared/source/tree-listing.ts";
+import type { BuildOptions } from "#shared/source/render-options.ts";
+import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/yaml.ts";
 
@@ -13,7 +17,20 @@ export interface RenderRequest {
   /** The folder inside the artifact. */
   readonly path: string;
   /** Absent: kustomize when the folder has a kustomization file, else plain. */
-  readonly render?: RenderOptions;
+  readonly render?: BuildOptions;
+}
+
+/** What runs what a repository says. */
+export interface Renderers {
+  readonly kustomize: KustomizeRunner;
+  readonly helm: HelmRunner;
+  readonly clock: Clock;
+}
+
+export interface RenderedObjects {
+  readonly objects: readonly ManifestObject[];
+  /** What was left out, and why, in words. */
+  readonly leftOut: readonly string[];
 }
 
 /**
@@ -21,9 +38,9 @@ export interface RenderRequest {
  * Without a choice in the template, a folder below with a kustomization of its own is built and joined, as Flux does;
  * `plain` by choice reads every file and builds nothing.
  * @throws ManifestError for what is wrong with the files, `EmptyRender` when nothing comes out of them; StarlingError
- *   `KustomizeFailed`.
+ *   `KustomizeFailed`, `HelmFailed`.
  */
-export async function renderObjects(request: RenderRequest, kustomize: KustomizeRunner): Promise<ManifestObject[]> {
+export async function renderObjects(request: RenderRequest, renderers: Renderers): Promise<RenderedObjects> {
   const path = normalFolder(request.path);
   if (!request.files.some((file) => isWithin(file.path, [path]) && file.path !== path)) {
     throw new ManifestError(
@@ -32,7 +49,7 @@ export async function renderObjects(request: RenderRequest, kustomize: Kustomize
       "is no folder of the artifact; check the template's path and the Source's spec.paths",
     );
   }
-  const documents = await readDocuments({ ...request, path }, kustomize);
+  const { documents, leftOut } = siftHooks(await readDocuments({ ...request, path }, renderers));
   const objects = readManifests(documents).map((manifest) => manifest.object);
   if (objects.length === 0) {
     throw new ManifestError(
@@ -41,27 +58,33 @@ export async function renderObjects(request: RenderRequest, kustomize: Kustomize
       "holds no objects; an empty rendering is never applied, delete the Sync to delete its objects",
     );
   }
-  return objects;
+  return { objects, leftOut };
 }
 
-async function readDocuments(request: RenderRequest, kustomize: KustomizeRunner): Promise<ManifestDocument[]> {
+async function readDocuments(request: RenderRequest, renderers: Renderers): Promise<ManifestDocument[]> {
   const { files, path, render } = request;
+  if (render?.helm !== undefined) return renderChart({ files, path, release: render.helm }, renderers);
   if (render?.plain !== undefined) return readPlainFiles(files, { folder: path, without: [] });
   const byPath = new Map(files.map((file) => [file.path, file]));
+  if (render === undefined && byPath.has(path === "." ? chartFile : `${path}/${chartFile}`))
+    throw unforeseenChart(path);
   const built =
     render?.kustomize !== undefined || kustomizationsOf(byPath, path).length > 0
       ? [path]
       : nestedKustomizations(files, path);
   const documents = built.includes(path) ? [] : readPlainFiles(files, { folder: path, without: built });
   for (const folder of built) {
-    const output = await kustomize.build({ files, path: folder });
+    const output = await renderers.kustomize.build({ files, path: folder });
     documents.push(...parseManifests(output, `${folder} (as built by kustomize)`));
   }
   return documents;
 }
 
-/** `./deploy/` is `deploy`: paths come out of templates. */
-function normalFolder(path: string): string {
-  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-  return parts.length === 0 ? "." : parts.join("/");
+/** Which chart it is has to be known before a cluster's own inputs are: a path with expressions is not looked into. */
+function unforeseenChart(path: string): ManifestError {
+  return new ManifestError(
+    "ChartRefused",
+    { file: path },
+    "is a Helm chart that was not foreseen, because the template's path has expressions or the Source was read by an older version; say render: {helm: {}}",
+  );
 }

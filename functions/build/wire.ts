@@ -1,8 +1,11 @@
 import { build } from "#functions/build/build.ts";
 import type { BuildEnv } from "#functions/build/env.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
+import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
+import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 import { type BuildAnswer, buildJob } from "#shared/source/build-job.ts";
 
 export interface BuildWireOptions {
@@ -12,6 +15,11 @@ export interface BuildWireOptions {
 
 export function wireBuild(_env: BuildEnv, options: BuildWireOptions = {}): (event: unknown) => Promise<BuildAnswer> {
   const { kubectl = () => locateKubectl("") } = options;
-  const ports = { transfer: new HttpTransfer(), kustomize: new KubectlKustomize({ kubectl }) };
+  const ports = {
+    transfer: new HttpTransfer(),
+    kustomize: new KubectlKustomize({ kubectl }),
+    helm: new HelmTemplate({ helm: () => locateHelm("") }),
+    clock: systemClock,
+  };
   return async (event) => build(buildJob.parse(event), ports);
 }

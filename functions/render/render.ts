@@ -101,9 +101,9 @@ async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Out
     const { artifactDigest, path, render: options, claim } = row;
     if (claim === undefined) throw new Error("a rendering that nobody claimed");
     const request = { artifactDigest, path, ...defined({ render: options }), attempt: claim.by };
-    const { digest, objects, bytes } = await ports.builder.build(request);
+    const { digest, objects, leftOut, bytes } = await ports.builder.build(request);
     await storeRendering(row, { digest, bytes }, ports.blobs);
-    return { kind: "done", digest, objects };
+    return { kind: "done", digest, objects, leftOut };
   } catch (error) {
     return { kind: "failed", ...failureOf(error) };
   }
@@ -143,7 +143,7 @@ async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
   if (next.failure !== undefined) {
     const { code, message, permanent } = next.failure;
     ports.log.warn("rendering failed", { ...about, code, error: message, permanent });
-  } else ports.log.info("rendered", { ...about, objects: next.objects });
+  } else ports.log.info("rendered", { ...about, objects: next.objects, ...defined({ leftOut: next.leftOut }) });
   if (next.state !== "Pending") await tell(row.waiting ?? [], ports);
   if (next.state === "Pending" && artifactCodes.has(next.failure?.code ?? "")) await askForArtifact(row, ports);
 }

@@ -1,11 +1,17 @@
 /** What becomes of a rendering's row when a try has ended: a pure function. */
+import { defined } from "#shared/base/defined.ts";
 import { backoffSeconds, due, later, restSeconds } from "#shared/fleet/rows/due.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 type Failure = NonNullable<RenderingRow["failure"]>;
 
 export type Outcome =
-  | { readonly kind: "done"; readonly digest: string; readonly objects: number }
+  | {
+      readonly kind: "done";
+      readonly digest: string;
+      readonly objects: number;
+      readonly leftOut?: readonly string[] | undefined;
+    }
   | {
       readonly kind: "failed";
       readonly failure: Failure;
@@ -21,8 +27,9 @@ export function settledRendering(row: RenderingRow, outcome: Outcome, now: Date)
   const next = { ...rest, version: row.version + 1 };
   if (outcome.kind === "done") {
     // How often it took is nobody's business any more.
-    const { waiting: _waiting, strikes: _strikes, ...done } = next;
-    return { ...done, state: "Done", digest: outcome.digest, objects: outcome.objects, doneAt: now.toISOString() };
+    const { waiting: _waiting, strikes: _strikes, leftOut: _before, ...done } = next;
+    const { digest, objects, leftOut } = outcome;
+    return { ...done, state: "Done", digest, objects, ...defined({ leftOut }), doneAt: now.toISOString() };
   }
   const { failure, strike } = outcome;
   if (failure.permanent) {

@@ -5,6 +5,7 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { BlobStore, GitRemote, GitRepository } from "#shared/ports.ts";
+import { chartFolders } from "#shared/source/helm/chart.ts";
 import { isWithin, treeDigest } from "#shared/source/tree-listing.ts";
 
 const maxSubjectLength = 200;
@@ -36,8 +37,10 @@ export async function fetchArtifact(
       { code: "PathNotFound", retry: "permanent", data: { path } },
     );
   }
+  const charts = chartFolders(files);
   const about = {
     revision,
+    ...(charts.length === 0 ? {} : { charts }),
     subject: excerpt(commit.subject, maxSubjectLength),
     author: excerpt(`${commit.authorName} <${commit.authorEmail}>`, maxAuthorLength),
   };

@@ -13,6 +13,7 @@ import {
   type RenderingRequest,
   renderingsOf,
 } from "#shared/fleet/rollout/assignments.ts";
+import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
@@ -170,7 +171,8 @@ function requestOf(
 ): readonly RenderingRequest[] {
   const [template, input] = [content.plan.templates[index], target.inputs[index]];
   if (template === undefined || input === undefined || "problem" in input) return [];
-  const { source, artifactDigest, render } = template;
+  const { source, artifactDigest } = template;
+  const render = buildOptionsOf(template, input.bound);
   return [{ input: input.digest, source, artifactDigest, path: input.path, ...defined({ render }) }];
 }
 

@@ -53,14 +53,23 @@ function piecesOf(text: string): readonly Piece[] {
   }
 }
 
-/** The path for one cluster; a missing key names the key and the cluster. */
-export function renderPath(text: string, cluster: TemplateCluster): RenderedPath {
+/** One expression about a cluster, and nothing around it: `{{ cluster.values.domain }}`. */
+export function isClusterExpression(text: string): boolean {
+  return /^\{\{ *cluster\.[^{}]*\}\}$/.test(text);
+}
+
+export type RenderedText =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly message: string };
+
+/** The text for one cluster; a missing key names the key and the cluster. */
+export function renderText(text: string, cluster: TemplateCluster): RenderedText {
   const problem = checkPathTemplate(text);
-  if (problem !== undefined) return { ok: false, message: `path: ${problem}` };
+  if (problem !== undefined) return { ok: false, message: problem };
   const missing: string[] = [];
-  let path = "";
+  let result = "";
   for (const { literal, expression } of piecesOf(text)) {
-    path += literal;
+    result += literal;
     if (expression === undefined) continue;
     const [, isName, label, value, fallback] = reference.exec(expression) ?? [];
     const found =
@@ -70,11 +79,19 @@ export function renderPath(text: string, cluster: TemplateCluster): RenderedPath
           ? ownValue(cluster.labels, label)
           : ownValue(cluster.values, value ?? "");
     if (found === undefined && fallback === undefined) missing.push(expression.trim());
-    path += found ?? fallback ?? "";
+    result += found ?? fallback ?? "";
   }
   if (missing.length > 0) {
-    return { ok: false, message: `path: cluster ${cluster.name} has no ${missing.join(", ")}; set it on the Cluster` };
+    return { ok: false, message: `cluster ${cluster.name} has no ${missing.join(", ")}; set it on the Cluster` };
   }
+  return { ok: true, text: result };
+}
+
+/** `renderText` for a path inside the artifact, which it may not leave. */
+export function renderPath(text: string, cluster: TemplateCluster): RenderedPath {
+  const rendered = renderText(text, cluster);
+  if (!rendered.ok) return { ok: false, message: `path: ${rendered.message}` };
+  const path = rendered.text;
   if (path.length > maxPath) {
     const message = `path: has ${path.length} characters for cluster ${cluster.name}; expected at most ${maxPath}: shorten it, or the values that it is made of`;
     return { ok: false, message };

@@ -3,7 +3,7 @@
  * parsed, bounded, and believed in nothing that can be checked.
  */
 import * as z from "zod";
-import { renderOptions } from "#shared/source/render-options.ts";
+import { buildOptions } from "#shared/source/render-options.ts";
 
 /** Of what is staged: more than this is no rendering that a worker could apply. */
 export const maxRenderingBytes = 64 * 1024 * 1024;
@@ -12,7 +12,7 @@ export const buildJob = z.strictObject({
   artifactDigest: z.string(),
   /** The folder inside the artifact. */
   path: z.string(),
-  render: renderOptions.optional(),
+  render: buildOptions.optional(),
   /** A GET of the artifact, and a PUT of what comes out: all that the job can reach. */
   artifactUrl: z.url(),
   renderingUrl: z.url(),
@@ -22,7 +22,13 @@ export type BuildJob = z.infer<typeof buildJob>;
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 
 export const buildAnswer = z.discriminatedUnion("outcome", [
-  z.strictObject({ outcome: z.literal("done"), digest, objects: z.int().min(1).max(1_000_000) }),
+  z.strictObject({
+    outcome: z.literal("done"),
+    digest,
+    objects: z.int().min(1).max(1_000_000),
+    /** What was left out, and why, in words. */
+    leftOut: z.array(z.string().max(500)).max(20).optional(),
+  }),
   z.strictObject({
     outcome: z.literal("failed"),
     code: z.string().regex(/^[A-Z][A-Za-z]{1,40}$/),

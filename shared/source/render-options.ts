@@ -1,9 +1,19 @@
 import * as z from "zod";
+import { helmOptions } from "#shared/source/helm/helm-options.ts";
+import { helmRelease } from "#shared/source/helm/helm-release.ts";
 
+const plain = z.strictObject({}).optional();
+const kustomize = z.strictObject({}).optional();
+
+/** As a template has it. */
 export const renderOptions = z
-  .strictObject({ plain: z.strictObject({}).optional(), kustomize: z.strictObject({}).optional() })
+  .strictObject({ plain, kustomize, helm: helmOptions.optional() })
   .refine(
-    (render) => (render.plain === undefined) !== (render.kustomize === undefined),
-    "needs exactly one of plain or kustomize; leave render out to have it detected",
+    (render) => Object.values(render).filter((way) => way !== undefined).length === 1,
+    "needs exactly one of plain, kustomize or helm; leave render out to have it detected",
   );
 export type RenderOptions = z.infer<typeof renderOptions>;
+
+/** As a rendering has it: nothing in it depends on a cluster any more. */
+export const buildOptions = z.strictObject({ plain, kustomize, helm: helmRelease.optional() });
+export type BuildOptions = z.infer<typeof buildOptions>;

@@ -26,6 +26,12 @@ export function isWithin(path: string, paths: readonly string[]): boolean {
   return paths.some((part) => part === "." || path === part || path.startsWith(`${part}/`));
 }
 
+/** `./deploy/` is `deploy`, and `./` is `.`: as users write folders, and as artifacts have them. */
+export function normalFolder(path: string): string {
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  return parts.length === 0 ? "." : parts.join("/");
+}
+
 /** The list Flux leaves out of an artifact by default, so that a Source means the same to both. */
 const ignoredNames = new Set([
   ".git",

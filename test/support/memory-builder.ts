@@ -1,12 +1,13 @@
 import { build } from "#functions/build/build.ts";
+import type { Renderers } from "#functions/build/render-objects.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import type { Builder, BuildRequest, Built, KustomizeRunner } from "#shared/ports.ts";
+import type { Builder, BuildRequest, Built } from "#shared/ports.ts";
 import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 
 /** The function `build` in this process, with blobs in memory: what it does to an artifact is the same anywhere. */
-export function memoryBuilder(blobs: MemoryBlobStore, kustomize: KustomizeRunner): Builder {
+export function memoryBuilder(blobs: MemoryBlobStore, renderers: Renderers): Builder {
   return {
     async build({ artifactDigest, path, render }: BuildRequest): Promise<Built> {
       let bytes = new Uint8Array();
@@ -17,8 +18,9 @@ export function memoryBuilder(blobs: MemoryBlobStore, kustomize: KustomizeRunner
         },
       };
       const job = { artifactDigest, path, artifactUrl: blobKeys.artifact(artifactDigest), renderingUrl: "memory" };
-      const answer = await build({ ...job, ...defined({ render }) }, { transfer, kustomize });
-      if (answer.outcome === "done") return { digest: answer.digest, objects: answer.objects, bytes };
+      const answer = await build({ ...job, ...defined({ render }) }, { transfer, ...renderers });
+      if (answer.outcome === "done")
+        return { digest: answer.digest, objects: answer.objects, ...defined({ leftOut: answer.leftOut }), bytes };
       const { code, message, permanent } = answer;
       throw new StarlingError(message, { code, retry: permanent ? "permanent" : "transient", data: { strike: true } });
     },

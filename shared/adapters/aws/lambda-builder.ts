@@ -1,6 +1,7 @@
 import { InvokeCommand, type LambdaClient, LambdaServiceException } from "@aws-sdk/client-lambda";
 import { GetObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
+import { defined } from "#shared/base/defined.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -49,7 +50,7 @@ export class LambdaBuilder implements Builder {
       throw error instanceof StarlingError && error.retry === "permanent" ? broken(errorMessage(error)) : error;
     });
     if (sha256(bytes) !== answer.digest) throw broken("it left other bytes than it told");
-    return { digest: answer.digest, objects: answer.objects, bytes };
+    return { digest: answer.digest, objects: answer.objects, ...defined({ leftOut: answer.leftOut }), bytes };
   }
 
   async #ask(job: BuildJob): Promise<BuildAnswer> {

@@ -46,10 +46,23 @@ async function collect(stream: AsyncIterable<unknown>, chunks: Buffer[]): Promis
  * @throws StarlingError `ArtifactInvalid`
  */
 export async function unpackArtifact(bytes: Uint8Array, digest: string): Promise<readonly ListedFile[]> {
-  const files = await readEntries(await inflate(bytes));
+  const files = await readTarGz(bytes, { folders: "refused" }).catch((error: unknown) => {
+    throw error instanceof StarlingError ? invalid(error.message, error) : error;
+  });
   const actual = treeDigest(files);
   if (actual !== digest) throw invalid(`its content has the digest ${actual}, expected ${digest}`);
   return files;
+}
+
+/**
+ * The files of a tar.gz.
+ * @throws StarlingError `ArchiveInvalid` saying what is wrong with it.
+ */
+export async function readTarGz(
+  bytes: Uint8Array,
+  { folders }: { readonly folders: "refused" | "passed over" },
+): Promise<ListedFile[]> {
+  return readEntries(await inflate(bytes), folders);
 }
 
 async function inflate(bytes: Uint8Array): Promise<Buffer> {
@@ -58,11 +71,11 @@ async function inflate(bytes: Uint8Array): Promise<Buffer> {
   try {
     return await decompress(bytes, { maxOutputLength });
   } catch (error) {
-    throw invalid(`it does not unpack within ${maxOutputLength} bytes: ${errorMessage(error)}`, error);
+    throw broken(`it does not unpack within ${maxOutputLength} bytes: ${errorMessage(error)}`, error);
   }
 }
 
-async function readEntries(tar: Buffer): Promise<ListedFile[]> {
+async function readEntries(tar: Buffer, folders: "refused" | "passed over"): Promise<ListedFile[]> {
   const archive = extract();
   const files: ListedFile[] = [];
   const seen = new Set<string>();
@@ -70,12 +83,16 @@ async function readEntries(tar: Buffer): Promise<ListedFile[]> {
   try {
     for await (const entry of archive) {
       const { name, type, mode } = entry.header;
-      if (type !== "file") throw invalid(`"${name}" is a ${type}; only regular files are allowed`);
+      if (type === "directory" && folders === "passed over") {
+        entry.resume();
+        continue;
+      }
+      if (type !== "file") throw broken(`"${name}" is a ${type}; only regular files are allowed`);
       const problem = nameProblem(name);
-      if (problem !== undefined) throw invalid(`"${name}" ${problem}`);
-      if (seen.has(name)) throw invalid(`"${name}" occurs twice`);
+      if (problem !== undefined) throw broken(`"${name}" ${problem}`);
+      if (seen.has(name)) throw broken(`"${name}" occurs twice`);
       seen.add(name);
-      if (seen.size > archiveLimits.maxFiles) throw invalid(`it has more than ${archiveLimits.maxFiles} files`);
+      if (seen.size > archiveLimits.maxFiles) throw broken(`it has more than ${archiveLimits.maxFiles} files`);
       const chunks: Buffer[] = [];
       await collect(entry, chunks);
       files.push({
@@ -85,7 +102,7 @@ async function readEntries(tar: Buffer): Promise<ListedFile[]> {
       });
     }
   } catch (error) {
-    throw error instanceof StarlingError ? error : invalid(`it is no tar archive: ${errorMessage(error)}`, error);
+    throw error instanceof StarlingError ? error : broken(`it is no tar archive: ${errorMessage(error)}`, error);
   }
   return files;
 }
@@ -96,6 +113,10 @@ function nameProblem(name: string): string | undefined {
   if (name.startsWith("/")) return "is an absolute path";
   if (name.split("/").some((part) => part === ".." || part === "." || part === "")) return "leaves the archive";
   return undefined;
+}
+
+function broken(reason: string, cause?: unknown): StarlingError {
+  return new StarlingError(reason, { code: "ArchiveInvalid", retry: "permanent", cause });
 }
 
 function invalid(reason: string, cause?: unknown): StarlingError {

@@ -1,25 +1,23 @@
-import { spawn } from "node:child_process";
-import { mkdir, rm, writeFile } from "node:fs/promises";
-import { dirname, join, sep } from "node:path";
-import { makeScratchFolder } from "#shared/adapters/render/scratch-folder.ts";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  defaultBounds,
+  maxErrorLength,
+  type ProcessBounds,
+  type ProcessEnd,
+  ranOutOfMemory,
+  runConfined,
+} from "#shared/adapters/render/confined-process.ts";
+import { foundOnce } from "#shared/adapters/render/layer-binary.ts";
+import { makeScratchFolder, writeTree } from "#shared/adapters/render/scratch-folder.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { KustomizeRunner, RenderInput } from "#shared/ports.ts";
 import { kustomizeInputs } from "#shared/source/kustomize/kustomize-inputs.ts";
 
-export interface KubectlKustomizeOptions {
+export interface KubectlKustomizeOptions extends Partial<ProcessBounds> {
   /** Gives the path of kubectl; asked at the first build. */
   readonly kubectl: () => Promise<string>;
-  readonly timeoutSeconds?: number;
-  readonly maxOutputBytes?: number;
-  /**
-   * Memory that the child writes to. Its address space would say nothing: Go reserves about 1.5 GB of it and touches 50 MB.
-   * Less than half of its function's, which holds the artifact and the output beside it.
-   */
-  readonly maxMemoryBytes?: number;
 }
-
-const mebibyte = 1024 ** 2;
-const maxErrorLength = 2000;
 
 /**
  * What the child sees, and nothing else. HOME and its like are places that cannot exist, rather than unset: kubectl then
@@ -56,86 +54,43 @@ const strictness = [
  * and output.
  */
 export class KubectlKustomize implements KustomizeRunner {
-  readonly #options: Required<KubectlKustomizeOptions>;
-  #kubectl: Promise<string> | undefined;
+  readonly #bounds: ProcessBounds;
+  readonly #kubectl: () => Promise<string>;
 
-  constructor(options: KubectlKustomizeOptions) {
-    this.#options = { timeoutSeconds: 60, maxOutputBytes: 64 * mebibyte, maxMemoryBytes: 768 * mebibyte, ...options };
+  constructor({ kubectl, ...bounds }: KubectlKustomizeOptions) {
+    this.#bounds = { ...defaultBounds, ...bounds };
+    this.#kubectl = foundOnce(kubectl);
   }
 
   /** @throws ManifestError `KustomizationRefused`; StarlingError `KustomizeFailed` with what kustomize said. */
   async build({ files, path }: RenderInput): Promise<string> {
     const inputs = kustomizeInputs(new Map(files.map((file) => [file.path, file])), path);
-    const kubectl = await this.#locate();
+    const kubectl = await this.#kubectl();
     const scratch = await makeScratchFolder("render");
     const folder = join(scratch, "artifact");
     const cwd = join(scratch, "empty");
     try {
       await mkdir(cwd);
-      for (const [name, content] of inputs) {
-        const target = join(folder, name);
-        if (!target.startsWith(folder + sep)) throw failed(`"${name}" leaves the artifact`, "permanent");
-        await mkdir(dirname(target), { recursive: true });
-        await writeFile(target, content, { flag: "wx" });
-      }
+      await writeTree(folder, inputs);
       return await this.#run({ kubectl, folder, cwd, path });
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }
   }
 
-  /** A kubectl that could not be found is looked for again: a disk may have been full. */
-  #locate(): Promise<string> {
-    this.#kubectl ??= this.#options.kubectl().catch((error: unknown) => {
-      this.#kubectl = undefined;
-      throw error;
-    });
-    return this.#kubectl;
-  }
-
-  #run(build: Build): Promise<string> {
-    const { timeoutSeconds, maxOutputBytes, maxMemoryBytes } = this.#options;
-    const { kubectl, folder, cwd, path } = build;
-    const limit = `ulimit -d ${Math.floor(maxMemoryBytes / 1024)} && exec "$0" "$@"`;
-    const child = spawn("/bin/sh", ["-c", limit, kubectl, "kustomize", ...strictness, join(folder, path)], {
+  async #run({ kubectl, folder, cwd, path }: Build): Promise<string> {
+    const end = await runConfined({
+      program: kubectl,
+      args: ["kustomize", ...strictness, join(folder, path)],
       cwd,
-      // Collects garbage before the limit is met, and not at twice of what is in use.
-      env: { ...environment, GOMEMLIMIT: `${Math.floor((maxMemoryBytes / mebibyte) * 0.8)}MiB` },
-      // A group of its own: what it may have started ends with it.
-      detached: true,
-      stdio: ["ignore", "pipe", "pipe"],
+      env: environment,
+      bounds: this.#bounds,
+      name: "kustomize",
+      code: "KustomizeFailed",
     });
-    return new Promise((resolve, reject) => {
-      const output: Buffer[] = [];
-      let size = 0;
-      let errors = "";
-      let stopped: StarlingError | undefined;
-      const stop = (reason: StarlingError): void => {
-        stopped ??= reason;
-        killGroup(child.pid);
-      };
-      const timer = setTimeout(
-        () => stop(failed(`kustomize took longer than ${timeoutSeconds} s`, "transient")),
-        timeoutSeconds * 1000,
-      );
-      child.stdout.on("data", (chunk: Buffer) => {
-        size += chunk.length;
-        if (size > maxOutputBytes) stop(failed(`kustomize wrote more than ${maxOutputBytes} bytes`, "permanent"));
-        else output.push(chunk);
-      });
-      child.stderr.on("data", (chunk: Buffer) => {
-        if (errors.length < maxErrorLength * 4) errors += chunk.toString();
-      });
-      child.on("error", (error) => stop(failed(`kubectl could not be started: ${error.message}`, "transient")));
-      child.on("exit", () => killGroup(child.pid));
-      child.on("close", (status, signal) => {
-        clearTimeout(timer);
-        if (stopped !== undefined) reject(stopped);
-        else if (status === 0) resolve(Buffer.concat(output).toString());
-        // A signal is not kustomize's word about the input: the machine was short of something.
-        else reject(failed(explain({ errors, folder, status, signal }), signal === null ? "permanent" : "transient"));
-      });
-    });
+    if (end.status === 0) return end.output;
+    // A signal is not kustomize's word about the input: the machine was short of something.
+    throw failed(explain(end, folder), end.signal === null ? "permanent" : "transient");
   }
 }
 
@@ -148,27 +103,11 @@ interface Build {
   readonly path: string;
 }
 
-/** The child and what it started; nothing when all of it is gone, or never was. */
-function killGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // It is over.
-  }
-}
-
-function explain(end: {
-  readonly errors: string;
-  readonly folder: string;
-  readonly status: number | null;
-  readonly signal: string | null;
-}): string {
-  if (/out of memory|cannot allocate memory/.test(end.errors))
-    return "kustomize ran out of memory; make the build smaller";
+function explain(end: ProcessEnd, folder: string): string {
+  if (ranOutOfMemory(end)) return "kustomize ran out of memory; make the build smaller";
   const said = end.errors
-    .replaceAll(`${end.folder}/`, "")
-    .replaceAll(end.folder, ".")
+    .replaceAll(`${folder}/`, "")
+    .replaceAll(folder, ".")
     .replace(/^error: /, "")
     .trim();
   if (said === "") return `kustomize ended with ${end.signal ?? `status ${end.status}`} and said nothing`;

@@ -1,7 +1,8 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { isMainThread } from "node:worker_threads";
+import { StarlingError } from "#shared/base/errors.ts";
 
 /** By purpose: what a process that was killed has left is removed once, before the first of this process is made. */
 const swept = new Map<string, Promise<void>>();
@@ -38,5 +39,20 @@ function isInUse(pid: number): boolean {
     return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}
+
+/** Writes files below a folder of its own. @throws StarlingError `PathRefused` for a name that leaves it. */
+export async function writeTree(folder: string, files: ReadonlyMap<string, Uint8Array>): Promise<void> {
+  const made = new Set<string>();
+  for (const [name, content] of files) {
+    const target = join(folder, name);
+    if (!target.startsWith(folder + sep)) {
+      throw new StarlingError(`"${name}" leaves the artifact`, { code: "PathRefused", retry: "permanent" });
+    }
+    const parent = dirname(target);
+    if (!made.has(parent)) await mkdir(parent, { recursive: true });
+    made.add(parent);
+    await writeFile(target, content, { flag: "wx" });
   }
 }

@@ -1,8 +1,10 @@
 import { checkPathTemplate } from "#shared/base/path-template.ts";
 import { partitionOf } from "#shared/fleet/eks-arn.ts";
+import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts";
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
+import type { SyncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import { checkGitUrl } from "#shared/source/git-url.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
 
@@ -18,11 +20,9 @@ export function semanticProblems(document: Document): readonly FieldProblem[] {
   }
   if (document.kind === "Source") return sourceProblems(document);
   if (document.kind === "ClusterDiscovery") return discoveryProblems(document.spec);
-  if (document.kind === "Sync") return pathProblems("spec.path", document.spec.path);
+  if (document.kind === "Sync") return templateProblems("spec", { name: document.metadata.name, ...document.spec });
   if (document.kind === "SyncGroup") {
-    return document.spec.templates.flatMap((template, index) =>
-      pathProblems(`spec.templates[${index}].path`, template.path),
-    );
+    return document.spec.templates.flatMap((template, index) => templateProblems(`spec.templates[${index}]`, template));
   }
   return [];
 }
@@ -55,6 +55,17 @@ function versionRangeProblem(text: string): string | undefined {
     if (error instanceof VersionConstraintError) return error.message;
     throw error;
   }
+}
+
+function templateProblems(at: string, template: SyncTemplate): readonly FieldProblem[] {
+  const { values, valuesFrom = [] } = template.render?.helm ?? {};
+  const lacking = chartProblem(template);
+  return [
+    ...pathProblems(`${at}.path`, template.path),
+    ...(lacking === undefined ? [] : [{ field: `${at}.${lacking.field}`, message: lacking.message }]),
+    ...valuesFrom.flatMap(({ path }, index) => pathProblems(`${at}.render.helm.valuesFrom[${index}].path`, path)),
+    ...expressionsIn(values).flatMap((text) => pathProblems(`${at}.render.helm.values`, text)),
+  ];
 }
 
 function pathProblems(field: string, path: string): readonly FieldProblem[] {

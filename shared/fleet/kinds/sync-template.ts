@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { boundedText } from "#shared/base/bounded.ts";
 import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { renderOptions } from "#shared/source/render-options.ts";
+import { sourcePath } from "#shared/source/source-path.ts";
 
 export const applyOptions = z.strictObject({
   /** Delete what left the source. `false` keeps it in the inventory, to be pruned when this turns true again. */
@@ -19,16 +19,12 @@ export const applyOptions = z.strictObject({
 });
 export type ApplyOptions = z.infer<typeof applyOptions>;
 
-const pathTemplate = boundedText(1024)
-  .min(1)
-  .refine((text) => !text.startsWith("/") && !text.split("/").includes(".."), 'must be a relative path without ".."');
-
 const templateFields = {
   /** A Source of the same namespace. */
   source: nameSchema,
   /** The folder inside the Source; may hold `{{ cluster.name }}`, `{{ cluster.labels.KEY }}`, `{{ cluster.values.KEY }}`. */
-  path: pathTemplate.default("."),
-  /** Absent: kustomize when the folder has a kustomization file, else plain. */
+  path: sourcePath.default("."),
+  /** Absent: helm when the folder is a chart, kustomize when it has a kustomization file, else plain. */
   render: renderOptions.optional(),
   apply: applyOptions.prefault({}),
 };

@@ -9,9 +9,12 @@ import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-sel
 import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncTemplate } from "#shared/fleet/kinds/sync-template.ts";
-import type { FleetRow, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { Plan, PlannedTemplate, SealedTarget, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import { boundInputs, optionsDigest } from "#shared/fleet/rollout/chart-inputs.ts";
+import type { Artifact, FleetRow, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { BoundInputs, Plan, PlannedTemplate, SealedTarget, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import { helmOptions } from "#shared/source/helm/helm-options.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
+import { normalFolder } from "#shared/source/tree-listing.ts";
 
 /** Part of every distinct input: a renderer that renders otherwise is a new plan. */
 export const renderEngine = "starling-render/1 kubectl-v35";
@@ -63,10 +66,7 @@ export function desiredPlan(row: SubjectRow, sources: ReadonlyMap<string, Source
   return { ok: true, plan: planOf({ templates }) };
 }
 
-function pinned(
-  template: SyncTemplate,
-  artifact: { readonly revision: string; readonly digest: string },
-): PlannedTemplate {
+function pinned(template: SyncTemplate, artifact: Pick<Artifact, "revision" | "digest" | "charts">): PlannedTemplate {
   return {
     name: template.name,
     source: template.source,
@@ -74,8 +74,13 @@ function pinned(
     artifactDigest: artifact.digest,
     path: template.path,
     apply: template.apply,
-    ...defined({ render: template.render }),
+    ...defined({ render: template.render ?? detectedRender(template.path, artifact) }),
   };
+}
+
+/** Charts are known by their folders. What is no chart is looked at when it is rendered. */
+function detectedRender(path: string, { charts = [] }: Pick<Artifact, "charts">): RenderOptions | undefined {
+  return charts.includes(normalFolder(path)) ? { helm: helmOptions.parse({}) } : undefined;
 }
 
 function planOf(parts: Omit<Plan, "contentHash">): Plan {
@@ -100,10 +105,15 @@ export interface RenderingInput {
   readonly artifactDigest: string;
   readonly path: string;
   readonly render?: RenderOptions;
+  /** Of a chart: what else it is rendered with. */
+  readonly release?: { readonly name: string; readonly namespace: string };
+  readonly bound?: BoundInputs;
 }
 
 export function inputDigest(input: RenderingInput): string {
-  return digestOf({ ...input, engine: renderEngine });
+  const { render } = input;
+  if (render?.helm === undefined) return digestOf({ ...input, engine: renderEngine });
+  return digestOf({ ...input, render: { helm: optionsDigest(render.helm) }, engine: renderEngine });
 }
 
 /** One selected cluster in its place, with everything that its inputs are made from. */
@@ -187,7 +197,8 @@ export function inputsOf({ templates }: Pick<Plan, "templates">, member: Omit<Me
 /** What is sealed of a cluster for a plan. */
 export function sealedTarget(member: Pick<Member, "cluster" | "uid" | "labels" | "values">, plan: Plan): SealedTarget {
   const inputs = inputsOf(plan, member).map(
-    (input): TargetInput => ("problem" in input ? input : { digest: inputDigest(input), path: input.path }),
+    (input): TargetInput =>
+      "problem" in input ? input : { digest: inputDigest(input), path: input.path, ...defined({ bound: input.bound }) },
   );
   return { cluster: member.cluster, uid: member.uid, inputs };
 }
@@ -206,11 +217,14 @@ export function inputOf(
 ): RenderingInput | { readonly problem: string } {
   const rendered = renderPath(template.path, cluster);
   if (!rendered.ok) return { problem: rendered.message };
-  return {
-    artifactDigest: template.artifactDigest,
-    path: rendered.path,
-    ...defined({ render: template.render }),
-  };
+  const bound = boundInputs(template, cluster);
+  if ("problem" in bound) return bound;
+  const { name, artifactDigest, render, apply } = template;
+  const release =
+    render?.helm === undefined
+      ? undefined
+      : { name: render.helm.releaseName ?? name, namespace: apply.defaultNamespace ?? "" };
+  return { artifactDigest, path: rendered.path, ...defined({ render, release }), ...bound };
 }
 
 /**

@@ -70,6 +70,8 @@ export interface Artifact {
   /** Of the stored archive. */
   readonly sizeBytes: number;
   readonly files: number;
+  /** Folders that are Helm charts, as far as they are noted. */
+  readonly charts?: readonly string[];
   readonly storedAt: string;
   readonly subject: string;
   readonly author: string;

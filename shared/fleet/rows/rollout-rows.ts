@@ -3,7 +3,7 @@
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
-import type { RenderOptions } from "#shared/source/render-options.ts";
+import type { BuildOptions, RenderOptions } from "#shared/source/render-options.ts";
 
 /** What one template means in a plan: pinned to a revision and its artifact. */
 export interface PlannedTemplate {
@@ -46,8 +46,18 @@ export const targetStates = [
 ] as const;
 export type TargetState = (typeof targetStates)[number];
 
+/** What of a template's options goes by the cluster. */
+export interface BoundInputs {
+  /** As `1.34`. */
+  readonly kubeVersion?: string;
+  /** By text of the template, what its expressions come to. */
+  readonly texts?: Readonly<Record<string, string>>;
+}
+
 /** What one template is rendered from on one cluster, or why that cannot be said. */
-export type TargetInput = { readonly digest: string; readonly path: string } | { readonly problem: string };
+export type TargetInput =
+  | { readonly digest: string; readonly path: string; readonly bound?: BoundInputs }
+  | { readonly problem: string };
 
 /** A target as it was sealed; kept in a blob. */
 export interface SealedTarget {
@@ -316,7 +326,7 @@ export interface RenderingRow extends Row {
   readonly input: string;
   readonly artifactDigest: string;
   readonly path: string;
-  readonly render?: RenderOptions;
+  readonly render?: BuildOptions;
   readonly engine: string;
   readonly state: "Pending" | "Done" | "Failed";
   /** Of what failed for a reason that may not be the input's: when it is tried again. */
@@ -335,6 +345,8 @@ export interface RenderingRow extends Row {
   /** How often it was found lost: it is not made again more often than a back-off allows. */
   readonly losses?: number;
   readonly objects?: number;
+  /** What was left out of it, and why, in words. */
+  readonly leftOut?: readonly string[];
   readonly failure?: { readonly code: string; readonly message: string; readonly permanent: boolean };
   readonly tries: number;
   /** Tries that ended in a way that may be the input's fault, or did not end. */

@@ -19,7 +19,13 @@ export type ManifestErrorCode =
   | "DuplicateObject"
   | "NotKubernetes"
   | "EmptyRender"
-  | "KustomizationRefused";
+  | "KustomizationRefused"
+  | "ChartRefused"
+  | "ChartFailed"
+  | "ValuesNotFound"
+  | "InvalidValues"
+  | "HookRefused"
+  | "NonDeterministicRender";
 
 /**
  * A manifest, or a file that should hold manifests, that cannot be used as it is. Never transient: only another

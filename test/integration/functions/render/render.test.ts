@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { type RenderPorts, render } from "#functions/render/render.ts";
 import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
+import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
 import { StarlingError } from "#shared/base/errors.ts";
@@ -11,7 +13,7 @@ import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { RenderMessage } from "#shared/messages.ts";
 import type { KustomizeRunner, Log, RenderInput } from "#shared/ports.ts";
-import type { RenderOptions } from "#shared/source/render-options.ts";
+import type { BuildOptions } from "#shared/source/render-options.ts";
 import { treeDigest } from "#shared/source/tree-listing.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { memoryBuilder } from "#test/support/memory-builder.ts";
@@ -19,6 +21,7 @@ import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+const helm = new HelmTemplate({ helm: () => locateHelm("") });
 const kubectl = new KubectlKustomize({ kubectl: () => locateKubectl("") });
 const web: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
 const api: Subject = { namespace: "shop", kind: "Sync", name: "api" };
@@ -46,7 +49,7 @@ class World {
       table: this.table,
       blobs: this.blobs,
       sender: this.sender,
-      builder: memoryBuilder(this.blobs, kustomize),
+      builder: memoryBuilder(this.blobs, { kustomize, helm, clock: { now: () => this.now } }),
       clock: { now: () => this.now },
       ids: { unique: () => `worker-${ids++}` },
       log: silent,
@@ -55,7 +58,7 @@ class World {
 
   async ask(
     contents: Readonly<Record<string, string>>,
-    template: { readonly path?: string; readonly render?: RenderOptions } = {},
+    template: { readonly path?: string; readonly render?: BuildOptions } = {},
   ): Promise<void> {
     const files = Object.entries(contents).map(([path, text]) => ({
       path,
@@ -70,7 +73,7 @@ class World {
   async put(wanted: {
     readonly artifactDigest: string;
     readonly path: string;
-    readonly render?: RenderOptions;
+    readonly render?: BuildOptions;
   }): Promise<void> {
     const key = keys.rendering("sha256:in");
     const row: RenderingRow = {

@@ -20,6 +20,8 @@ const group = (more: Record<string, unknown> = {}) => ({
   metadata,
   spec: { clusters: { all: true }, templates: [{ name: "app", source: "app" }], ...more },
 });
+const chart = (render: unknown) =>
+  group({ templates: [{ name: "app", source: "app", render, apply: { defaultNamespace: "web" } }] });
 const eks = { arn: "arn:aws:eks:eu-west-1:111122223333:cluster/prod-1" };
 const endpoint = { server: "https://10.0.0.1:6443", token: { secret: "starling/eu-1" } };
 
@@ -168,6 +170,63 @@ describe("a document that is wrong", () => {
       ],
     ],
     ["no templates", group({ templates: [] }), ["spec.templates: must have at least one template (got [])"]],
+    [
+      "two ways to render",
+      chart({ plain: {}, helm: {} }),
+      [expect.stringMatching(/^spec\.templates\[0\]\.render: needs exactly one of plain, kustomize or helm/)],
+    ],
+    [
+      "a chart without a namespace",
+      group({ templates: [{ name: "app", source: "app", render: { helm: {} } }] }),
+      [
+        "spec.templates[0].apply.defaultNamespace: is required for a Helm chart: the namespace of its release, as with helm install --namespace",
+      ],
+    ],
+    [
+      "a release that Helm does not take",
+      chart({ helm: { releaseName: "Web" } }),
+      [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.releaseName: must be 1 to 53 characters/)],
+    ],
+    [
+      "a name that is too long for a release",
+      {
+        ...group(),
+        kind: "Sync",
+        metadata: { ...metadata, name: "a".repeat(54) },
+        spec: { cluster: "c", source: "s", render: { helm: {} }, apply: { defaultNamespace: "web" } },
+      },
+      [expect.stringMatching(/^spec\.render\.helm\.releaseName: is required, for "a{54}" is longer than the 53/)],
+    ],
+    [
+      "values that nobody knows for a cluster",
+      chart({ helm: { values: { a: [{ b: "{{ cluster.colour }}" }] }, valuesFrom: [{ path: "{{ now }}.yaml" }] } }),
+      [
+        expect.stringMatching(
+          /^spec\.templates\[0\]\.render\.helm\.valuesFrom\[0\]\.path: "{{ now }}" is not an expression/,
+        ),
+        expect.stringMatching(
+          /^spec\.templates\[0\]\.render\.helm\.values: "{{ cluster\.colour }}" is not an expression/,
+        ),
+      ],
+    ],
+    [
+      "values that are no file's business",
+      chart({ helm: { values: { a: "x".repeat(70_000) } } }),
+      [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.values: must have at most 65536 bytes as JSON/)],
+    ],
+    [
+      "a number that would come out otherwise",
+      chart({ helm: { values: { a: { b: 9007199254740993n } } } }),
+      [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.values: holds an integer beyond 2\^53/)],
+    ],
+    [
+      "files of values outside",
+      chart({ helm: { valuesFrom: [{ path: "../a.yaml" }, { path: "/etc/passwd" }] } }),
+      [
+        expect.stringMatching(/valuesFrom\[0\]\.path: must be a relative path/),
+        expect.stringMatching(/valuesFrom\[1\]\.path: must be a relative path/),
+      ],
+    ],
     [
       "two templates of one name",
       group({

@@ -1,0 +1,55 @@
+import { unpackCharts } from "#shared/adapters/render/packed-charts.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import type { HelmRunner, TreeFile } from "#shared/ports.ts";
+import { type Chart, readChart } from "#shared/source/helm/chart.ts";
+import { explainHelm } from "#shared/source/helm/explain-helm.ts";
+import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
+import { readOutput } from "#shared/source/helm/rendered-output.ts";
+import { firstRendering, requireSame, secondRendering } from "#shared/source/helm/second-rendering.ts";
+import { valuesOf } from "#shared/source/helm/values.ts";
+import { readManifests } from "#shared/source/manifests.ts";
+import { isWithin } from "#shared/source/tree-listing.ts";
+import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
+
+export interface ChartRequest {
+  readonly files: readonly TreeFile[];
+  /** The chart's folder inside the artifact; `.` is the artifact itself. */
+  readonly path: string;
+  readonly release: HelmRelease;
+}
+
+/**
+ * The documents of a chart, rendered twice: what is not the same both times is refused.
+ * @throws ManifestError of what is wrong with the chart or its values, `NonDeterministicRender`; StarlingError `HelmFailed`.
+ */
+export async function renderChart(
+  { files, path, release }: ChartRequest,
+  { helm, clock }: { readonly helm: HelmRunner; readonly clock: Clock },
+): Promise<ManifestDocument[]> {
+  const chart = readChart(path, await unpackCharts(path, filesBelow(files, path)));
+  const values = valuesOf(release, files);
+  const { lookup } = release;
+  const first = await output(helm, chart, { chart: firstRendering(chart, lookup), values, release });
+  const second = await output(helm, chart, {
+    chart: secondRendering(chart, { lookup, now: clock.now() }),
+    values,
+    release,
+  });
+  const documents = readOutput(chart, first);
+  // Documents in another order, or other comments, are no other objects.
+  if (first !== second) requireSame(readManifests(documents), readManifests(readOutput(chart, second)));
+  return documents;
+}
+
+async function output(helm: HelmRunner, chart: Chart, input: Parameters<HelmRunner["template"]>[0]): Promise<string> {
+  const answer = await helm.template(input);
+  if ("refusal" in answer) throw explainHelm(chart, answer.refusal);
+  return answer.output;
+}
+
+function filesBelow(files: readonly TreeFile[], path: string): ReadonlyMap<string, Uint8Array> {
+  const start = path === "." ? 0 : path.length + 1;
+  return new Map(
+    files.filter((file) => isWithin(file.path, [path])).map(({ path: name, content }) => [name.slice(start), content]),
+  );
+}

@@ -1,0 +1,103 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  defaultBounds,
+  type ProcessBounds,
+  ranOutOfMemory,
+  runConfined,
+} from "#shared/adapters/render/confined-process.ts";
+import { foundOnce } from "#shared/adapters/render/layer-binary.ts";
+import { makeScratchFolder, writeTree } from "#shared/adapters/render/scratch-folder.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import type { HelmInput, HelmRunner } from "#shared/ports.ts";
+import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
+
+export interface HelmTemplateOptions extends Partial<ProcessBounds> {
+  /** Gives the path of helm; asked at the first chart. */
+  readonly helm: () => Promise<string>;
+}
+
+/**
+ * `helm template` on the files of a chart, which were read before (see `readChart`). Everything that it is given is in a
+ * folder of its own that goes with it; it has an empty PATH, no plugins, no credentials, no cluster, a proxy that is not
+ * there, and bounds on time, memory and output.
+ */
+export class HelmTemplate implements HelmRunner {
+  readonly #bounds: ProcessBounds;
+  readonly #helm: () => Promise<string>;
+
+  constructor({ helm, ...bounds }: HelmTemplateOptions) {
+    this.#bounds = { ...defaultBounds, ...bounds };
+    this.#helm = foundOnce(helm);
+  }
+
+  async template({ chart, values, release }: HelmInput): Promise<{ output: string } | { refusal: string }> {
+    const program = await this.#helm();
+    const scratch = await makeScratchFolder("chart");
+    const [folder, given, cwd] = [join(scratch, "chart"), join(scratch, "values"), join(scratch, "empty")];
+    try {
+      await mkdir(cwd);
+      await writeTree(folder, chart);
+      await writeTree(given, new Map(values.map((text, index) => [fileOf(index), new TextEncoder().encode(text)])));
+      const files = values.map((_text, index) => join(given, fileOf(index)));
+      const end = await runConfined({
+        program,
+        args: ["template", ...flagsOf(release, files), "--", release.releaseName, folder],
+        cwd,
+        env: environmentIn(cwd),
+        bounds: this.#bounds,
+        name: "helm",
+        code: "HelmFailed",
+      });
+      if (end.status === 0) return { output: end.output };
+      if (ranOutOfMemory(end)) throw failed("helm ran out of memory; make the chart render less", "permanent");
+      // A signal is not Helm's word about the chart: the machine was short of something.
+      if (end.signal !== null) throw failed(`helm ended with ${end.signal}`, "transient");
+      const said = end.errors.replaceAll(`${folder}/`, "").replaceAll(scratch, "").trim();
+      return { refusal: said === "" ? `helm ended with status ${end.status} and said nothing` : said };
+    } finally {
+      await rm(scratch, { recursive: true, force: true });
+    }
+  }
+}
+
+function flagsOf(release: HelmRelease, valuesFiles: readonly string[]): readonly string[] {
+  const { namespace, crds, kubeVersion, apiVersions = [] } = release;
+  return [
+    "--color=never",
+    `--namespace=${namespace}`,
+    ...(crds === "Skip" ? ["--skip-crds"] : ["--include-crds"]),
+    ...(kubeVersion === undefined ? [] : [`--kube-version=${kubeVersion}`]),
+    ...(apiVersions.length === 0 ? [] : [`--api-versions=${apiVersions.join(",")}`]),
+    ...valuesFiles.map((file) => `--values=${file}`),
+  ];
+}
+
+function fileOf(index: number): string {
+  return `${index}.yaml`;
+}
+
+/** Helm wants a home that can be, and finds nothing in it. */
+function environmentIn(home: string): Readonly<Record<string, string>> {
+  return {
+    PATH: "",
+    HOME: home,
+    TMPDIR: home,
+    TZ: "UTC",
+    XDG_CONFIG_HOME: home,
+    XDG_CACHE_HOME: home,
+    XDG_DATA_HOME: home,
+    HELM_CONFIG_HOME: home,
+    HELM_CACHE_HOME: home,
+    HELM_DATA_HOME: home,
+    HELM_PLUGINS: home,
+    HELM_NO_PLUGINS: "1",
+    KUBECONFIG: "/dev/null",
+    HTTP_PROXY: "http://127.0.0.1:9",
+    HTTPS_PROXY: "http://127.0.0.1:9",
+  };
+}
+
+function failed(message: string, retry: "transient" | "permanent"): StarlingError {
+  return new StarlingError(message, { code: "HelmFailed", retry });
+}

@@ -1,0 +1,59 @@
+import { readTarGz } from "#shared/adapters/render/artifact-archive.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
+
+/** A dependency as `helm package` makes it; what begins so is passed over by Helm, too. */
+const packed = /^((?:charts\/[^/]+\/)*charts\/[^/._][^/]*)\.tgz$/;
+/** Charts in charts in charts: more than anybody has. */
+const maxDepth = 8;
+const maxBytes = 200 * 1024 * 1024;
+
+/**
+ * The files of a chart with its packed dependencies (`charts/*.tgz`) unpacked in their place, at every depth, so that
+ * nothing in them goes unread.
+ * @throws ManifestError `ChartRefused` for an archive that is damaged, or holds anything but files.
+ */
+export async function unpackCharts(
+  folder: string,
+  files: ReadonlyMap<string, Uint8Array>,
+): Promise<ReadonlyMap<string, Uint8Array>> {
+  let result = files;
+  for (let depth = 0; ; depth++) {
+    const archives = [...result].filter(([path]) => packed.test(path));
+    if (archives.length === 0) return result;
+    const next = new Map([...result].filter(([path]) => !packed.test(path)));
+    for (const [path, content] of archives) {
+      if (depth === maxDepth) throw refused(folder, path, `is packed more than ${maxDepth} times over`);
+      await unpackInto(next, { folder, path, content });
+    }
+    result = next;
+  }
+}
+
+interface PackedChart {
+  readonly folder: string;
+  readonly path: string;
+  readonly content: Uint8Array;
+}
+
+async function unpackInto(files: Map<string, Uint8Array>, { folder, path, content }: PackedChart): Promise<void> {
+  const target = path.slice(0, -".tgz".length);
+  const unpacked = await readTarGz(content, { folders: "passed over" }).catch((error: unknown) => {
+    throw refused(folder, path, `cannot be unpacked: ${errorMessage(error)}`);
+  });
+  let bytes = [...files.values()].reduce((sum, each) => sum + each.length, 0);
+  for (const file of unpacked) {
+    // The first part is the chart's name.
+    const inside = file.path.slice(file.path.indexOf("/") + 1);
+    if (!file.path.includes("/")) continue;
+    const place = `${target}/${inside}`;
+    if (files.has(place)) throw refused(folder, path, `holds ${inside}, which is in ${target}, too; keep one of them`);
+    bytes += file.content.length;
+    if (bytes > maxBytes) throw refused(folder, path, `makes the chart larger than ${maxBytes} bytes`);
+    files.set(place, file.content);
+  }
+}
+
+function refused(folder: string, path: string, reason: string): ManifestError {
+  return new ManifestError("ChartRefused", { file: folder === "." ? path : `${folder}/${path}` }, reason);
+}

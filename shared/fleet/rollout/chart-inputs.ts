@@ -1,0 +1,85 @@
+/** What a chart is rendered with on a cluster: pure, from the template and what is bound of the cluster. */
+import { defined } from "#shared/base/defined.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { canonicalJson, isJsonObject } from "#shared/base/json.ts";
+import { isClusterExpression, renderPath, renderText, type TemplateCluster } from "#shared/base/path-template.ts";
+import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts";
+import { ownLabelPrefix } from "#shared/fleet/kinds/cluster-discovery.ts";
+import type { BoundInputs, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
+import type { HelmOptions } from "#shared/source/helm/helm-options.ts";
+import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
+import type { BuildOptions } from "#shared/source/render-options.ts";
+
+type ChartTemplate = Pick<PlannedTemplate, "name" | "apply" | "render">;
+
+/** What of the options goes by the cluster; undefined when nothing does. */
+export function boundInputs(
+  template: ChartTemplate,
+  cluster: TemplateCluster,
+): { readonly bound?: BoundInputs } | { readonly problem: string } {
+  const options = template.render?.helm;
+  if (options === undefined) return {};
+  const problem = chartProblem(template);
+  if (problem !== undefined) return { problem: `${problem.field}: ${problem.message}` };
+  const texts: Record<string, string> = {};
+  const problems: string[] = [];
+  for (const [index, { path }] of (options.valuesFrom ?? []).entries()) {
+    if (!path.includes("{{")) continue;
+    const rendered = renderPath(path, cluster);
+    if (rendered.ok) texts[path] = rendered.path;
+    else problems.push(`render.helm.valuesFrom[${index}].${rendered.message}`);
+  }
+  for (const text of expressionsIn(options.values)) {
+    const rendered = renderText(text, cluster);
+    if (rendered.ok) texts[text] = rendered.text;
+    else problems.push(`render.helm.values: ${rendered.message}`);
+  }
+  const [first] = problems;
+  if (first !== undefined) return { problem: first };
+  const kubeVersion = options.kubeVersion === undefined ? versionOf(cluster) : undefined;
+  const bound = { ...defined({ kubeVersion }), ...(Object.keys(texts).length === 0 ? {} : { texts }) };
+  return Object.keys(bound).length === 0 ? {} : { bound };
+}
+
+/** The minor version that a cluster was found with. */
+function versionOf({ labels }: TemplateCluster): string | undefined {
+  const label = labels[`${ownLabelPrefix}version`];
+  return label !== undefined && /^\d+\.\d+$/.test(label) ? label : undefined;
+}
+
+/** As a rendering has it: everything written out. */
+export function buildOptionsOf(template: ChartTemplate, bound: BoundInputs = {}): BuildOptions | undefined {
+  const { render, name, apply } = template;
+  if (render?.helm === undefined) return render === undefined ? undefined : defined({ ...render, helm: undefined });
+  const { releaseName = name, values, valuesFrom, crds, lookup, apiVersions } = render.helm;
+  const { texts = {} } = bound;
+  const release: HelmRelease = {
+    releaseName,
+    namespace: apply.defaultNamespace ?? "",
+    crds,
+    lookup,
+    ...defined({
+      kubeVersion: render.helm.kubeVersion ?? bound.kubeVersion,
+      apiVersions,
+      values: values === undefined ? undefined : canonicalJson(withTexts(values, texts)),
+      valuesFrom: valuesFrom?.map((file) => ({ ...file, path: texts[file.path] ?? file.path })),
+    }),
+  };
+  return { helm: release };
+}
+
+function withTexts(value: unknown, texts: Readonly<Record<string, string>>): unknown {
+  if (typeof value === "string") return isClusterExpression(value) ? (texts[value] ?? value) : value;
+  if (Array.isArray(value)) return value.map((item) => withTexts(item, texts));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withTexts(member, texts)]));
+}
+
+const digests = new WeakMap<HelmOptions, string>();
+
+/** Of the options as the template has them: taken once for all clusters of a plan. */
+export function optionsDigest(options: HelmOptions): string {
+  const digest = digests.get(options) ?? digestOf(options);
+  digests.set(options, digest);
+  return digest;
+}

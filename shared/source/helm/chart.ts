@@ -1,0 +1,177 @@
+/**
+ * What a chart may be: files of the artifact, and nothing that is fetched. Helm itself fetches what a schema of values
+ * refers to, follows links, and leaves what `lookup` finds empty, so every chart is read before it is rendered.
+ */
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { compareText } from "#shared/base/text-order.ts";
+import { callsIn, type TemplateCall } from "#shared/source/helm/template-calls.ts";
+import { checkValuesSchema } from "#shared/source/helm/values-schema.ts";
+import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+
+export interface Chart {
+  /** As Chart.yaml has it: what Helm calls its files by. */
+  readonly name: string;
+  /** The folder inside the artifact. */
+  readonly folder: string;
+  /** Relative to the chart. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+  /** The templates with calls of functions that are not the same at every rendering. */
+  readonly watched: readonly WatchedTemplate[];
+}
+
+export interface WatchedTemplate {
+  readonly path: string;
+  /** As Helm has it: a dependency is called by its name, whatever folder it is in. */
+  readonly helmPath: string;
+  readonly calls: readonly TemplateCall[];
+}
+
+export const chartFile = "Chart.yaml";
+/** Of the chart itself, and of those it depends on. */
+const templates = /^(?:charts\/[^/]+\/)*templates\//;
+const schemas = /^(?:charts\/[^/]+\/)*values\.schema\.json$/;
+const charts = /^(?:charts\/[^/]+\/)*Chart\.yaml$/;
+/** What a rendering must not depend on: the live cluster, and the time. */
+const watchedFunctions: ReadonlySet<string> = new Set(["lookup", "now"]);
+
+/**
+ * @param files - relative to the chart, those of packed dependencies unpacked in their place.
+ * @throws ManifestError `ChartRefused` naming file, field and remedy, for what is no chart, for a dependency that is not
+ *   vendored, and for a schema of values that refers to something else.
+ */
+export function readChart(folder: string, files: ReadonlyMap<string, Uint8Array>): Chart {
+  const { name } = readChartFile(folder, files, chartFile);
+  const watched: WatchedTemplate[] = [];
+  for (const [path, content] of files) {
+    if (charts.test(path)) checkDependencies(folder, files, path);
+    else if (schemas.test(path)) checkValuesSchema(at(folder, path), content);
+    else if (templates.test(path)) {
+      const calls = callsIn(bytesAsText(content), watchedFunctions);
+      if (calls.length > 0) watched.push({ path, helmPath: helmPath(folder, files, path), calls });
+    }
+  }
+  return { name, folder, files, watched };
+}
+
+/** More are not noted: whoever has them says which folder is one. */
+const maxNoted = 200;
+
+/** The folders of an artifact that are charts, without those that only others depend on. */
+export function chartFolders(files: readonly { readonly path: string }[]): readonly string[] {
+  const found = files.flatMap(({ path }) => {
+    if (path === chartFile) return ["."];
+    return path.endsWith(`/${chartFile}`) ? [path.slice(0, -chartFile.length - 1)] : [];
+  });
+  const all = new Set(found);
+  const isBelow = (folder: string) => {
+    const [, parent] = /^(.*?)\/?charts\/[^/]+$/.exec(folder) ?? [];
+    return parent !== undefined && all.has(parent === "" ? "." : parent);
+  };
+  return found
+    .filter((folder) => !isBelow(folder))
+    .sort(compareText)
+    .slice(0, maxNoted);
+}
+
+interface ChartFile {
+  readonly name: string;
+  readonly dependencies: readonly Json[];
+}
+
+function readChartFile(folder: string, files: ReadonlyMap<string, Uint8Array>, path: string): ChartFile {
+  const file = at(folder, path);
+  const value = mapIn(files, folder, path);
+  if (value === undefined) {
+    throw refused({ file: folder }, `is no Helm chart: it has no ${chartFile}; correct the template's path`);
+  }
+  const { name, type, dependencies } = value;
+  if (typeof name !== "string" || name === "") throw refused({ file, field: "name" }, "is missing; a chart has a name");
+  if (type === "library" && path === chartFile) {
+    throw refused(
+      { file, field: "type" },
+      "is library: such a chart is only for others to depend on, and has no objects",
+    );
+  }
+  return { name, dependencies: Array.isArray(dependencies) ? dependencies : [] };
+}
+
+function mapIn(files: ReadonlyMap<string, Uint8Array>, folder: string, path: string): JsonObject | undefined {
+  const content = files.get(path);
+  if (content === undefined) return undefined;
+  const file = at(folder, path);
+  const [first] = parseDocuments(new TextDecoder().decode(content), file);
+  if (!isJsonObject(first?.value)) throw refused({ file }, "is no map");
+  return first.value;
+}
+
+/** Of one chart, the outermost or one below; Helm, too, wants those that a condition leaves out. */
+function checkDependencies(folder: string, files: ReadonlyMap<string, Uint8Array>, path: string): void {
+  const base = path.slice(0, -chartFile.length);
+  const { dependencies } = readChartFile(folder, files, path);
+  const old = `${base}requirements.yaml`;
+  const listed = mapIn(files, folder, old)?.dependencies;
+  checkVendored({ folder, files, base, file: at(folder, path) }, dependencies);
+  if (Array.isArray(listed)) checkVendored({ folder, files, base, file: at(folder, old) }, listed);
+}
+
+interface Dependencies {
+  readonly folder: string;
+  readonly files: ReadonlyMap<string, Uint8Array>;
+  /** Of the chart that has them, `charts/a/`. */
+  readonly base: string;
+  readonly file: string;
+}
+
+function checkVendored({ folder, files, base, file }: Dependencies, dependencies: readonly Json[]): void {
+  if (dependencies.length === 0) return;
+  const vendored = new Set(vendoredCharts(folder, files, base));
+  for (const [index, dependency] of dependencies.entries()) {
+    const { name, version = "", repository = "" } = isJsonObject(dependency) ? dependency : {};
+    if (typeof name !== "string" || vendored.has(name)) continue;
+    const from = repository === "" ? "" : ` from ${String(repository).slice(0, 200)}`;
+    throw refused(
+      { file, field: `dependencies[${index}]` },
+      `${name} ${String(version).slice(0, 60)}${from} is not in ${at(folder, `${base}charts`)}, and nothing is fetched while rendering; run \`helm dependency build ${at(folder, base.slice(0, -1))}\` and commit what it puts there`.replace(
+        "  ",
+        " ",
+      ),
+    );
+  }
+}
+
+/** The names of the charts below `charts/`. */
+function vendoredCharts(folder: string, files: ReadonlyMap<string, Uint8Array>, base: string): readonly string[] {
+  const below = new RegExp(`^[^/._][^/]*/${chartFile.replace(".", "\\.")}$`);
+  const start = `${base}charts/`;
+  return [...files.keys()]
+    .filter((path) => path.startsWith(start) && below.test(path.slice(start.length)))
+    .map((path) => String(mapIn(files, folder, path)?.name));
+}
+
+function helmPath(folder: string, files: ReadonlyMap<string, Uint8Array>, path: string): string {
+  let result = "";
+  let base = "";
+  for (const [part, dependency] of path.matchAll(/(?<=^|\/)charts\/([^/]+)\//g)) {
+    // Below `templates/`, a folder `charts` is one like others.
+    if (!path.startsWith(part, base.length)) break;
+    base += part;
+    result += `charts/${mapIn(files, folder, `${base}${chartFile}`)?.name ?? dependency}/`;
+  }
+  return result + path.slice(base.length);
+}
+
+/** A letter for each byte: what is not understood comes back as it was. */
+export function bytesAsText(content: Uint8Array): string {
+  return Buffer.from(content.buffer, content.byteOffset, content.length).toString("latin1");
+}
+
+/** A chart's file as the artifact has it. */
+export function at(folder: string, path: string): string {
+  if (path === "") return folder;
+  return folder === "." ? path : `${folder}/${path}`;
+}
+
+export function refused(place: ManifestPlace, reason: string): ManifestError {
+  return new ManifestError("ChartRefused", place, reason);
+}

@@ -1,0 +1,68 @@
+import { at, type Chart, chartFile, refused } from "#shared/source/helm/chart.ts";
+import { fileOf } from "#shared/source/helm/rendered-output.ts";
+import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
+
+const maxReasonLength = 1500;
+/** A place in a template, in each way that Helm writes one; the innermost is the last. */
+const places = /(?:^|[(\s])([^\s()"<>]+\/templates\/[^()"<>\n]*?):(\d+)(?::(\d+))?(?=[):\s]|$)/gm;
+
+/** What Helm said of a chart, as an error with the file of the artifact, the line, and what to do. */
+export function explainHelm(chart: Chart, said: string): ManifestError {
+  const text = said
+    .replace(/^(?:level=.*\n)*Error: /, "")
+    .replace(/\n*Use --debug flag to render out invalid YAML\s*$/, "")
+    .trim();
+  const place = innermost(chart, text);
+  const lookup = lookupAt(chart, text, place);
+  if (lookup !== undefined) return lookup;
+  const reason = reasonOf(text).slice(0, maxReasonLength);
+  return new ManifestError("ChartFailed", place ?? { file: at(chart.folder, chartFile) }, adviceOn(reason));
+}
+
+function innermost(chart: Chart, text: string): ManifestPlace | undefined {
+  const found = [...text.matchAll(places)].at(-1);
+  if (found !== undefined) {
+    const [, file = "", line, column] = found;
+    const where = { file: fileOf(chart, file), line: Number(line) };
+    return column === undefined ? where : { ...where, column: Number(column) };
+  }
+  const invalid = /^YAML parse error on ([^\n]+?): /.exec(text);
+  return invalid === null ? undefined : { file: `${fileOf(chart, invalid[1] ?? "")} (as rendered)` };
+}
+
+/** In place of `lookup` stands a function that fails for what it is given: that a template came to it is Helm's word. */
+function lookupAt(chart: Chart, text: string, place: ManifestPlace | undefined): ManifestError | undefined {
+  if (place === undefined || !/ at <fail>:\s+wrong number of args for fail/.test(text)) return undefined;
+  const isLookup = chart.watched.some(
+    ({ helmPath, calls }) =>
+      at(chart.folder, helmPath) === place.file &&
+      calls.some(({ name, line }) => name === "lookup" && line === place.line),
+  );
+  if (!isLookup) return undefined;
+  return refused(
+    place,
+    "calls lookup, which would find nothing here: a chart that keeps a password in the cluster would make another one each time. " +
+      "Set the values by which the chart asks for nothing, as the name of an existing Secret, or say render.helm.lookup: Empty where nothing found is right",
+  );
+}
+
+/** What is said behind the places, for these are told already. */
+function reasonOf(text: string): string {
+  const byTemplate = /^execution error at \([^)]*\): ([\s\S]*)$/.exec(text);
+  if (byTemplate !== null) return `the chart says: ${byTemplate[1]}`;
+  const parse = /^parse error at \([^)]*\): ([\s\S]*)$/.exec(text);
+  if (parse !== null) return `is no template: ${parse[1]}`;
+  const invalid = /^YAML parse error on [^\n]+?: (?:error converting YAML to JSON: )?([\s\S]*)$/.exec(text);
+  if (invalid !== null) return `renders to no YAML: ${invalid[1]}`;
+  const frames = [...text.matchAll(/executing "[^"]*" at (<[\s\S]*?>):\s+/g)].at(-1);
+  if (frames !== undefined) return `at ${frames[1]}: ${text.slice(frames.index + frames[0].length)}`;
+  return text;
+}
+
+function adviceOn(reason: string): string {
+  if (reason.startsWith("chart requires kubeVersion"))
+    return `${reason}; set render.helm.kubeVersion to what the clusters run`;
+  if (reason.startsWith("values don't meet"))
+    return `${reason}; correct render.helm.values or a file of render.helm.valuesFrom`;
+  return reason;
+}

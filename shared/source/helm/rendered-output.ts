@@ -1,0 +1,19 @@
+import { at, type Chart } from "#shared/source/helm/chart.ts";
+import { type ManifestDocument, parseManifests } from "#shared/source/yaml/yaml.ts";
+
+/** Helm writes it before every document; nothing inside of a document can look like it. */
+const sources = /^---\n# Source: (.*)\n/gm;
+
+/** The documents of what Helm wrote, each with the template that it is from. @throws ManifestError `InvalidYaml` */
+export function readOutput({ name, folder }: Pick<Chart, "name" | "folder">, output: string): ManifestDocument[] {
+  const marks = [...output.matchAll(sources)];
+  return marks.flatMap((mark, index) => {
+    const text = output.slice(mark.index + mark[0].length, marks[index + 1]?.index);
+    return parseManifests(text, `${fileOf({ name, folder }, mark[1] ?? "")} (as rendered)`);
+  });
+}
+
+/** Helm calls files by the chart's name; people know them by its folder. */
+export function fileOf({ name, folder }: Pick<Chart, "name" | "folder">, helmFile: string): string {
+  return at(folder, helmFile.startsWith(`${name}/`) ? helmFile.slice(name.length + 1) : helmFile);
+}

@@ -1,0 +1,40 @@
+import { isJsonObject } from "#shared/base/json.ts";
+import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
+import { type ListedFile, normalFolder } from "#shared/source/tree-listing.ts";
+import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+
+/**
+ * The values that go over the chart's own, the least first: those of the files in their order, then those of the
+ * template. Each is written anew from what was understood of it.
+ * @throws ManifestError `ValuesNotFound` for a file that is not there and not optional, `InvalidYaml` and `InvalidValues`
+ *   for one that is no map.
+ */
+export function valuesOf(release: HelmRelease, files: readonly ListedFile[]): readonly string[] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const texts = (release.valuesFrom ?? []).flatMap(({ path, optional }, index) => {
+    const file = byPath.get(normalFolder(path));
+    if (file !== undefined) return [valuesIn(file)];
+    if (optional) return [];
+    throw new ManifestError(
+      "ValuesNotFound",
+      { file: path, field: `render.helm.valuesFrom[${index}].path` },
+      "is no file of the artifact; paths begin at the root of the repository: correct it, add its folder to the Source's spec.paths, or say optional: true",
+    );
+  });
+  return release.values === undefined ? texts : [...texts, release.values];
+}
+
+function valuesIn({ path, content }: ListedFile): string {
+  const documents = parseDocuments(new TextDecoder().decode(content), path);
+  const [first, second] = documents;
+  if (second !== undefined) {
+    const place = { file: path, document: second.document, line: second.line };
+    throw new ManifestError("InvalidValues", place, "a file of values has one document; Helm would leave out this one");
+  }
+  if (first !== undefined && !isJsonObject(first.value)) {
+    throw new ManifestError("InvalidValues", { file: path, line: first.line }, "values are a map, as `replicas: 2`");
+  }
+  return jsonAsYaml(first?.value ?? {});
+}

@@ -1,0 +1,145 @@
+import { describe, expect, test } from "vitest";
+import { below, shopChart } from "#test/support/chart-fixture.ts";
+import { groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
+import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
+import { fleetTargets } from "#test/support/fleet-targets.ts";
+
+const configs = `/api/v1/namespaces/${namespace}/configmaps`;
+
+/** Charts do not make their own namespace. */
+const files = {
+  ...below("charts/shop", shopChart),
+  "charts/shop/templates/namespace.yaml": namespaceManifest,
+  "charts/shop/templates/kept.yaml": `{{ if .Values.keep }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}
+{{ end }}`,
+  "env/prod.yaml": "replicas: 1\nkeep: true\ncolour: green\n",
+};
+
+function template(helm: Readonly<Record<string, unknown>>) {
+  return {
+    name: "shop",
+    source: "app",
+    path: "charts/shop",
+    render: { helm: { valuesFrom: [{ path: "env/prod.yaml" }], ...helm } },
+    apply: { defaultNamespace: namespace, interval: "4h" },
+  };
+}
+
+async function start(world: World, helm: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  await world.join(
+    { name: "one", values: { colour: "red" } },
+    { name: "two", values: { colour: "blue" } },
+    { name: "three", values: { colour: "blue" } },
+  );
+  const commit = await world.createRepository("app", files);
+  const git = { url: world.git.url("app"), ref: { branch: "main" } };
+  await world.apply(sourceDocument("app", { git, interval: "1h" }), webGroup(helm));
+  return commit;
+}
+
+function webGroup(helm: Readonly<Record<string, unknown>>) {
+  return groupDocument("web", {
+    clusters: { all: true },
+    templates: [template(helm)],
+    rollout: { maxConcurrent: 3 },
+  });
+}
+
+async function read(world: World, cluster: string, path: string) {
+  return (await world.kubectl(cluster, { method: "GET", path })).object;
+}
+
+describe.each(fleetTargets)("on $name", (fleet) => {
+  test("a chart in git arrives with the values of its cluster, once for each distinct input", async () => {
+    const world = await startWorld({ target: fleet });
+    try {
+      const commit = await start(world, { values: { colour: "{{ cluster.values.colour }}", cache: { size: "1Gi" } } });
+      await world.untilInSync("web", commit);
+      for (const [cluster, colour] of [
+        ["one", "red"],
+        ["two", "blue"],
+        ["three", "blue"],
+      ] as const) {
+        expect((await read(world, cluster, `${configs}/shop-a`)).data).toMatchObject({
+          colour,
+          "app.ini": "[shop]\nmode = fast\n",
+          note: "up {{ $labels.pod }}",
+        });
+      }
+      // What names no namespace is where the release is; a dependency has its own values.
+      expect((await read(world, "one", `${configs}/shop-cache`)).data).toEqual({ size: "1Gi" });
+      const deployment = await read(world, "one", `/apis/apps/v1/namespaces/${namespace}/deployments/shop-shop`);
+      expect(deployment).toMatchObject({
+        metadata: { labels: { "app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/instance": "shop" } },
+        spec: { replicas: 1, template: { spec: { containers: [{ image: "ghcr.io/acme/shop:6.9.1" }] } } },
+      });
+      await read(world, "one", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/colours.shop.example.com");
+      const pods = await world.kubectl("one", {
+        method: "GET",
+        path: `/api/v1/namespaces/${namespace}/pods/reachable`,
+      });
+      expect(pods.status).toBe(404);
+      const renderings = (await world.rows()).filter(({ type }) => type === "Rendering");
+      expect(renderings).toHaveLength(2);
+      expect(renderings[0]).toMatchObject({ leftOut: [expect.stringContaining("Pod reachable is left out")] });
+
+      // Another chart, by a push: what left it is deleted, but for what asks to be kept.
+      const next = await world.push("app", {
+        "charts/shop/templates/config.yaml": null,
+        "env/prod.yaml": "replicas: 2\n",
+      });
+      await world.untilInSync("web", next);
+      const gone = await world.kubectl("two", { method: "GET", path: `${configs}/shop-a` });
+      expect(gone.status).toBe(404);
+      expect((await read(world, "two", `${configs}/kept`)).metadata).toMatchObject({ name: "kept" });
+    } finally {
+      await world.close();
+    }
+  });
+
+  test("what cannot be rendered reaches no cluster, and says why where people look", async () => {
+    const world = await startWorld({ target: fleet });
+    try {
+      const commit = await start(world);
+      await world.untilInSync("web", commit);
+      await world.push("app", {
+        "charts/shop/templates/secret.yaml":
+          'apiVersion: v1\nkind: Secret\nmetadata: {name: pw}\nstringData: {pw: "{{ randAlphaNum 20 }}"}\n',
+      });
+      const targets = await world.waitFor("the failure", async () => {
+        const found = (await world.targets("web")).filter(({ state }) => state === "Failed");
+        return found.length > 0 && found;
+      });
+      expect(targets[0]?.reason).toMatch(
+        /charts\/shop\/templates\/secret\.yaml \(as rendered\), Secret pw, data\.pw: is another each time the chart is rendered/,
+      );
+      for (const cluster of ["one", "two", "three"]) {
+        const path = `/api/v1/namespaces/${namespace}/secrets/pw`;
+        expect((await world.kubectl(cluster, { method: "GET", path })).status).toBe(404);
+      }
+    } finally {
+      await world.close();
+    }
+  });
+
+  test("a folder that is a chart needs no word of it", async () => {
+    const world = await startWorld({ target: fleet });
+    try {
+      await world.join({ name: "one" });
+      const commit = await world.createRepository("app", files);
+      const git = { url: world.git.url("app"), ref: { branch: "main" } };
+      const { render: _render, ...detected } = template({});
+      await world.apply(
+        sourceDocument("app", { git, interval: "1h" }),
+        groupDocument("web", { clusters: { all: true }, templates: [detected] }),
+      );
+      await world.untilInSync("web", commit);
+      expect((await read(world, "one", `${configs}/shop-a`)).data).toMatchObject({ colour: "blue" });
+    } finally {
+      await world.close();
+    }
+  });
+});

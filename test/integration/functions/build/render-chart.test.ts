@@ -1,0 +1,464 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { loadAll } from "js-yaml";
+import { describe, expect, test } from "vitest";
+import { type RenderedObjects, renderObjects } from "#functions/build/render-objects.ts";
+import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
+import { HelmTemplate, type HelmTemplateOptions } from "#shared/adapters/render/helm-template.ts";
+import { systemClock } from "#shared/adapters/system.ts";
+import { compareText } from "#shared/base/text-order.ts";
+import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
+import { below, shopChart } from "#test/support/chart-fixture.ts";
+
+const run = promisify(execFile);
+const helm = () => locateHelm("");
+const kustomize = { build: () => Promise.reject(new Error("no kustomization was expected")) };
+const release: HelmRelease = { releaseName: "web", namespace: "shop", crds: "CreateReplace", lookup: "Refuse" };
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+function render(files: Files, more: Partial<HelmRelease> = {}, bounds: Partial<HelmTemplateOptions> = {}) {
+  const listed = Object.entries(files).map(([path, content]) => ({
+    path,
+    executable: false,
+    content: typeof content === "string" ? new TextEncoder().encode(content) : content,
+  }));
+  const path = "Chart.yaml" in files ? "." : "deploy";
+  return renderObjects(
+    { files: listed, path, render: { helm: { ...release, ...more } } },
+    { kustomize, helm: new HelmTemplate({ helm, ...bounds }), clock: systemClock },
+  );
+}
+
+function namesOf({ objects }: RenderedObjects): readonly string[] {
+  return objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+}
+
+function dataOf({ objects }: RenderedObjects, name: string): unknown {
+  return objects.find(({ metadata }) => metadata.name === name)?.data;
+}
+
+/** A chart of one ConfigMap, `x`. */
+function small(data: string, more: Files = {}): Files {
+  return {
+    "Chart.yaml": "apiVersion: v2\nname: small\nversion: 0.1.0\n",
+    "templates/x.yaml": `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  k: ${data}\n`,
+    ...more,
+  };
+}
+
+/** What the program itself makes of the files, past everything of ours. */
+async function helmItself(files: Files, args: readonly string[]): Promise<readonly unknown[]> {
+  const folder = await mkdtemp(join(tmpdir(), "starling-test-chart-"));
+  try {
+    for (const [path, content] of Object.entries(files)) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), content);
+    }
+    const env = { HOME: folder, PATH: "" };
+    const { stdout } = await run(await helm(), ["template", "web", ".", "--namespace=shop", ...args], {
+      cwd: folder,
+      env,
+    });
+    const key = (object: unknown) => {
+      const { kind, metadata } = object as { kind: string; metadata: { name: string } };
+      return `${kind} ${metadata.name}`;
+    };
+    return loadAll(stdout)
+      .filter((object) => object !== null && object !== undefined)
+      .toSorted((a, b) => compareText(key(a), key(b)));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function byName({ objects }: RenderedObjects): readonly unknown[] {
+  return objects.toSorted((a, b) => compareText(`${a.kind} ${a.metadata.name}`, `${b.kind} ${b.metadata.name}`));
+}
+
+describe("a chart's objects are those of `helm template`", () => {
+  const rows: readonly (readonly [legend: string, more: Partial<HelmRelease>, args: readonly string[]])[] = [
+    ["as it is", {}, ["--include-crds"]],
+    ["without its CRDs", { crds: "Skip" }, []],
+    [
+      "with values of the template",
+      { values: '{"replicas":5,"image":{"tag":"7.0.0"},"cache":{"enabled":false}}' },
+      ["--include-crds", "--set=replicas=5", "--set-string=image.tag=7.0.0", "--set=cache.enabled=false"],
+    ],
+    [
+      "with values that remove one of the chart's",
+      { values: '{"colour":null}' },
+      ["--include-crds", "--set=colour=null"],
+    ],
+    [
+      "for another version of Kubernetes, with other APIs",
+      { kubeVersion: "1.31", apiVersions: ["monitoring.coreos.com/v1", "cert-manager.io/v1/Certificate"] },
+      ["--include-crds", "--kube-version=1.31", "-a=monitoring.coreos.com/v1", "-a=cert-manager.io/v1/Certificate"],
+    ],
+  ];
+  test.each(rows)("%s", async (_legend, more, args) => {
+    const rendered = await render(below("deploy", shopChart), more);
+    expect(byName(rendered)).toEqual(await helmItself(shopChart, [...args, "--skip-tests"]));
+    expect(rendered.objects.length).toBeGreaterThan(3);
+  });
+
+  test("when its dependency is packed", async () => {
+    const { files, packed } = await withPackedCache(shopChart);
+    expect(byName(await render({ ...below("deploy", files), "deploy/charts/cache-0.4.0.tgz": packed }))).toEqual(
+      await helmItself(shopChart, ["--include-crds", "--skip-tests"]),
+    );
+  });
+});
+
+async function withPackedCache(chart: Readonly<Record<string, string>>) {
+  const isCache = ([path]: readonly [string, string]) => path.startsWith("charts/cache/");
+  const cache = Object.entries(chart).filter(isCache);
+  const packed = await packArtifact(
+    cache.map(([path, text]) => ({
+      path: path.slice("charts/".length),
+      executable: false,
+      content: new TextEncoder().encode(text),
+    })),
+  );
+  return { files: Object.fromEntries(Object.entries(chart).filter((entry) => !isCache(entry))), packed };
+}
+
+describe("values", () => {
+  const colour = async (more: Partial<HelmRelease>, files: Files = {}) =>
+    dataOf(await render({ ...below("deploy", shopChart), ...files }, more), "shop-a");
+
+  test("go over each other: the chart's, files in their order, the template's", async () => {
+    const files = { "env/a.yaml": "colour: red\nnote: a\n", "env/b.yaml": "colour: green\n" };
+    const [a, b] = [
+      { path: "env/a.yaml", optional: false },
+      { path: "./env/b.yaml", optional: false },
+    ];
+    expect(await colour({}, files)).toMatchObject({ colour: "blue" });
+    expect(await colour({ valuesFrom: [a, b] }, files)).toMatchObject({ colour: "green", note: "a" });
+    expect(await colour({ valuesFrom: [b, a] }, files)).toMatchObject({ colour: "red", note: "a" });
+    expect(await colour({ valuesFrom: [a], values: '{"colour":"black"}' }, files)).toMatchObject({
+      colour: "black",
+      note: "a",
+    });
+  });
+
+  test("are data: braces stay text, and what looks like YAML stays in its place", async () => {
+    const text = '{{ .Release.Name }}" }\n---\nkind: Evil\n# {{ lookup "v1" "Secret" "" "" }}';
+    expect(await colour({ values: JSON.stringify({ colour: text }) })).toMatchObject({ colour: text });
+    expect(await colour({})).toMatchObject({ note: "up {{ $labels.pod }}" });
+  });
+
+  test("of a file that may be missing are left out when it is", async () => {
+    expect(await colour({ valuesFrom: [{ path: "env/none.yaml", optional: true }] })).toMatchObject({ colour: "blue" });
+  });
+
+  const refused: readonly (readonly [legend: string, file: string | undefined, error: object])[] = [
+    [
+      "a file that is not there",
+      undefined,
+      {
+        code: "ValuesNotFound",
+        message: expect.stringMatching(/^env\/a.yaml, render.helm.valuesFrom\[0\].path: is no file.*optional: true/),
+      },
+    ],
+    ["a list", "- a\n", { code: "InvalidValues", message: expect.stringContaining("values are a map") }],
+    ["two documents", "a: 1\n---\nb: 1\n", { code: "InvalidValues" }],
+    ["a key twice", "a: 1\na: 2\n", { code: "InvalidYaml", message: expect.stringMatching(/^env\/a.yaml:2/) }],
+  ];
+  test.each(refused)("%s is refused", async (_legend, file, error) => {
+    const files = file === undefined ? {} : { "env/a.yaml": file };
+    const valuesFrom = [{ path: "env/a.yaml", optional: false }];
+    await expect(colour({ valuesFrom }, files)).rejects.toMatchObject(error);
+  });
+});
+
+describe("hooks", () => {
+  test("that are tests are left out, by name", async () => {
+    const rendered = await render(shopChart);
+    expect(namesOf(rendered)).not.toContain("Pod reachable");
+    expect(rendered.leftOut).toEqual([
+      "Pod reachable is left out: it is a hook of Helm's for test, which is not run here",
+    ]);
+  });
+
+  test.each(["pre-install", "post-upgrade", "pre-install,test", "post-delete"])(
+    "for %s are refused, with file and name",
+    async (events) => {
+      const hook = `apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate, annotations: {helm.sh/hook: "${events}"}}\n`;
+      await expect(render(small("v", { "templates/hook.yaml": hook }))).rejects.toMatchObject({
+        code: "HookRefused",
+        message: expect.stringMatching(
+          /^templates\/hook\.yaml \(as rendered\):1, Job migrate, metadata\.annotations\["helm\.sh\/hook"\]: is .*values/,
+        ),
+      });
+    },
+  );
+});
+
+describe("what is another each time is refused, with object and field", () => {
+  const rows: readonly (readonly [legend: string, data: string])[] = [
+    ["a random text", "{{ randAlphaNum 20 }}"],
+    ["a uuid", "{{ uuidv4 }}"],
+    ["a certificate", '{{ (genCA "ca" 365).Cert | quote }}'],
+    ["a password's hash", '{{ htpasswd "a" "b" | quote }}'],
+    ["the time", "{{ now | unixEpoch | quote }}"],
+    ["the year", '{{ now | date "2006" | quote }}'],
+    ["the minute", '{{ now | date "04" | quote }}'],
+    ["the weekday", '{{ now | date "Monday" | quote }}'],
+    ["the time in a helper of a dependency", '{{ include "sub.time" . }}'],
+  ];
+  test.each(rows)("%s", async (_legend, data) => {
+    const chart = small(data, {
+      "charts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 0.1.0\n",
+      "charts/sub/templates/_h.tpl": '{{ define "sub.time" }}{{ now | date "2006" | quote }}{{ end }}',
+    });
+    await expect(render(chart)).rejects.toMatchObject({
+      code: "NonDeterministicRender",
+      message: expect.stringMatching(/^templates\/x\.yaml \(as rendered\), ConfigMap x, data\.k: is another each time/),
+    });
+  });
+
+  test("and never with the value", async () => {
+    const error = await render(small('{{ printf "%s-%s" "hunter2" (randAlpha 8) }}')).catch((thrown: Error) => thrown);
+    expect(String(error)).not.toContain("hunter2");
+  });
+
+  test("but not what only a comment tells, nor what is not used", async () => {
+    const chart = small("{{/* {{ now }} */}}v # {{ uuidv4 }}\n  now: {{ .Values.now | default `now` }}");
+    expect(dataOf(await render(chart), "x")).toEqual({ k: "v", now: "now" });
+    const guarded = small("{{ if .Values.password }}{{ .Values.password }}{{ else }}{{ randAlpha 9 }}{{ end }}");
+    expect(dataOf(await render(guarded, { values: '{"password":"p"}' }), "x")).toEqual({ k: "p" });
+  });
+});
+
+describe("lookup", () => {
+  const looking = small('{{ $s := lookup "v1" "Secret" "shop" "pw" }}{{ $s | len | quote }}');
+  const inHelper = small('{{ include "pw" . | quote }}', {
+    "templates/_helpers.tpl": '\n{{ define "pw" }}\n{{- ("pw" | lookup "v1" "Secret" "shop") | len }}{{ end }}',
+  });
+
+  test("is refused by template and line", async () => {
+    await expect(render(looking)).rejects.toMatchObject({
+      code: "ChartRefused",
+      message: expect.stringMatching(/^templates\/x\.yaml:5:\d+: calls lookup.*existing Secret/),
+    });
+    await expect(render(inHelper)).rejects.toMatchObject({
+      code: "ChartRefused",
+      message: expect.stringMatching(/^templates\/_helpers\.tpl:3:\d+: calls lookup/),
+    });
+  });
+
+  test("that no template comes to is no matter, and neither is a field of that name", async () => {
+    const chart = small('{{ if .Values.lookup }}{{ lookup "v1" "Secret" "" "" }}{{ end }}{{ "lookup" }}');
+    expect(dataOf(await render(chart), "x")).toEqual({ k: "lookup" });
+  });
+
+  test("finds nothing where that was said to be right", async () => {
+    expect(dataOf(await render(looking, { lookup: "Empty" }), "x")).toEqual({ k: "0" });
+  });
+});
+
+describe("what is wrong with a chart is told with file and line", () => {
+  const rows: readonly (readonly [legend: string, files: Files, error: object])[] = [
+    [
+      "a value that is not there",
+      small("{{ .Values.a.b }}"),
+      {
+        code: "ChartFailed",
+        message: expect.stringMatching(/^templates\/x\.yaml:5:\d+: at <\.Values\.a\.b>: nil pointer/),
+      },
+    ],
+    [
+      "a value that the chart asks for",
+      small('{{ required "say which host" .Values.host }}'),
+      {
+        code: "ChartFailed",
+        message: expect.stringMatching(/^templates\/x\.yaml:5:\d+: the chart says: say which host$/),
+      },
+    ],
+    [
+      "a function that is none",
+      small("{{ nope }}"),
+      { code: "ChartFailed", message: 'templates/x.yaml:5: is no template: function "nope" not defined' },
+    ],
+    [
+      "an error in a helper",
+      small('{{ include "h" . }}', { "templates/_h.tpl": '\n\n{{ define "h" }}{{ .Values.a.b }}{{ end }}' }),
+      { code: "ChartFailed", message: expect.stringMatching(/^templates\/_h\.tpl:3:\d+: at <\.Values\.a\.b>/) },
+    ],
+    [
+      "no YAML",
+      small("v\n k: [", {}),
+      {
+        code: "ChartFailed",
+        message: expect.stringMatching(/^templates\/x\.yaml \(as rendered\): renders to no YAML: yaml: line/),
+      },
+    ],
+    [
+      "an object without a kind",
+      small("v", { "templates/y.yaml": "apiVersion: v1\nmetadata: {name: y}\n" }),
+      {
+        code: "InvalidObject",
+        message: expect.stringMatching(/^templates\/y\.yaml \(as rendered\):1, document 1, kind: is missing/),
+      },
+    ],
+    [
+      "a version of Kubernetes that it does not go with",
+      small("v", { "Chart.yaml": 'apiVersion: v2\nname: small\nversion: 0.1.0\nkubeVersion: "<1.20"\n' }),
+      {
+        code: "ChartFailed",
+        message: expect.stringMatching(/^Chart\.yaml: chart requires kubeVersion.*render\.helm\.kubeVersion/),
+      },
+    ],
+    [
+      "values against its schema",
+      small("v", { "values.schema.json": '{"required":["host"]}' }),
+      {
+        code: "ChartFailed",
+        message: expect.stringMatching(/^Chart\.yaml: values don't meet[\s\S]*host[\s\S]*render\.helm\.values/),
+      },
+    ],
+    ["nothing", { "Chart.yaml": small("")["Chart.yaml"] ?? "" }, { code: "EmptyRender" }],
+    [
+      "a library",
+      { "Chart.yaml": "apiVersion: v2\nname: l\nversion: 0.1.0\ntype: library\n" },
+      { code: "ChartRefused", message: expect.stringMatching(/^Chart\.yaml, type: is library/) },
+    ],
+    [
+      "no chart",
+      { "deploy/templates/x.yaml": "a: b" },
+      { code: "ChartRefused", message: expect.stringMatching(/^deploy: is no Helm chart: it has no Chart\.yaml/) },
+    ],
+  ];
+  test.each(rows)("%s", async (_legend, files, error) => {
+    await expect(render(files)).rejects.toMatchObject(error);
+  });
+
+  test("a dependency that is not vendored, with the remedy", async () => {
+    const files = below(
+      "deploy",
+      Object.fromEntries(Object.entries(shopChart).filter(([path]) => !path.startsWith("charts/"))),
+    );
+    await expect(render(files)).rejects.toMatchObject({
+      code: "ChartRefused",
+      message:
+        "deploy/Chart.yaml, dependencies[0]: cache 0.x from https://charts.example.com is not in deploy/charts, and nothing is fetched while rendering; run `helm dependency build deploy` and commit what it puts there",
+    });
+  });
+});
+
+describe("hostile charts", () => {
+  test("reach no server through a schema of values", async () => {
+    let requests = 0;
+    const server = createServer((_request, response) => {
+      requests++;
+      response.end("{}");
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    const origin = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    try {
+      const schemas = [
+        { $ref: `${origin}/s.json` },
+        { $schema: `${origin}/s.json` },
+        { properties: { a: { allOf: [{ $ref: `${origin}/s.json#/x` }] } } },
+        { $id: `${origin}/a/`, $ref: "s.json" },
+        { $ref: "file:///etc/hostname" },
+      ];
+      for (const schema of schemas) {
+        const chart = small("v", { "values.schema.json": JSON.stringify(schema) });
+        await expect(render(chart)).rejects.toMatchObject({
+          code: "ChartRefused",
+          message: expect.stringMatching(/^values\.schema\.json, .*nothing is fetched|without fetching/),
+        });
+      }
+      // That the program would have asked is why.
+      const [first] = schemas;
+      await helmItself(small("v", { "values.schema.json": JSON.stringify(first) }), []);
+      expect(requests).toBe(1);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  test("read no file but their own", async () => {
+    const chart = small('{{ .Files.Get "../../etc/hostname" | quote }}', {});
+    expect(dataOf(await render(chart), "x")).toEqual({ k: "" });
+    const above = { ...below("deploy", small('{{ .Files.Get "../secret.txt" | quote }}')), "secret.txt": "s" };
+    expect(dataOf(await render(above), "x")).toEqual({ k: "" });
+    expect(dataOf(await render(small('{{ getHostByName "localhost" | quote }}')), "x")).toEqual({ k: "" });
+  });
+
+  test("see no variable of the environment", async () => {
+    await expect(render(small('{{ env "PATH" }}'))).rejects.toThrow('function "env" not defined');
+  });
+
+  test("are bounded in output", async () => {
+    const chart = small("{{ range $i := until 100000 }}xxxxxxxxxx{{ end }}");
+    await expect(render(chart, {}, { maxOutputBytes: 100_000 })).rejects.toMatchObject({
+      code: "HelmFailed",
+      retry: "permanent",
+      message: "helm wrote more than 100000 bytes",
+    });
+  });
+
+  test("are bounded in memory", async () => {
+    const doubled =
+      '{{ $s := "xxxxxxxx" }}{{ range $i := until 40 }}{{ $s = printf "%s%s" $s $s }}{{ end }}{{ $s | len }}';
+    await expect(render(small(doubled), {}, { maxMemoryBytes: 192 * 1024 * 1024 })).rejects.toMatchObject({
+      code: "HelmFailed",
+      retry: "permanent",
+      message: "helm ran out of memory; make the chart render less",
+    });
+  });
+
+  test("are bounded in time", async () => {
+    const busy = "{{ range $i := until 5000 }}{{ range $j := until 5000 }}{{ $k := add $i $j }}{{ end }}{{ end }}v";
+    await expect(render(small(busy), {}, { timeoutSeconds: 0.3 })).rejects.toMatchObject({
+      code: "HelmFailed",
+      retry: "transient",
+      message: "helm took longer than 0.3 s",
+    });
+  });
+
+  test("cannot call themselves for ever", async () => {
+    const chart = small('{{ include "me" . }}', {
+      "templates/_me.tpl": '{{ define "me" }}{{ include "me" . }}{{ end }}',
+    });
+    await expect(render(chart)).rejects.toMatchObject({ code: "ChartFailed" });
+  });
+
+  test("bring no links in what they depend on", async () => {
+    const { pack } = await import("tar-stream");
+    const { gzipSync } = await import("node:zlib");
+    const archive = pack();
+    archive.entry({ name: "cache/Chart.yaml" }, "apiVersion: v2\nname: cache\nversion: 0.1.0\n");
+    archive.entry({ name: "cache/files/passwd", type: "symlink", linkname: "/etc/passwd" });
+    archive.finalize();
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of archive) chunks.push(chunk as Uint8Array);
+    await expect(
+      render(small("v", { "charts/cache-0.1.0.tgz": gzipSync(Buffer.concat(chunks)) })),
+    ).rejects.toMatchObject({
+      code: "ChartRefused",
+      message: expect.stringMatching(
+        /^charts\/cache-0\.1\.0\.tgz: cannot be unpacked: "cache\/files\/passwd" is a symlink/,
+      ),
+    });
+  });
+
+  test("cannot have lookup hidden in a packed dependency", async () => {
+    const { files, packed } = await withPackedCache({
+      ...shopChart,
+      "charts/cache/templates/cache.yaml": '{{ lookup "v1" "Secret" "" "" }}',
+    });
+    await expect(render({ ...files, "charts/cache-0.4.0.tgz": packed })).rejects.toThrow(/calls lookup/);
+  });
+});

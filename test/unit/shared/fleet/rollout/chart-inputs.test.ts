@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
+import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
+import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import type { Plan, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
+
+type Helm = Readonly<Record<string, unknown>>;
+
+function planned(helm: Helm, more: Readonly<Record<string, unknown>> = {}): PlannedTemplate {
+  const { render, ...template } = syncTemplate.parse({
+    name: "shop",
+    source: "app",
+    path: "charts/shop",
+    render: { helm },
+    apply: { defaultNamespace: "web" },
+    ...more,
+  });
+  if (render === undefined) throw new Error("it has options");
+  return { ...template, render, revision: "main@sha1:a", artifactDigest: "sha256:a" };
+}
+
+interface Of {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly values?: Readonly<Record<string, string>>;
+}
+
+/** What is sealed of a cluster, and what its rendering is asked for with. */
+function inputOf(template: PlannedTemplate, { labels = {}, values = {} }: Of = {}) {
+  const plan: Plan = { templates: [template], contentHash: "sha256:c" };
+  const [input] = sealedTarget({ cluster: "one", uid: "u", labels, values }, plan).inputs;
+  if (input === undefined || "problem" in input) return { problem: input?.problem };
+  return { digest: input.digest, bound: input.bound, helm: buildOptionsOf(template, input.bound)?.helm };
+}
+
+describe("a chart is rendered", () => {
+  test("by the template's name, in its namespace", () => {
+    expect(inputOf(planned({})).helm).toEqual({
+      releaseName: "shop",
+      namespace: "web",
+      crds: "CreateReplace",
+      lookup: "Refuse",
+    });
+    expect(inputOf(planned({ releaseName: "other", crds: "Skip" })).helm).toMatchObject({
+      releaseName: "other",
+      crds: "Skip",
+    });
+  });
+
+  test("with values, those of the cluster in the place of whole expressions", () => {
+    const values = {
+      host: "{{ cluster.values.domain }}",
+      tier: "{{cluster.values.tier | default(std)}}",
+      list: [{ name: "{{ cluster.name }}" }, "x {{ cluster.name }}", "{{ $labels.pod }}", "{{ .Values.a }}", 3, null],
+    };
+    const { helm, bound } = inputOf(planned({ values }), { values: { domain: 'a"\n{{ now }}' } });
+    expect(JSON.parse(helm?.values ?? "")).toEqual({
+      host: 'a"\n{{ now }}',
+      tier: "std",
+      list: [{ name: "one" }, "x {{ cluster.name }}", "{{ $labels.pod }}", "{{ .Values.a }}", 3, null],
+    });
+    expect(bound).toEqual({
+      texts: {
+        "{{ cluster.values.domain }}": 'a"\n{{ now }}',
+        "{{cluster.values.tier | default(std)}}": "std",
+        "{{ cluster.name }}": "one",
+      },
+    });
+  });
+
+  test("with the files of the cluster", () => {
+    const valuesFrom = [{ path: "all.yaml" }, { path: "env/{{ cluster.labels.env }}.yaml", optional: true }];
+    expect(inputOf(planned({ valuesFrom }), { labels: { env: "prod" } }).helm?.valuesFrom).toEqual([
+      { path: "all.yaml", optional: false },
+      { path: "env/prod.yaml", optional: true },
+    ]);
+  });
+
+  test.each([
+    ["as it was found", {}, { "starling.dev/version": "1.34" }, "1.34"],
+    ["as the template has it", { kubeVersion: "1.31" }, { "starling.dev/version": "1.34" }, "1.31"],
+    ["not at all where nothing is known", {}, {}, undefined],
+    ["not by a label that is no version", {}, { "starling.dev/version": "newest" }, undefined],
+  ])("for the version of the cluster %s", (_legend, helm, labels, expected) => {
+    expect(inputOf(planned(helm), { labels }).helm?.kubeVersion).toBe(expected);
+  });
+});
+
+describe("one input", () => {
+  const template = planned({ values: { host: "{{ cluster.values.domain }}" } });
+
+  test("is that of all clusters for which everything comes to the same", () => {
+    const { digest } = inputOf(template, { values: { domain: "a", other: "1" }, labels: { ring: "canary" } });
+    expect(inputOf(template, { values: { domain: "a", other: "2" }, labels: { ring: "rest" } }).digest).toBe(digest);
+    expect(
+      inputOf(planned({ values: { host: "{{ cluster.values.domain }}" } }), { values: { domain: "a" } }).digest,
+    ).toBe(digest);
+  });
+
+  test("is another for whatever a chart sees", () => {
+    const of = { values: { domain: "a" }, labels: { "starling.dev/version": "1.34" } };
+    const host = { values: { host: "{{ cluster.values.domain }}" } };
+    const all = [
+      inputOf(template, of),
+      inputOf(template, { ...of, values: { domain: "b" } }),
+      inputOf(template, { ...of, labels: { "starling.dev/version": "1.35" } }),
+      inputOf(planned({ ...host, releaseName: "x" }), of),
+      inputOf(planned({ ...host, crds: "Skip" }), of),
+      inputOf(planned({ ...host, lookup: "Empty" }), of),
+      inputOf(planned({ ...host, apiVersions: ["a.example.com/v1"] }), of),
+      inputOf(planned({ ...host, valuesFrom: [{ path: "a.yaml" }] }), of),
+      inputOf(planned({ values: { host: "a" } }), of),
+      inputOf(planned(host, { apply: { defaultNamespace: "other" } }), of),
+      inputOf(planned(host, { name: "other" }), of),
+    ];
+    expect(new Set(all.map(({ digest }) => digest)).size).toBe(all.length);
+  });
+
+  test("of what is no chart does not go by the cluster", () => {
+    const { render: _render, ...plain } = template;
+    expect(inputOf(plain, { labels: { "starling.dev/version": "1.34" } })).toEqual(inputOf(plain));
+  });
+});
+
+test.each([
+  [
+    "a value",
+    { values: { host: "{{ cluster.values.domain }}" } },
+    {},
+    "render.helm.values: cluster one has no cluster.values.domain; set it on the Cluster",
+  ],
+  [
+    "a label of a path",
+    { valuesFrom: [{ path: "{{ cluster.labels.env }}.yaml" }] },
+    {},
+    "render.helm.valuesFrom[0].path: cluster one has no cluster.labels.env; set it on the Cluster",
+  ],
+  [
+    "a path inside the artifact",
+    { valuesFrom: [{ path: "{{ cluster.values.a }}/b.yaml" }] },
+    { values: { a: ".." } },
+    'render.helm.valuesFrom[0].path: "../b.yaml" for cluster one leaves the artifact',
+  ],
+])("a cluster without %s is named with it", (_legend, helm, of, problem) => {
+  expect(inputOf(planned(helm), of)).toEqual({ problem });
+});
+
+test("a chart without a namespace is named", () => {
+  expect(inputOf(planned({}, { apply: {} })).problem).toMatch(/^apply\.defaultNamespace: is required for a Helm chart/);
+});

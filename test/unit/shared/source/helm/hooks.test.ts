@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { siftHooks } from "#shared/source/helm/hooks.ts";
+import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
+
+function document(hook: string | undefined): ManifestDocument {
+  const annotations = hook === undefined ? {} : { "helm.sh/hook": hook };
+  const metadata = { name: "a", namespace: "shop", annotations };
+  return { object: { apiVersion: "v1", kind: "Pod", metadata }, file: "pods.yaml", document: 1, line: 1 };
+}
+
+test.each([undefined, "", "crd-install"])("an object with %s is one like others", (hook) => {
+  expect(siftHooks([document(hook)])).toEqual({ documents: [document(hook)], leftOut: [] });
+});
+
+test.each(["test", "test-success", "test,post-rollback", " Test "])("one for %s is left out, by name", (hook) => {
+  const sifted = siftHooks([document(undefined), document(hook)]);
+  expect(sifted.documents).toEqual([document(undefined)]);
+  expect(sifted.leftOut).toEqual([expect.stringMatching(/^Pod shop\/a is left out: it is a hook of Helm's for /)]);
+});
+
+test.each(["pre-install", "post-delete", "test,pre-upgrade", "crd-install,pre-install", "no-such-event"])(
+  "one for %s is refused, wherever it is from",
+  (hook) => {
+    expect(() => siftHooks([document(hook)])).toThrow(
+      'pods.yaml:1, Pod shop/a, metadata.annotations["helm.sh/hook"]: is ',
+    );
+  },
+);

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { callsIn, withCalls } from "#shared/source/helm/template-calls.ts";
+
+const names = new Set(["lookup", "now"]);
+
+test.each([
+  ["a call", "{{ now }}", ["now:1"]],
+  ["trimmed", "a\n{{- now -}}\n", ["now:2"]],
+  ["two of one action, over lines", '{{ if lookup "a"\n (now) }}', ["lookup:1", "now:2"]],
+  ["behind a pipe", '{{ "n" | lookup "v1" "Secret" "" }}', ["lookup:1"]],
+  ["a declaration", "{{ $x := now }}{{$y:=now}}", ["now:1", "now:1"]],
+  ["a field", "{{ .lookup }}{{ .Values.now }}{{ $.now }}{{ (index .a 1).now }}", []],
+  ["a variable", "{{ $now }}{{ $lookup := 1 }}", []],
+  ["a part of a name", "{{ nowhere }}{{ lookups }}{{ x_now }}", []],
+  ["text outside of actions", "now lookup {now} }} now {{ 1 }} now", []],
+  ["a comment", "{{/* now */}}{{- /* {{ lookup }}\n now */ -}}\n{{ now }}", ["now:3"]],
+  ["a string", '{{ "now }}" }}{{ `lookup }} now` }}{{ print "a\\"now" }}', []],
+  ["a character", "{{ printf \"%c\" '}' }}{{ now }}", ["now:1"]],
+  ["what follows a string with braces", '{{ print "}}" now }}', ["now:1"]],
+  ["an action that never ends", "{{ now", ["now:1"]],
+  ["what stands before a string that never ends", '{{ now }}{{ "now\n }}{{ now }}', ["now:1"]],
+])("%s", (_legend, text, expected) => {
+  expect(callsIn(text, names).map(({ name, line }) => `${name}:${line}`)).toEqual(expected);
+});
+
+test("calls are replaced where they are, and lines stay", () => {
+  const text = "a {{ now }}\n{{ .now | now }} now {{ lookup 1 }}";
+  expect(withCalls(text, callsIn(text, names), { now: "(x)" })).toBe(
+    "a {{ (x) }}\n{{ .now | (x) }} now {{ lookup 1 }}",
+  );
+});
+
+test("a file of nothing but braces is read in no time to speak of", () => {
+  expect(callsIn("{{".repeat(200_000), names)).toEqual([]);
+  expect(callsIn('{{"'.repeat(100_000), names)).toEqual([]);
+  expect(callsIn("{{/*".repeat(100_000), names)).toEqual([]);
+});

@@ -39,11 +39,24 @@ export async function fillArrivals(transaction: Transaction, arriving: Arriving)
     const arrivals = readable.filter(({ cluster }) => !waiting.has(cluster)).slice(0, left);
     if (left === 0) return;
     if (arrivals.length === 0) continue;
-    await bringIn(transaction, arrivals, arriving);
-    if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0 || isOver(arriving)) return;
+    const given = await bringIn(transaction, arrivals, arriving);
+    if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0 || isOver(arriving))
+      return keepHeld(transaction, held, given);
   }
   const arrivalsHeld = heldOf([...waiting.values()], as);
   if (digestOf(arrivalsHeld) !== digestOf(known.unit.arrivalsHeld ?? "")) transaction.edit({ arrivalsHeld });
+}
+
+/**
+ * Where one was given the slot that another of its stage gave back, all others wait for what they did, and need not be read
+ * again. @param given - the stages of those who were given slots.
+ */
+function keepHeld(transaction: Transaction, held: ArrivalsHeld | undefined, given: readonly string[]): void {
+  if (held?.as === undefined || held.rendering > 0 || held.as !== heldAs(transaction)) return;
+  if (transaction.unit.arrivals.waiting !== transaction.known.unit.arrivals.waiting - given.length) return;
+  const bound = { ...held.bound };
+  for (const stage of given) bound[stage] = (bound[stage] ?? 0) - 1;
+  if (Object.values(bound).every((count) => count >= 0)) transaction.edit({ arrivalsHeld: { ...held, bound } });
 }
 
 function isEachStopped(known: Known): boolean {
@@ -77,9 +90,9 @@ function countsOf(names: readonly string[]): Readonly<Record<string, number>> {
 
 /** Equal as long as those that a freeze or their stage holds are the same, and held. */
 function heldAs(transaction: Transaction): string {
-  const { stages, unreadable = [] } = transaction.known.unit;
-  const { known } = transaction;
-  const isBound = ({ name }: UnitStage) => isFull({ known, unit: known.unit }, name);
+  const { known, unit } = transaction;
+  const { stages, unreadable = [] } = unit;
+  const isBound = ({ name }: UnitStage) => isFull({ known, unit }, name);
   const taking = stages.map((stage) => [stage.name, stage.on ?? 0, isStopped(known, stage), isBound(stage)]);
   return digestOf([frozenAs(transaction), taking, unreadable]);
 }
@@ -88,11 +101,12 @@ interface Arrived extends Candidate {
   readonly arrival: ArrivalRow;
 }
 
+/** @returns the stages of those who were given slots. */
 async function bringIn(
   transaction: Transaction,
   arrivals: readonly ArrivalRow[],
   { slots, arrivals: waiting, ports }: Arriving,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { known } = transaction;
   const names = arrivals.map(({ cluster }) => cluster);
   const parts = ["slot", "arrivals", "syncs", "targets"] as const;
@@ -122,7 +136,9 @@ async function bringIn(
       candidates.push({ target, rows, content, stage: stage.name, retriedAt, only, arrival });
     }
   }
+  const given: string[] = [];
   const note = ({ arrival, stage }: Arrived, step: Step) => {
+    if (step.do === "assign") given.push(stage);
     const wait = waitOf(step, stage);
     if (wait !== undefined) {
       waiting.set(arrival.cluster, wait);
@@ -133,6 +149,7 @@ async function bringIn(
       transaction.putArrival(arrival.cluster, "failed", { why: arrival.why, reason: step.reason, stage });
   };
   await takeTurns(transaction, { candidates, slots, note }, ports);
+  return given;
 }
 
 function waitOf(step: Step, stage: string): ArrivalWait | undefined {

@@ -60,6 +60,22 @@ test("those that wait for it are not read at each look, and are under way all th
   expect(await looks(40)).toBe(await looks(20));
 });
 
+test("of those that wait for it a few are read when one is through, however many they are", async () => {
+  const reads = async (count: number) => {
+    const made = await joined(count);
+    await made.finish("c001");
+    const counted = counting(made.table);
+    await made.plan(counted.table, ["c001"]);
+    expect(holders(made)).toEqual(["c002"]);
+    expect(made.unit().arrivalsHeld).toMatchObject({ bound: { canary: count - 2 }, rendering: 0, worker: 0 });
+    await made.addCluster("z", "rest");
+    await made.plan();
+    expect(holders(made)).toEqual(["c002", "z"]);
+    return counted.read();
+  };
+  expect(await reads(40)).toBe(await reads(20));
+});
+
 test("a bound that is raised helps at once", async () => {
   const made = await joined(4);
   await made.setGroup({ ...pace, stages: [{ ...canary, maxConcurrent: 3 }, { ...rest }] } as never);

@@ -1,0 +1,72 @@
+/** How far a look goes among clusters that came, and what is asked for them. */
+import { expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { begin, counting, names, ownPaths, worldOf } from "#test/support/planner-story.ts";
+import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
+
+const prod = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
+const renderings = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering").length;
+
+/** One has a slot at a time. */
+async function joined(clusters: readonly string[]): Promise<PlannerWorld> {
+  const made = await worldOf(["a"], { maxConcurrent: 2 }, ownPaths);
+  await made.rollOut();
+  for (const name of clusters) await made.addCluster(name, "all");
+  return made;
+}
+
+test("while more are to be asked for nobody says that all were looked at", async () => {
+  const made = await joined(names(30, "n"));
+  await made.plan();
+  expect(renderings(made)).toBe(1 + 6);
+  expect(made.unit()).not.toHaveProperty("arrivalsHeld");
+});
+
+test("no more are asked for because one of the first waits for something else", async () => {
+  const made = await joined([]);
+  const freeze = { name: "inc-1", by: "ana", at: made.now.toISOString(), reason: "INC-1", clusters: prod };
+  await made.setBrake({ freezes: [freeze] });
+  await made.addCluster("n000", "all", { labels: { env: "prod" } });
+  await begin(made);
+  expect(renderings(made)).toBe(1 + 1);
+  for (const name of names(30, "n").slice(1)) await made.addCluster(name, "all");
+  await made.plan();
+  expect(renderings(made)).toBe(2 + 6);
+});
+
+test("one whose arrival a newer version has written is told, and passed by", async () => {
+  const made = await joined(names(3, "n"));
+  await made.plan();
+  await made.table.write([{ update: keys.arrival(subject, "waiting", "n000"), set: { schema: rowSchema + 1 } }]);
+  await made.renderAll();
+  await made.plan();
+  expect(made.unit().unreadable).toEqual(["n000"]);
+  expect(made.slots().map(({ cluster }) => cluster)).toEqual(["n001"]);
+});
+
+test("no more are given slots than are free, however many come", async () => {
+  const made = await worldOf(["a"], { maxConcurrent: 3 });
+  await made.rollOut();
+  for (const name of names(30, "n")) await made.addCluster(name, "all");
+  await made.plan();
+  expect(made.slots().map(({ cluster }) => cluster)).toEqual(["n000", "n001"]);
+});
+
+test("a call whose time is over while it looks among them asks for another", async () => {
+  const made = await joined(names(40, "n"));
+  for (let look = 0; look < 12; look++) await made.plan();
+  expect(made.unit().arrivalsHeld).toMatchObject({ rendering: 40 });
+  made.sender.take();
+  const { table } = made;
+  let read = 0;
+  const getMany: typeof table.getMany = (wanted, reading) => {
+    made.advanceClock(10);
+    read++;
+    return table.getMany(wanted, reading);
+  };
+  await made.plan({ ...counting(table).table, getMany }, []);
+  expect(made.sender.take()).toEqual([{ to: "rollout", subject, clusters: [] }]);
+  expect(read).toBeLessThan(10);
+});

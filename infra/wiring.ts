@@ -224,6 +224,8 @@ export class Wiring extends Construct {
           ],
           put: [partitions.discoveries, partitions.found, partitions.clusters, partitions.fleet],
           update: [partitions.fleetVersion],
+          // Of clusters that are gone.
+          delete: [partitions.found, partitions.clusters, partitions.fleet],
         }),
         STARLING_INSTALLATION: plain(installationId),
         STARLING_REGION: plain(Aws.REGION),

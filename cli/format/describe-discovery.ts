@@ -1,3 +1,4 @@
+import { formatTime } from "#cli/format/age.ts";
 import { headText, pairsText } from "#cli/format/describe-object.ts";
 import { conditionsText, fieldsText, sectionText } from "#cli/format/describe-text.ts";
 import { formatTable } from "#cli/format/table.ts";
@@ -6,7 +7,7 @@ import type { DiscoveryObject } from "#shared/fleet/api/objects.ts";
 export function describeDiscovery(discovery: DiscoveryObject, now: Date): string {
   const { spec, status } = discovery;
   const { accounts, organization, regions, role, tags } = spec.eks;
-  const { clusters, unseen = [], refused = [] } = status;
+  const { clusters, unseen = [], refused = [], forgotten = [] } = status;
   const unit =
     organization === undefined ? undefined : `${organization.ous.join(", ")} of account ${organization.account}`;
   return [
@@ -22,6 +23,7 @@ export function describeDiscovery(discovery: DiscoveryObject, now: Date): string
       ["Access", spec.access?.role.name],
       ["Labels", pairsText(spec.labels?.fromTags)],
       ["Interval", spec.interval],
+      ["Gone", goneText(spec.gone)],
       [
         "Clusters",
         clusters === undefined
@@ -35,7 +37,16 @@ export function describeDiscovery(discovery: DiscoveryObject, now: Date): string
       listText(unseen.map(({ account, region, code, message }) => [account, region ?? "every region", code, message])),
     ),
     sectionText("Not registered", listText(refused.map(({ arn, reason, message }) => [arn, reason, message]))),
+    sectionText(
+      "Forgotten within a day",
+      listText(forgotten.map(({ cluster, arn, at }) => [cluster, arn, formatTime(at, now)])),
+    ),
   ].join("");
+}
+
+function goneText(gone: DiscoveryObject["spec"]["gone"]): string {
+  if (gone === undefined) return "they stay registered, until somebody deletes them";
+  return `forgotten after ${gone.after}, ${gone.maxPerDay} of them a day at most`;
 }
 
 function tagsText(tags: DiscoveryObject["spec"]["eks"]["tags"]): string | undefined {

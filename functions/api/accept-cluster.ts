@@ -1,5 +1,5 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
-import { forgetSyncs, isAssigned, requireForgettable, syncsOn } from "#functions/api/forget-syncs.ts";
+import { forgetSyncs, isAssigned, requireForgettable, syncsOn } from "#shared/adapters/forget-syncs.ts";
 import { type ObjectChange, operationsChange, unchanged, type WrittenRow } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";

@@ -1,6 +1,6 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { type Consequences, countSyncs, countText } from "#functions/api/consequences.ts";
-import { forgetSyncs, isAssigned, requireForgettable } from "#functions/api/forget-syncs.ts";
+import { forgetSyncs, isAssigned, requireForgettable } from "#shared/adapters/forget-syncs.ts";
 import { operationsChange, repositoryOf, subjectOf, unchanged } from "#functions/api/object-change.ts";
 import { firstRows } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";

@@ -1,5 +1,5 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
-import { syncsOn } from "#functions/api/forget-syncs.ts";
+import { syncsOn } from "#shared/adapters/forget-syncs.ts";
 import { operationsChange, sourcesOf } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";

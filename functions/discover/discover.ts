@@ -2,13 +2,16 @@ import { askClusters } from "#functions/discover/ask-clusters.ts";
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
 import { beginLook, endLook } from "#functions/discover/discovery-writes.ts";
 import { findNames } from "#functions/discover/find-names.ts";
+import { dropForgotten, forgetClusters } from "#functions/discover/forget-clusters.ts";
 import { lookerOf, seePlaces } from "#functions/discover/see-places.ts";
 import { type ClusterWrite, writeClusters } from "#functions/discover/write-clusters.ts";
 import { everySubject, subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
 import { allItems } from "#shared/base/all-pages.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
-import { become } from "#shared/fleet/discovery/described-cluster.ts";
+import { become, type Look } from "#shared/fleet/discovery/described-cluster.ts";
 import { failedStatus, type LookResult, lookedStatus } from "#shared/fleet/discovery/discovery-status.ts";
+import { isForgottenToday, isOverdue, planForgetting } from "#shared/fleet/discovery/gone.ts";
 import { planLook } from "#shared/fleet/discovery/plan-look.ts";
 import type { DiscoveryRow, FoundRow, RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -75,16 +78,17 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
     if (became.is === "found") writes.push({ ...became, before, foundBefore: candidate.found });
     if (became.is === "noted") {
       const { found, goneSince } = became;
-      const discovered = before?.discovered;
-      const gone =
-        discovered === undefined || goneSince === undefined ? {} : { discovered: { ...discovered, goneSince } };
+      // What was gone, and is there again with other tags, is gone no longer.
+      const { goneSince: _before, ...discovered } = before?.discovered ?? {};
+      const gone = "by" in discovered ? { discovered: { ...discovered, ...defined({ goneSince }) } } : {};
       writes.push({ found, before, foundBefore: candidate.found, ...gone });
     }
   }
   const written = await writeClusters(writes, ports);
   const concerned = told === "everybody" ? everySubject(table) : subjectsTaking(written.clusters, table);
   if (told === "everybody" || written.clusters.length > 0) await ports.sender.send(await concerned);
-  const own = ownAfter(known, written.found, row.name);
+  const after = new Map([...known, ...written.found.map((found) => [found.arn, found] as const)]);
+  const { own, ...forgetting } = await forgetGone(after, { about, orphaned, answered: written.found }, ports);
   return {
     isLeft: asked.left > 0 || seen.resume !== undefined,
     result: {
@@ -97,9 +101,40 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
         unselected: own.filter(({ unselected }) => unselected === true).length,
         gone: own.filter(({ goneSince }) => goneSince !== undefined).length,
       },
+      ...forgetting,
       failed: written.failed,
       resume: seen.resume,
     },
+  };
+}
+
+/**
+ * Those that are gone for long enough, which this look was told again, and those of earlier looks that broke off.
+ * @param after - what every ClusterDiscovery has found, by ARN, as it is by now.
+ */
+async function forgetGone(
+  after: ReadonlyMap<string, FoundRow>,
+  look: { readonly about: Look; readonly orphaned: ReadonlySet<string>; readonly answered: readonly FoundRow[] },
+  ports: DiscoverPorts,
+): Promise<Pick<LookResult, "forgotten" | "forgetting" | "kept"> & { readonly own: readonly FoundRow[] }> {
+  const { spec, now, discovery } = look.about;
+  const rows = [...after.values()];
+  const own = rows.filter(({ by }) => by === discovery);
+  const overdue = look.answered.filter((found) => isOverdue(found, spec, now));
+  const forgetting = planForgetting(own, overdue, { spec, now });
+  const open = own.filter(({ forgotten }) => forgotten?.open === true);
+  const { found, kept } = await forgetClusters(forgetting.now, open, ports);
+  await dropForgotten(
+    rows.filter(({ by }) => by === discovery || look.orphaned.has(by)),
+    ports,
+  );
+  const byArn = new Map([...own, ...found].map((row) => [row.arn, row]));
+  const all = [...byArn.values()];
+  return {
+    own: all.filter((row) => row.forgotten === undefined),
+    forgotten: all.filter((row) => isForgottenToday(row, now)),
+    forgetting,
+    kept,
   };
 }
 
@@ -135,13 +170,4 @@ async function orphanedBy(
 function foundByAnother({ arn, by, cluster }: FoundRow): RefusedCluster {
   const message = `ClusterDiscovery ${by} has found it before, as ${cluster}: leave it out of one of them`;
   return { arn, reason: "FoundByAnother", message };
-}
-
-function ownAfter(
-  known: ReadonlyMap<string, FoundRow>,
-  written: readonly FoundRow[],
-  discovery: string,
-): readonly FoundRow[] {
-  const after = new Map([...known, ...written.map((row) => [row.arn, row] as const)]);
-  return [...after.values()].filter(({ by }) => by === discovery);
 }

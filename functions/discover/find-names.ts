@@ -1,5 +1,5 @@
 import { allItems } from "#shared/base/all-pages.ts";
-import { type Candidate, collision } from "#shared/fleet/discovery/plan-look.ts";
+import { type Candidate, collision, isNewcomer } from "#shared/fleet/discovery/plan-look.ts";
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -19,10 +19,10 @@ export interface NamedCandidates {
  * The fleet is read only when there is somebody new.
  */
 export async function findNames(candidates: readonly Candidate[], table: Table): Promise<NamedCandidates> {
-  const isNew = candidates.some(({ found }) => found === undefined);
+  const isNew = candidates.some(isNewcomer);
   const byHand = isNew ? await registeredArns(table) : new Map<string, string>();
   const named = candidates.map((candidate) => {
-    const name = candidate.found === undefined ? byHand.get(candidate.eks.arn) : undefined;
+    const name = isNewcomer(candidate) ? byHand.get(candidate.eks.arn) : undefined;
     return name === undefined ? candidate : { ...candidate, name };
   });
   const rows = await table.getMany(

@@ -1,6 +1,7 @@
 /** Accounts full of EKS clusters, a table, and `discover` between them: everything over HTTP but the table. */
 import { applyDocuments } from "#functions/api/apply-documents.ts";
 import { discover } from "#functions/discover/discover.ts";
+import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
 import { type EksCluster, EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type CallFailure, type EksStsCall, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
 import type { LocalOrganization } from "#local/aws/eks/listing-operations.ts";
@@ -14,7 +15,7 @@ import type { DiscoveryRow, FoundRow } from "#shared/fleet/rows/discovery-rows.t
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { awsClients } from "#shared/lambda/aws-clients.ts";
-import type { Table } from "#shared/ports.ts";
+import type { MessageSender, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -43,7 +44,12 @@ export interface DiscoveryWorld {
   /** As the function is invoked, in a new sandbox unless it is told to be warm. */
   look(
     name: string,
-    options?: { readonly table?: Table; readonly sandbox?: EksInventory; readonly leftMs?: () => number },
+    options?: {
+      readonly table?: Table;
+      readonly sender?: MessageSender;
+      readonly sandbox?: DiscoverPorts["inventory"];
+      readonly leftMs?: () => number;
+    },
   ): Promise<void>;
   sandbox(): EksInventory;
   row(name: string): Promise<DiscoveryRow>;
@@ -151,8 +157,9 @@ export async function startDiscoveryWorld(): Promise<DiscoveryWorld> {
       const caller = { principal: "arn:aws:iam::111122223333:user/test" };
       await applyDocuments(ports, { documents, mode: "write", confirmed: "confirmed", caller });
     },
-    async look(name, { table: own = table, sandbox: inventory = sandbox(), leftMs = () => 300_000 } = {}) {
-      const ports = { table: own, sender, inventory, clock, ids: randomIds, log, installation };
+    async look(name, { leftMs = () => 300_000, ...options } = {}) {
+      const inventory = options.sandbox ?? sandbox();
+      const ports = { table, sender, ...options, inventory, clock, ids: randomIds, log, installation };
       await discover(name, ports, { getRemainingTimeInMillis: leftMs });
     },
     sandbox,

@@ -1,5 +1,6 @@
 /** What becomes of one cluster that EKS was asked about: pure. */
 import { defined } from "#shared/base/defined.ts";
+import { answeredAt, goneSince } from "#shared/fleet/discovery/gone.ts";
 import type { Candidate } from "#shared/fleet/discovery/plan-look.ts";
 import {
   labelsFrom,
@@ -42,28 +43,29 @@ const ended: ReadonlySet<string> = new Set(["DELETING", "FAILED"]);
 
 /** @param description - undefined: its account says that there is none. */
 export function become(
-  { eks, name, found }: Candidate,
+  { eks, name, found: stored }: Candidate,
   description: Description | undefined,
   { look, before }: { readonly look: Look; readonly before: ClusterRow | undefined },
 ): Become {
   const { spec, discovery, generation } = look;
-  const at = look.now.toISOString();
+  // What was forgotten begins as what was never there.
+  const found = stored?.forgotten === undefined ? stored : undefined;
   const row: FoundRow = {
     ...keys.found(eks.arn),
     type: "Found",
     schema: rowSchema,
-    version: (found?.version ?? 0) + 1,
+    version: (stored?.version ?? 0) + 1,
     arn: eks.arn,
     by: discovery,
     generation,
     cluster: name,
     tags: found?.tags ?? {},
-    describedAt: at,
+    describedAt: look.now.toISOString(),
   };
   if (description === undefined) {
     if (found === undefined) return { is: "nothing" };
-    const goneSince = found.goneSince ?? at;
-    return { is: "noted", found: { ...row, goneSince }, goneSince };
+    const since = goneSince(found, { spec, now: look.now, answeredAt: answeredAt(before) });
+    return { is: "noted", found: { ...row, goneSince: since }, goneSince: since };
   }
   if (!matchesTags(spec.eks.tags, description.tags)) {
     return found === undefined ? { is: "nothing" } : { is: "noted", found: { ...row, unselected: true } };

@@ -1,8 +1,12 @@
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
+import type { Forgetting } from "#shared/fleet/discovery/gone.ts";
+import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
 import type {
   DiscoveryRow,
   DiscoveryStatus,
+  FoundRow,
+  KeptCluster,
   RefusedCluster,
   RefusedTag,
   UnseenPlace,
@@ -16,6 +20,11 @@ export interface LookResult {
   readonly refused: readonly RefusedCluster[];
   readonly refusedTags: readonly (RefusedTag & { readonly cluster: string })[];
   readonly clusters: Omit<NonNullable<DiscoveryStatus["clusters"]>, "refused">;
+  /** Within the last day. */
+  readonly forgotten: readonly FoundRow[];
+  readonly forgetting: Forgetting;
+  /** Gone, and not forgotten for another reason than the bound. */
+  readonly kept: readonly KeptCluster[];
   /** Of these: what goes wrong there is not the place. */
   readonly failed: readonly { readonly cluster: string; readonly message: string }[];
   readonly resume: string | undefined;
@@ -26,12 +35,16 @@ const mostTold = 20;
 const namedInMessage = 3;
 
 export function lookedStatus(
-  row: Pick<DiscoveryRow, "status" | "generation">,
+  row: Pick<DiscoveryRow, "status" | "generation" | "spec">,
   result: LookResult,
   now: Date,
 ): DiscoveryStatus {
   const { clusters, unseen, refused, accounts } = result;
-  const next: readonly Omit<Condition, "since">[] = [ready(result), ...labelsCondition(result)];
+  const next: readonly Omit<Condition, "since">[] = [
+    ready(result),
+    ...labelsCondition(result),
+    ...forgettingCondition(result, row.spec),
+  ];
   return {
     observedGeneration: row.generation,
     lookedAt: now.toISOString(),
@@ -41,6 +54,7 @@ export function lookedStatus(
     ...(isPassing(result) ? { failures: (row.status.failures ?? 0) + 1 } : {}),
     ...(unseen.length === 0 ? {} : { unseen: unseen.slice(0, mostTold) }),
     ...(refused.length === 0 ? {} : { refused: refused.slice(0, mostTold) }),
+    ...(result.forgotten.length === 0 ? {} : { forgotten: newestForgotten(result.forgotten) }),
     conditions: next.map((condition) => {
       const before = row.status.conditions.find(({ type }) => type === condition.type);
       return { ...condition, since: before?.status === condition.status ? before.since : now.toISOString() };
@@ -119,6 +133,34 @@ function labelsCondition({ refusedTags }: LookResult): readonly Omit<Condition, 
   const more = refusedTags.length > told.length ? `; and ${refusedTags.length - told.length} more` : "";
   const message = `not among the values that labels.allowed has, or no label's value: ${told.join("; ")}${more}`;
   return [{ type: "LabelsAccepted", status: "False", reason: "ValueNotAllowed", message }];
+}
+
+function newestForgotten(rows: readonly FoundRow[]): NonNullable<DiscoveryStatus["forgotten"]> {
+  const told = rows.flatMap(({ cluster, arn, forgotten }) =>
+    forgotten === undefined ? [] : [{ cluster, arn, at: forgotten.at }],
+  );
+  return told.sort((a, b) => (`${a.at} ${a.arn}` < `${b.at} ${b.arn}` ? 1 : -1)).slice(0, mostTold);
+}
+
+/** What is gone for long enough, and stays all the same. */
+function forgettingCondition(
+  { forgetting, kept, forgotten }: LookResult,
+  { gone }: Pick<ClusterDiscoverySpec, "gone">,
+): readonly Omit<Condition, "since">[] {
+  if (gone === undefined || forgetting.waiting.length + kept.length === 0) return [];
+  const { waiting, bound, of } = forgetting;
+  const more = waiting.length > namedInMessage ? ` and ${waiting.length - namedInMessage} more` : "";
+  const names = waiting.slice(0, namedInMessage).map(({ cluster }) => cluster);
+  const held =
+    waiting.length === 0
+      ? []
+      : [
+          `${counted(waiting.length, "cluster")} gone for longer than ${gone.after}, and not forgotten yet (${names.join(", ")}${more}): spec.gone.maxPerDay ${gone.maxPerDay} lets ${bound} of ${of} go within 24 hours, and ${forgotten.length} went; if that many are meant to be gone, raise it, or: starling delete cluster NAME --cascade orphan`,
+        ];
+  const others = kept.slice(0, namedInMessage).map(({ cluster, message }) => `${cluster} is gone and kept: ${message}`);
+  const rest = kept.length > others.length ? [`and ${kept.length - others.length} more`] : [];
+  const reason = waiting.length > 0 ? "MaxPerDay" : (kept[0]?.reason ?? "");
+  return [{ type: "GoneForgotten", status: "False", reason, message: [...held, ...others, ...rest].join("; ") }];
 }
 
 function counted(count: number, what: string): string {

@@ -1,5 +1,7 @@
 /** What a look makes of the lists that it got: pure. Which clusters are new, and about which EKS has to be asked alone. */
 
+import { defined } from "#shared/base/defined.ts";
+import { isToBeConfirmed } from "#shared/fleet/discovery/gone.ts";
 import { matchesTags, type Tags, tagsThatMatter } from "#shared/fleet/discovery/tagged-labels.ts";
 import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
@@ -22,7 +24,13 @@ export interface Candidate {
   readonly eks: EksArn;
   /** The name that it has, or would have. */
   readonly name: string;
+  /** Also one that was forgotten. */
   readonly found?: FoundRow;
+}
+
+/** Nobody has it: its name is still to be chosen. */
+export function isNewcomer({ found }: Candidate): boolean {
+  return found === undefined || found.forgotten !== undefined;
 }
 
 export interface LookPlan {
@@ -50,7 +58,7 @@ const describeEverySeconds = 86_400;
 export function planLook(facts: LookFacts): LookPlan {
   const { known, seen, spec, discovery, orphaned } = facts;
   const others: FoundRow[] = [];
-  const newcomers: EksArn[] = [];
+  const newcomers: Newcomer[] = [];
   const candidates: Candidate[] = [];
   const listed = new Set<string>();
   for (const place of seen) {
@@ -60,9 +68,13 @@ export function planLook(facts: LookFacts): LookPlan {
       listed.add(arn);
       const found = known.get(arn);
       const isSelected = place.tags === undefined || matchesTags(spec.eks.tags, place.tags.get(arn) ?? {});
-      if (found === undefined || (found.by !== discovery && orphaned.has(found.by))) {
-        if (found !== undefined && isSelected) candidates.push({ eks, name: found.cluster, found });
-        else if (isSelected) newcomers.push(eks);
+      const isOrphan = found !== undefined && found.by !== discovery && orphaned.has(found.by);
+      if (found === undefined || found.forgotten !== undefined) {
+        // Who forgets it has not done so to the end.
+        const isOpen = found?.forgotten?.open === true && !isOrphan;
+        if (isSelected && !isOpen) newcomers.push({ eks, ...defined({ found }) });
+      } else if (isOrphan) {
+        if (isSelected) candidates.push({ eks, name: found.cluster, found });
       } else if (found.by !== discovery) {
         if (isSelected) others.push(found);
       } else if (isOther(found, { facts, tags: place.tags === undefined ? undefined : (place.tags.get(arn) ?? {}) })) {
@@ -98,45 +110,52 @@ function sameTags(a: Tags, b: Tags): boolean {
 }
 
 /** Own ones that no list had, of places that were listed: that says nothing, but that EKS is to be asked. */
-function missing({ seen, known, discovery, now }: LookFacts, listed: ReadonlySet<string>): readonly Candidate[] {
+function missing({ seen, known, discovery, spec, now }: LookFacts, listed: ReadonlySet<string>): readonly Candidate[] {
   const places = new Set(
     seen.flatMap(({ account, region, clusters }) => (clusters === undefined ? [] : [`${account} ${region}`])),
   );
   const found: Candidate[] = [];
   for (const row of known.values()) {
     const eks = parseEksArn(row.arn);
-    if (eks === undefined || row.by !== discovery || listed.has(row.arn)) continue;
+    if (eks === undefined || row.by !== discovery || row.forgotten !== undefined || listed.has(row.arn)) continue;
     if (!places.has(`${eks.accountId} ${eks.region}`)) continue;
     const isKnownToBeOut = row.unselected === true || row.goneSince !== undefined;
-    if (isKnownToBeOut && !isStale(row, now)) continue;
+    if (isKnownToBeOut && !isStale(row, now) && !isToBeConfirmed(row, spec, now)) continue;
     found.push({ eks, name: row.cluster, found: row });
   }
   return found;
 }
 
+interface Newcomer {
+  readonly eks: EksArn;
+  /** It was forgotten. */
+  readonly found?: FoundRow;
+}
+
 /** Of two newcomers with one name neither gets it: who was meant, nobody can know. */
 function namesOf(
   template: string,
-  newcomers: readonly EksArn[],
+  newcomers: readonly Newcomer[],
 ): { readonly named: readonly Candidate[]; readonly refused: readonly RefusedCluster[] } {
   const refused: RefusedCluster[] = [];
-  const byName = new Map<string, EksArn[]>();
-  for (const eks of newcomers) {
-    const named = clusterNameOf(template, eks);
-    if (named.ok) byName.set(named.name, [...(byName.get(named.name) ?? []), eks]);
-    else refused.push({ arn: eks.arn, reason: "NameInvalid", message: named.message });
+  const byName = new Map<string, Newcomer[]>();
+  for (const newcomer of newcomers) {
+    const named = clusterNameOf(template, newcomer.eks);
+    if (named.ok) byName.set(named.name, [...(byName.get(named.name) ?? []), newcomer]);
+    else refused.push({ arn: newcomer.eks.arn, reason: "NameInvalid", message: named.message });
   }
   const named: Candidate[] = [];
   for (const [name, clusters] of byName) {
-    const [eks] = clusters;
-    if (clusters.length === 1 && eks !== undefined) named.push({ eks, name });
+    const [only] = clusters;
+    const arns = clusters.map(({ eks }) => eks.arn);
+    if (arns.length === 1 && only !== undefined) named.push({ ...only, name });
     else
       refused.push(
-        ...clusters.map(({ arn }) =>
+        ...arns.map((arn) =>
           collision(
             arn,
             name,
-            clusters.map((each) => each.arn).filter((each) => each !== arn),
+            arns.filter((each) => each !== arn),
           ),
         ),
       );

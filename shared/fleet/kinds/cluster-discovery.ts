@@ -2,7 +2,7 @@ import * as z from "zod";
 import { boundedList, boundedMap, boundedText } from "#shared/base/bounded.ts";
 import { eksRoleSchema, valueName } from "#shared/fleet/kinds/cluster.ts";
 import { installationMetadata, labelKeySchema, labelValueSchema, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
-import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
+import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
 
 /** What Starling itself says of a discovered cluster is below this. */
 export const ownLabelPrefix = "starling.dev/";
@@ -89,6 +89,15 @@ const labelsSchema = z
     }
   });
 
+const goneSchema = z.strictObject({
+  /** For how long their account has to say so, without a break: errors are no answer, and another answer ends it. */
+  after: durationSchema({ minSeconds: 3600, maxSeconds: 30 * 86_400 }).default("24h"),
+  /** As `starling delete cluster NAME --cascade orphan`. */
+  action: z.literal("Forget"),
+  /** Within 24 hours; percentages are of the clusters that it has found, and round up. */
+  maxPerDay: clusterCountSchema.default("5%"),
+});
+
 export const clusterDiscoverySpec = z.strictObject({
   eks: eksSchema,
   interval: durationSchema({ minSeconds: 60, maxSeconds: 86_400 }).default("10m"),
@@ -98,6 +107,8 @@ export const clusterDiscoverySpec = z.strictObject({
   labels: labelsSchema.optional(),
   /** Tags that become values of the cluster, under the same name. */
   values: z.strictObject({ fromTags: boundedList(valueName, 100).min(1) }).optional(),
+  /** What becomes of clusters that their own account says it does not have. Absent: they stay, and are shown so. */
+  gone: goneSchema.optional(),
 });
 export type ClusterDiscoverySpec = z.infer<typeof clusterDiscoverySpec>;
 

@@ -19,6 +19,13 @@ export interface RefusedCluster {
   readonly message: string;
 }
 
+/** A cluster that is gone, and is not forgotten: why not, and what to do. */
+export interface KeptCluster {
+  readonly cluster: string;
+  readonly reason: "RegisteredByHand" | "NewerRow" | "Conflict";
+  readonly message: string;
+}
+
 export interface DiscoveryStatus {
   readonly observedGeneration?: number;
   readonly lookedAt?: string;
@@ -31,6 +38,8 @@ export interface DiscoveryStatus {
     readonly unselected: number;
     readonly gone: number;
   };
+  /** Within the last day, the newest first; at most twenty. */
+  readonly forgotten?: readonly { readonly cluster: string; readonly arn: string; readonly at: string }[];
   readonly accounts?: number;
   /** `<account> <region>` that the last look had no time for: the next one begins there. */
   readonly resume?: string;
@@ -70,4 +79,9 @@ export interface FoundRow extends Row {
   /** It has other tags by now than are looked for. */
   readonly unselected?: true;
   readonly refusedTags?: readonly RefusedTag[];
+  /**
+   * Its Cluster was deleted, because it was gone: nobody's any more, and kept for a day, for there is a bound.
+   * `open`: its Syncs may still have to be forgotten.
+   */
+  readonly forgotten?: { readonly at: string; readonly open?: true };
 }

@@ -11,7 +11,10 @@ import { createCallRecorder } from "#local/aws/proxy/call-recorder.ts";
 import { ApiAnswer, type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import { newAccessKey } from "#local/machine/machine.ts";
 import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import type { ApiList, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
 import { mayDo, refusedCalls, requestsOf, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
@@ -110,6 +113,18 @@ function clustersWith(value: string): number {
   return stack.clusters
     .connections()
     .filter(({ name }) => JSON.stringify(stack.clusters.objects(name)).includes(`"value":"${value}"`)).length;
+}
+
+/** As if EKS had said so since then, until just now. */
+async function tellGone(arn: string, since: Date): Promise<void> {
+  const { aws, environment } = stack.machine;
+  const table = new DynamoTable(aws.dynamo, environment.table);
+  const row = await table.get(keys.found(arn));
+  if (row === undefined) throw new Error(`${arn} was not found`);
+  const described = { goneSince: since.toISOString(), describedAt: new Date().toISOString() };
+  await table.write([
+    { put: { ...row, ...described, version: row.version + 1 } as Row, when: { version: row.version } },
+  ]);
 }
 
 const version = { apiVersion: "starling.dev/v1alpha1" };
@@ -228,20 +243,28 @@ describe("a role lets its function do its work", () => {
         { principalArn: "arn:aws:iam::000000000000:root", externalId: "starling.000000000000.us-east-1/discovery/all" },
       ],
     });
-    await api.apply([
-      {
-        ...version,
-        kind: "ClusterDiscovery",
-        metadata: { name: "all" },
-        spec: {
-          eks: { accounts: ["111111111111"], role: { name: "starling/discovery/look" }, regions: ["eu-west-1"] },
-          name: "found-{{ eks.name }}",
-          interval: "15m",
-        },
+    const lost = "arn:aws:eks:eu-west-1:111111111111:cluster/lost";
+    const [alike] = stack.machine.eks.clusters.list({ accountId: "111111111111", region: "eu-west-1" });
+    if (alike === undefined) throw new Error("no cluster of this machine is in the other account");
+    stack.machine.eks.clusters.put({ ...alike, arn: lost, name: "lost" });
+    const discovery = (gone: object) => ({
+      ...version,
+      kind: "ClusterDiscovery",
+      metadata: { name: "all" },
+      spec: {
+        eks: { accounts: ["111111111111"], role: { name: "starling/discovery/look" }, regions: ["eu-west-1"] },
+        name: "found-{{ eks.name }}",
+        interval: "15m",
+        ...gone,
       },
-    ]);
+    });
+    await api.apply([discovery({})]);
     const looked = () => api.call<object>("GET", "/v1/clusterdiscoveries/all");
-    await until("a look at an account", async () => JSON.stringify(await looked()).includes('"found":1'));
+    await until("a look at an account", async () => JSON.stringify(await looked()).includes('"found":2'));
+    stack.machine.eks.clusters.remove(lost);
+    await tellGone(lost, new Date(Date.now() - 2 * 3_600_000));
+    await api.apply([discovery({ gone: { after: "1h", action: "Forget", maxPerDay: 1 } })]);
+    await until("a cluster that is forgotten", async () => JSON.stringify(await looked()).includes('"found":1'));
     await api.call("GET", "/v1/clusterdiscoveries");
     await api.call("DELETE", "/v1/clusterdiscoveries/all?confirm=true");
     await post("/v1/freezes/brake");
@@ -311,6 +334,11 @@ test.each([
   ["render", { action: "dynamodb:GetItem", resource: "<starling-state-table-arn>", partition: "CL#c1" }],
   ["render", { action: "s3:GetObject", resource: "<starling-state-blobs-arn>/inventories/c1/0.json" }],
   ["webhook", { action: "dynamodb:PutItem", resource: "<starling-state-table-arn>", partition: "REPO#a" }],
+  ["discover", { action: "dynamodb:DeleteItem", resource: "<starling-state-table-arn>", partition: "DISCOVERIES" }],
+  [
+    "discover",
+    { action: "dynamodb:DeleteItem", resource: "<starling-state-table-arn>", partition: "NS#shop#SyncGroup" },
+  ],
   ["api", { action: "dynamodb:Scan", resource: "<starling-state-table-arn>", partition: "NS#shop#Source" }],
   ["resolve", { action: "dynamodb:PutItem", resource: "<starling-state-table-arn>", partition: "NS#shop#SyncGroup" }],
   ["api", { action: "sts:AssumeRole", resource: "arn:<AWS::Partition>:iam::111111111111:role/starling/clusters/a" }],

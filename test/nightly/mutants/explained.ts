@@ -104,7 +104,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "a net below the others: lists are cut before, and no object is so large",
   ],
   [
-    "functions/api/forget-syncs.ts",
+    "shared/adapters/forget-syncs.ts",
     'return rows.filter((row) => row.type === "SyncOnCluster");',
     "return rows.filter((row) => true);",
     "what cannot be read has no name, and is asked for by none",

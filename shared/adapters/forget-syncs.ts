@@ -1,7 +1,6 @@
-import type { ApiPorts } from "#functions/api/api-ports.ts";
-import { refusal } from "#functions/api/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { isConflict } from "#shared/base/errors.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { isConflict, StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -47,9 +46,13 @@ export async function requireForgettable(table: Table, cluster: string): Promise
  * Forgets what is assigned to a cluster that is gone, or is another one now. The rows and the lease stay, for their
  * numbers: were they to begin anew, the cluster would refuse every Sync (`ClusterAhead`) when it is registered again.
  * @param remedy - when others write the same rows all the time.
- * @returns how many Syncs that were.
+ * @returns how many Syncs that were. @throws StarlingError `Conflict`, with the remedy.
  */
-export async function forgetSyncs(ports: ApiPorts, cluster: string, remedy: string): Promise<number> {
+export async function forgetSyncs(
+  ports: { readonly table: Table; readonly clock: Clock },
+  cluster: string,
+  remedy: string,
+): Promise<number> {
   await dismissWorker(cluster, ports.table);
   const forgotten = new Set<string>();
   for (let attempt = 1; attempt <= forgetTries; attempt++) {
@@ -66,7 +69,8 @@ export async function forgetSyncs(ports: ApiPorts, cluster: string, remedy: stri
       if (!isConflict(error)) throw error;
     }
   }
-  throw refusal("Conflict", `the Syncs of Cluster ${cluster} were being written by others; ${remedy}`);
+  const message = `the Syncs of Cluster ${cluster} were being written by others; ${remedy}`;
+  throw new StarlingError(message, { code: "Conflict", retry: "permanent" });
 }
 
 /**

@@ -1,0 +1,139 @@
+import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
+import { everySubject } from "#shared/adapters/concerned-subjects.ts";
+import { forgetSyncs, requireForgettable } from "#shared/adapters/forget-syncs.ts";
+import { errorCode, errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
+import { answeredAt, isForgottenToday } from "#shared/fleet/discovery/gone.ts";
+import type { FoundRow, KeptCluster } from "#shared/fleet/rows/discovery-rows.ts";
+import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+
+type Ports = Pick<DiscoverPorts, "table" | "clock" | "sender" | "log">;
+
+export interface Forgotten {
+  /** The rows as they are by now. */
+  readonly found: readonly FoundRow[];
+  readonly kept: readonly KeptCluster[];
+}
+
+/**
+ * Forgets clusters that are gone: a deletion of the Cluster that leaves its objects, which are gone, too. The Cluster and
+ * its entry in the fleet's directory go in the transaction that notes it, so that whoever dies behind it is finished by the
+ * next look, and what was forgotten is counted, whatever happens.
+ * @param open - of earlier looks, which did not come to the end of it.
+ */
+export async function forgetClusters(
+  gone: readonly FoundRow[],
+  open: readonly FoundRow[],
+  ports: Ports,
+): Promise<Forgotten> {
+  const found: FoundRow[] = [...open];
+  const kept: KeptCluster[] = [];
+  for (const row of gone) {
+    const done = await removeCluster(row, ports);
+    if ("found" in done) found.push(done.found);
+    if ("kept" in done) kept.push(done.kept);
+  }
+  const settled = await settleForgotten(
+    found.filter(({ forgotten }) => forgotten?.open === true),
+    ports,
+  );
+  const byArn = new Map([...found, ...settled].map((row) => [row.arn, row]));
+  return { found: [...byArn.values()], kept };
+}
+
+type Removed = { readonly found: FoundRow } | { readonly kept: KeptCluster };
+
+async function removeCluster(row: FoundRow, { table, clock, log }: Ports): Promise<Removed> {
+  const { cluster: name, arn } = row;
+  const now = clock.now().toISOString();
+  const keep = (reason: KeptCluster["reason"], message: string): Removed => ({
+    kept: { cluster: name, reason, message },
+  });
+  try {
+    const syncs = await requireForgettable(table, name);
+    const cluster = await table.get(keys.cluster(name));
+    if (cluster?.spec.eks !== undefined) {
+      return keep("RegisteredByHand", `somebody wrote it: starling delete cluster ${name} --cascade orphan`);
+    }
+    const when = { version: row.version };
+    const next = { ...row, version: row.version + 1 };
+    const answered = answeredAt(cluster, syncs);
+    if (answered !== undefined && row.goneSince !== undefined && answered > row.goneSince) {
+      const found: FoundRow = { ...next, goneSince: now };
+      await table.write([{ put: found, when }]);
+      return { found };
+    }
+    const found: FoundRow = { ...next, forgotten: { at: now, open: true } };
+    const own = cluster?.discovered?.arn === arn ? cluster : undefined;
+    const deletions =
+      own === undefined
+        ? []
+        : [
+            { delete: { pk: own.pk, sk: own.sk }, when: { version: own.version } },
+            { delete: keys.fleet(name) },
+            fleetVersionUpdate(name),
+          ];
+    await table.write([{ put: found, when }, ...deletions]);
+    const about = { kind: "ClusterDiscovery", name: row.by, cluster: name, arn };
+    log.info("a cluster is forgotten", { ...about, goneSince: row.goneSince });
+    return { found };
+  } catch (error) {
+    if (isConflict(error)) return keep("Conflict", "somebody else wrote it just now; the next look tries again");
+    if (errorCode(error) === "NewerRow") return keep("NewerRow", errorMessage(error));
+    throw error;
+  }
+}
+
+/**
+ * Of clusters that are forgotten: what was assigned to them, and whoever planned with them. Where somebody is registered
+ * under the name by now, what is assigned may be theirs, and the planner tells the two apart.
+ */
+export async function settleForgotten(open: readonly FoundRow[], ports: Ports): Promise<readonly FoundRow[]> {
+  if (open.length === 0) return [];
+  const { table, sender } = ports;
+  const done: FoundRow[] = [];
+  for (const row of open) {
+    const others = await table.getMany([keys.fleet(row.cluster)], { newer: "kept" });
+    if (others.length > 0 || (await isForgotten(row, ports))) done.push(row);
+  }
+  await sender.send(await everySubject(table));
+  const settled: FoundRow[] = [];
+  for (const row of done) {
+    const { forgotten } = row;
+    if (forgotten === undefined) continue;
+    const next: FoundRow = { ...row, version: row.version + 1, forgotten: { at: forgotten.at } };
+    if (await written(() => table.write([{ put: next, when: { version: row.version } }]))) settled.push(next);
+  }
+  return settled;
+}
+
+/** @returns false when others write them all the time: the next look tries again. */
+async function isForgotten({ cluster }: FoundRow, ports: Ports): Promise<boolean> {
+  try {
+    await forgetSyncs(ports, cluster, "the next look tries again");
+    return true;
+  } catch (error) {
+    if (error instanceof StarlingError && (error.code === "Conflict" || error.code === "NewerRow")) return false;
+    throw error;
+  }
+}
+
+/** Rows that were kept for the bound alone, and are older than it asks for. */
+export async function dropForgotten(rows: readonly FoundRow[], { table, clock }: Ports): Promise<void> {
+  const now = clock.now();
+  for (const row of rows) {
+    if (row.forgotten === undefined || row.forgotten.open === true || isForgottenToday(row, now)) continue;
+    await written(() => table.write([{ delete: keys.found(row.arn), when: { version: row.version } }]));
+  }
+}
+
+/** @returns false when somebody else was faster. */
+async function written(write: () => Promise<void>): Promise<boolean> {
+  try {
+    await write();
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
+  }
+}

@@ -1,7 +1,7 @@
 /** What a look makes of the lists that it got: pure. Which clusters are new, and about which EKS has to be asked alone. */
 
 import { defined } from "#shared/base/defined.ts";
-import { isToBeConfirmed } from "#shared/fleet/discovery/gone.ts";
+import { isOverdue, isToBeConfirmed, planForgetting } from "#shared/fleet/discovery/gone.ts";
 import { matchesTags, type Tags, tagsThatMatter } from "#shared/fleet/discovery/tagged-labels.ts";
 import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
@@ -114,13 +114,20 @@ function missing({ seen, known, discovery, spec, now }: LookFacts, listed: Reado
   const places = new Set(
     seen.flatMap(({ account, region, clusters }) => (clusters === undefined ? [] : [`${account} ${region}`])),
   );
+  const own = [...known.values()].filter(({ by }) => by === discovery);
+  const overdue = own.filter((row) => isOverdue(row, spec, now));
+  const wanted = new Set([
+    ...own.filter((row) => isToBeConfirmed(row, spec, now)),
+    // A look before this one has asked, and died before it forgot them.
+    ...planForgetting(own, overdue, { spec, now }).now,
+  ]);
   const found: Candidate[] = [];
-  for (const row of known.values()) {
+  for (const row of own) {
     const eks = parseEksArn(row.arn);
-    if (eks === undefined || row.by !== discovery || row.forgotten !== undefined || listed.has(row.arn)) continue;
+    if (eks === undefined || row.forgotten !== undefined || listed.has(row.arn)) continue;
     if (!places.has(`${eks.accountId} ${eks.region}`)) continue;
     const isKnownToBeOut = row.unselected === true || row.goneSince !== undefined;
-    if (isKnownToBeOut && !isStale(row, now) && !isToBeConfirmed(row, spec, now)) continue;
+    if (isKnownToBeOut && !isStale(row, now) && !wanted.has(row)) continue;
     found.push({ eks, name: row.cluster, found: row });
   }
   return found;

@@ -1,0 +1,173 @@
+/** A discovery that dies between any two of its writes and messages, and two at once: the end is that of one that lived. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { canonicalJson } from "#shared/base/json.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+import type { Message } from "#shared/messages.ts";
+import type { MessageSender, Table } from "#shared/ports.ts";
+import { arnOf, type DiscoveryWorld, discoveryDocument, startDiscoveryWorld } from "#test/support/discovery-world.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
+
+const account = "444455556666";
+let world: DiscoveryWorld;
+
+beforeEach(async () => {
+  world = await startDiscoveryWorld();
+  world.trust(account, "apps");
+});
+
+afterEach(() => world.stop());
+
+class Killed extends Error {}
+
+interface Stage {
+  readonly table: Table;
+  readonly sender: MessageSender;
+  /** Of those that were sent. */
+  readonly messages: Message[];
+  /** Writes and sends that there were. */
+  effects: number;
+}
+
+/** A copy of the table, on which whoever works is killed in the place of an effect, or right behind it. */
+async function stageOf(rows: readonly Row[], kill?: { readonly at: number; readonly when: "before" | "after" }) {
+  const copy = new MemoryTable({ pageItems: 1000 });
+  for (const row of rows) await copy.write([{ put: row }]);
+  const stage: Stage & { alive(): void } = {
+    messages: [],
+    effects: 0,
+    table: copy,
+    sender: { send: (messages) => effect(async () => void stage.messages.push(...messages)) },
+    alive() {
+      killed = undefined;
+    },
+  };
+  let killed = kill;
+  async function effect(happens: () => Promise<void>): Promise<void> {
+    const at = stage.effects++;
+    if (killed?.at === at && killed.when === "before") throw new Killed();
+    await happens();
+    if (killed?.at === at) throw new Killed();
+  }
+  const write: Table["write"] = (writes) => effect(() => MemoryTable.prototype.write.call(copy, writes));
+  return Object.assign(stage, { rows: () => copy.all(), table: Object.assign(copy, { write }) });
+}
+
+const passing = new Set([
+  "version",
+  "dueKey",
+  "dueShard",
+  "describedAt",
+  "lookedAt",
+  "since",
+  "uid",
+  "createdAt",
+  "at",
+  "assignedAt",
+]);
+
+/** Rows without times, versions and what chance names. */
+function ended(rows: readonly Row[]): readonly unknown[] {
+  return rows.map((row) => JSON.parse(JSON.stringify(row, (key, value) => (passing.has(key) ? undefined : value))));
+}
+
+function distinct(messages: readonly Message[]): readonly string[] {
+  return [...new Set(messages.map((message) => canonicalJson(message)))].sort();
+}
+
+/** Some are new, tags of some are others, one has been gone for a day, and one has other tags than are looked for. */
+async function beforeManyThings(): Promise<readonly Row[]> {
+  const gone = { after: "24h", action: "Forget", maxPerDay: "50%" };
+  const tags = { matchLabels: { starling: "yes" } };
+  const spec = { name: "{{ eks.name }}", interval: "24h", labels: { fromTags: { ring: "ring" } }, gone };
+  const add = (name: string, ring = "broad") => world.add(arnOf(name, account), { starling: "yes", ring });
+  for (const name of ["a", "b", "c", "d"]) add(name);
+  await world.apply(discoveryDocument("apps", { accounts: [account], tags }, spec), {
+    apiVersion: "starling.dev/v1alpha1",
+    kind: "SyncGroup",
+    metadata: { namespace: "shop", name: "web" },
+    spec: { clusters: { all: true }, templates: [{ name: "app", source: "app", path: "all" }] },
+  });
+  await world.look("apps");
+  await world.table.write([{ put: syncRowOf("d", { observed: {} }) }, { put: syncRowOf("a", { observed: {} }) }]);
+  world.clusters.remove(arnOf("d", account));
+  world.pass(1);
+  await world.look("apps");
+  world.pass(25);
+  world.sender.take();
+  add("a", "canary");
+  world.add(arnOf("b", account), { ring: "broad" });
+  // More than one transaction takes.
+  for (let at = 10; at < 32; at++) add(`n${at}`);
+  return world.table.all();
+}
+
+test("killed between any two effects and begun again it comes to the same end, and nobody is left untold", async () => {
+  const rows = await beforeManyThings();
+  const lived = await stageOf(rows);
+  await world.look("apps", lived);
+  const last = lived.effects;
+  expect(last).toBeGreaterThan(6);
+  world.pass(1);
+  await world.look("apps", lived);
+  const want = ended(lived.rows());
+  expect(lived.rows().flatMap((row) => (row.type === "Fleet" ? [row.sk] : []))).toHaveLength(25);
+  for (const when of ["before", "after"] as const) {
+    for (let at = 0; at < last; at++) {
+      const stage = await stageOf(rows, { at, when });
+      await expect(world.look("apps", stage), `killed ${when} ${at}`).rejects.toThrow(Killed);
+      stage.alive();
+      world.pass(0.1);
+      await world.look("apps", stage);
+      world.pass(0.1);
+      await world.look("apps", stage);
+      expect(ended(stage.rows()), `after a death ${when} ${at}`).toEqual(want);
+      expect(distinct(stage.messages), `told, after a death ${when} ${at}`).toEqual(distinct(lived.messages));
+    }
+  }
+}, 240_000);
+
+test("a look that wakes up behind another one changes nothing of what that one wrote", async () => {
+  const rows = await beforeManyThings();
+  const lived = await stageOf(rows);
+  await world.look("apps", lived);
+  world.pass(1);
+  await world.look("apps", lived);
+  const want = ended(lived.rows());
+
+  const stage = await stageOf(rows);
+  const inventory = world.sandbox();
+  const { promise: asleep, resolve: wakeUp } = Promise.withResolvers<void>();
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const sleepy = {
+    names: inventory.names.bind(inventory),
+    tags: inventory.tags.bind(inventory),
+    accountsOf: inventory.accountsOf.bind(inventory),
+    async describe(...args: Parameters<typeof inventory.describe>) {
+      const answer = await inventory.describe(...args);
+      begin();
+      await asleep;
+      return answer;
+    },
+  };
+  const first = world.look("apps", { ...stage, sandbox: sleepy });
+  await begun;
+  world.pass(1);
+  await world.look("apps", stage);
+  const after = stage.rows();
+  wakeUp();
+  await first;
+  expect(ended(after)).toEqual(want);
+  expect(stage.rows().filter(({ type }) => type !== "FleetVersion")).toEqual(
+    after.filter(({ type }) => type !== "FleetVersion"),
+  );
+});
+
+test("of two looks that begin at once one is refused before it asks anybody", async () => {
+  const rows = await beforeManyThings();
+  const stage = await stageOf(rows);
+  world.operations();
+  const both = await Promise.allSettled([world.look("apps", stage), world.look("apps", stage)]);
+  expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  expect(world.operations().filter((operation) => operation === "tagging GetResources")).toHaveLength(1);
+});

@@ -1,6 +1,6 @@
 /** What becomes of one cluster that EKS was asked about: pure. */
 import { defined } from "#shared/base/defined.ts";
-import { answeredAt, goneSince } from "#shared/fleet/discovery/gone.ts";
+import { goneSince } from "#shared/fleet/discovery/gone.ts";
 import type { Candidate } from "#shared/fleet/discovery/plan-look.ts";
 import {
   labelsFrom,
@@ -64,7 +64,7 @@ export function become(
   };
   if (description === undefined) {
     if (found === undefined) return { is: "nothing" };
-    const since = goneSince(found, { spec, now: look.now, answeredAt: answeredAt(before) });
+    const since = goneSince(found, spec, look.now);
     return { is: "noted", found: { ...row, goneSince: since }, goneSince: since };
   }
   if (!matchesTags(spec.eks.tags, description.tags)) {

@@ -23,18 +23,10 @@ export function isToBeConfirmed({ goneSince, describedAt }: FoundRow, spec: Spec
   return later(describedAt, gapSeconds(spec) / 3) <= now.toISOString();
 }
 
-/**
- * Since when its account says that there is none, now that it says so again. A gap in what it says, or that the cluster
- * itself has answered since, begins it anew.
- */
-export function goneSince(
-  found: FoundRow,
-  { spec, now, answeredAt }: { readonly spec: Spec; readonly now: Date; readonly answeredAt: string | undefined },
-): string {
+/** Since when its account says that there is none, now that it says so again: a gap begins it anew. */
+export function goneSince({ goneSince: since, describedAt }: FoundRow, spec: Spec, now: Date): string {
   const at = now.toISOString();
-  const { goneSince: since, describedAt } = found;
   if (since === undefined) return at;
-  if (answeredAt !== undefined && answeredAt > since) return at;
   return spec.gone !== undefined && later(describedAt, gapSeconds(spec)) < at ? at : since;
 }
 

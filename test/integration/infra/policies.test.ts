@@ -14,7 +14,6 @@ import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import type { ApiList, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { Row } from "#shared/fleet/rows/row.ts";
 import { mayDo, refusedCalls, requestsOf, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
@@ -115,16 +114,16 @@ function clustersWith(value: string): number {
     .filter(({ name }) => JSON.stringify(stack.clusters.objects(name)).includes(`"value":"${value}"`)).length;
 }
 
-/** As if EKS had said so since then, until just now. */
-async function tellGone(arn: string, since: Date): Promise<void> {
+/** As if EKS had said for two hours, until just now, that it is gone; and as if one like it had been forgotten long ago. */
+async function tellGone(arn: string): Promise<void> {
   const { aws, environment } = stack.machine;
   const table = new DynamoTable(aws.dynamo, environment.table);
   const row = await table.get(keys.found(arn));
   if (row === undefined) throw new Error(`${arn} was not found`);
-  const described = { goneSince: since.toISOString(), describedAt: new Date().toISOString() };
-  await table.write([
-    { put: { ...row, ...described, version: row.version + 1 } as Row, when: { version: row.version } },
-  ]);
+  const ago = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+  const gone = { ...row, goneSince: ago(2), describedAt: ago(0), version: row.version + 1 };
+  const forgotten = { ...row, ...keys.found(`${arn}-before`), arn: `${arn}-before`, forgotten: { at: ago(48) } };
+  await table.write([{ put: gone, when: { version: row.version } }, { put: forgotten }]);
 }
 
 const version = { apiVersion: "starling.dev/v1alpha1" };
@@ -262,7 +261,7 @@ describe("a role lets its function do its work", () => {
     const looked = () => api.call<object>("GET", "/v1/clusterdiscoveries/all");
     await until("a look at an account", async () => JSON.stringify(await looked()).includes('"found":2'));
     stack.machine.eks.clusters.remove(lost);
-    await tellGone(lost, new Date(Date.now() - 2 * 3_600_000));
+    await tellGone(lost);
     await api.apply([discovery({ gone: { after: "1h", action: "Forget", maxPerDay: 1 } })]);
     await until("a cluster that is forgotten", async () => JSON.stringify(await looked()).includes('"found":1'));
     await api.call("GET", "/v1/clusterdiscoveries");

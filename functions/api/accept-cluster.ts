@@ -1,8 +1,8 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
-import { forgetSyncs, isAssigned, requireForgettable, syncsOn } from "#shared/adapters/forget-syncs.ts";
 import { type ObjectChange, operationsChange, unchanged, type WrittenRow } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
+import { forgetSyncs, isAssigned, requireForgettable, syncsOn } from "#shared/adapters/forget-syncs.ts";
 import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type ClusterRow, identityOf, newestAct } from "#shared/fleet/rows/object-rows.ts";

@@ -1,12 +1,12 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { type Consequences, countSyncs, countText } from "#functions/api/consequences.ts";
-import { forgetSyncs, isAssigned, requireForgettable } from "#shared/adapters/forget-syncs.ts";
 import { operationsChange, repositoryOf, subjectOf, unchanged } from "#functions/api/object-change.ts";
 import { firstRows } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { everySubject } from "#shared/adapters/concerned-subjects.ts";
+import { forgetSyncs, isAssigned, requireForgettable } from "#shared/adapters/forget-syncs.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";

@@ -1,8 +1,8 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
-import { syncsOn } from "#shared/adapters/forget-syncs.ts";
 import { operationsChange, sourcesOf } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";
+import { syncsOn } from "#shared/adapters/forget-syncs.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";

@@ -88,7 +88,7 @@ async function removeCluster(row: FoundRow, { table, clock, log }: Ports): Promi
  * Of clusters that are forgotten: what was assigned to them, and whoever planned with them. Where somebody is registered
  * under the name by now, what is assigned may be theirs, and the planner tells the two apart.
  */
-export async function settleForgotten(open: readonly FoundRow[], ports: Ports): Promise<readonly FoundRow[]> {
+async function settleForgotten(open: readonly FoundRow[], ports: Ports): Promise<readonly FoundRow[]> {
   if (open.length === 0) return [];
   const { table, sender } = ports;
   const done: FoundRow[] = [];

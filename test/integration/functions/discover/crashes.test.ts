@@ -76,8 +76,8 @@ function distinct(messages: readonly Message[]): readonly string[] {
 }
 
 /** Some are new, tags of some are others, one has been gone for a day, and one has other tags than are looked for. */
-async function beforeManyThings(): Promise<readonly Row[]> {
-  const gone = { after: "24h", action: "Forget", maxPerDay: "50%" };
+async function beforeManyThings({ forget = true } = {}): Promise<readonly Row[]> {
+  const gone = forget ? { after: "24h", action: "Forget", maxPerDay: "50%" } : undefined;
   const tags = { matchLabels: { starling: "yes" } };
   const spec = { name: "{{ eks.name }}", interval: "24h", labels: { fromTags: { ring: "ring" } }, gone };
   const add = (name: string, ring = "broad") => world.add(arnOf(name, account), { starling: "yes", ring });
@@ -102,30 +102,37 @@ async function beforeManyThings(): Promise<readonly Row[]> {
   return world.table.all();
 }
 
-test("killed between any two effects and begun again it comes to the same end, and nobody is left untold", async () => {
-  const rows = await beforeManyThings();
-  const lived = await stageOf(rows);
-  await world.look("apps", lived);
-  const last = lived.effects;
-  expect(last).toBeGreaterThan(6);
-  world.pass(1);
-  await world.look("apps", lived);
-  const want = ended(lived.rows());
-  expect(lived.rows().flatMap((row) => (row.type === "Fleet" ? [row.sk] : []))).toHaveLength(25);
-  for (const when of ["before", "after"] as const) {
-    for (let at = 0; at < last; at++) {
-      const stage = await stageOf(rows, { at, when });
-      await expect(world.look("apps", stage), `killed ${when} ${at}`).rejects.toThrow(Killed);
-      stage.alive();
-      world.pass(0.1);
-      await world.look("apps", stage);
-      world.pass(0.1);
-      await world.look("apps", stage);
-      expect(ended(stage.rows()), `after a death ${when} ${at}`).toEqual(want);
-      expect(distinct(stage.messages), `told, after a death ${when} ${at}`).toEqual(distinct(lived.messages));
+test.each([
+  ["and of one that it forgets", { forget: true, left: 25, least: 6 }],
+  ["and of none that it forgets", { forget: false, left: 26, least: 4 }],
+])(
+  "killed between any two effects %s it comes to the same end, and nobody is left untold",
+  async (_, given) => {
+    const rows = await beforeManyThings(given);
+    const lived = await stageOf(rows);
+    await world.look("apps", lived);
+    const last = lived.effects;
+    expect(last).toBeGreaterThan(given.least);
+    world.pass(1);
+    await world.look("apps", lived);
+    const want = ended(lived.rows());
+    expect(lived.rows().flatMap((row) => (row.type === "Fleet" ? [row.sk] : []))).toHaveLength(given.left);
+    for (const when of ["before", "after"] as const) {
+      for (let at = 0; at < last; at++) {
+        const stage = await stageOf(rows, { at, when });
+        await expect(world.look("apps", stage), `killed ${when} ${at}`).rejects.toThrow(Killed);
+        stage.alive();
+        world.pass(0.1);
+        await world.look("apps", stage);
+        world.pass(0.1);
+        await world.look("apps", stage);
+        expect(ended(stage.rows()), `after a death ${when} ${at}`).toEqual(want);
+        expect(distinct(stage.messages), `told, after a death ${when} ${at}`).toEqual(distinct(lived.messages));
+      }
     }
-  }
-}, 240_000);
+  },
+  240_000,
+);
 
 test("a look that wakes up behind another one changes nothing of what that one wrote", async () => {
   const rows = await beforeManyThings();

@@ -4,10 +4,11 @@ import type { HelmRunner, TreeFile } from "#shared/ports.ts";
 import { type Chart, readChart } from "#shared/source/helm/chart.ts";
 import { explainHelm } from "#shared/source/helm/explain-helm.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
+import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { readOutput } from "#shared/source/helm/rendered-output.ts";
 import { firstRendering, requireSame, secondRendering } from "#shared/source/helm/second-rendering.ts";
 import { valuesOf } from "#shared/source/helm/values.ts";
-import { readManifests } from "#shared/source/manifests.ts";
+import { type Manifest, readManifests } from "#shared/source/manifests.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
 import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
 
@@ -37,8 +38,16 @@ export async function renderChart(
   });
   const documents = readOutput(chart, first);
   // Documents in another order, or other comments, are no other objects.
-  if (first !== second) requireSame(readManifests(documents), readManifests(readOutput(chart, second)));
+  if (first !== second) {
+    const { hooks } = release;
+    requireSame(applied(documents, hooks), applied(readOutput(chart, second), hooks));
+  }
   return documents;
+}
+
+/** What is left out may be called otherwise each time: names of tests are often drawn by lot. */
+function applied(documents: readonly ManifestDocument[], hooks: HelmRelease["hooks"]): readonly Manifest[] {
+  return readManifests(siftHooks(documents, hooks).documents);
 }
 
 async function output(helm: HelmRunner, chart: Chart, input: Parameters<HelmRunner["template"]>[0]): Promise<string> {

@@ -2,6 +2,7 @@ import { renderChart } from "#functions/build/render-chart.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { HelmRunner, KustomizeRunner, TreeFile } from "#shared/ports.ts";
+import { refuseForeignFiles } from "#shared/source/foreign-files.ts";
 import { chartFile } from "#shared/source/helm/chart.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { kustomizationsOf } from "#shared/source/kustomization.ts";
@@ -46,10 +47,11 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
     throw new ManifestError(
       "EmptyRender",
       { file: path },
-      "is no folder of the artifact; check the template's path and the Source's spec.paths",
+      "is no folder of the artifact; check the template's path and the Source's spec.paths (symbolic links are no part of an artifact)",
     );
   }
-  const { documents, leftOut } = siftHooks(await readDocuments({ ...request, path }, renderers));
+  const read = await readDocuments({ ...request, path }, renderers);
+  const { documents, leftOut } = siftHooks(read, request.render?.helm?.hooks ?? "Refuse");
   const objects = readManifests(documents).map((manifest) => manifest.object);
   if (objects.length === 0) {
     throw new ManifestError(
@@ -64,7 +66,7 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
 async function readDocuments(request: RenderRequest, renderers: Renderers): Promise<ManifestDocument[]> {
   const { files, path, render } = request;
   if (render?.helm !== undefined) return renderChart({ files, path, release: render.helm }, renderers);
-  if (render?.plain !== undefined) return readPlainFiles(files, { folder: path, without: [] });
+  if (render?.plain !== undefined) return plainDocuments(files, { folder: path, without: [] });
   const byPath = new Map(files.map((file) => [file.path, file]));
   if (render === undefined && byPath.has(path === "." ? chartFile : `${path}/${chartFile}`))
     throw unforeseenChart(path);
@@ -72,12 +74,19 @@ async function readDocuments(request: RenderRequest, renderers: Renderers): Prom
     render?.kustomize !== undefined || kustomizationsOf(byPath, path).length > 0
       ? [path]
       : nestedKustomizations(files, path);
-  const documents = built.includes(path) ? [] : readPlainFiles(files, { folder: path, without: built });
+  const documents = built.includes(path) ? [] : plainDocuments(files, { folder: path, without: built });
   for (const folder of built) {
     const output = await renderers.kustomize.build({ files, path: folder });
     documents.push(...parseManifests(output, `${folder} (as built by kustomize)`));
   }
   return documents;
+}
+
+type Part = Parameters<typeof readPlainFiles>[1];
+
+function plainDocuments(files: readonly TreeFile[], part: Part): ManifestDocument[] {
+  refuseForeignFiles(files, part);
+  return readPlainFiles(files, part);
 }
 
 /** Which chart it is has to be known before a cluster's own inputs are: a path with expressions is not looked into. */

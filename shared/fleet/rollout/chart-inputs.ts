@@ -51,13 +51,14 @@ function versionOf({ labels }: TemplateCluster): string | undefined {
 export function buildOptionsOf(template: ChartTemplate, bound: BoundInputs = {}): BuildOptions | undefined {
   const { render, name, apply } = template;
   if (render?.helm === undefined) return render === undefined ? undefined : defined({ ...render, helm: undefined });
-  const { releaseName = name, values, valuesFrom, crds, lookup, apiVersions } = render.helm;
+  const { releaseName = name, values, valuesFrom, crds, lookup, hooks, apiVersions } = render.helm;
   const { texts = {} } = bound;
   const release: HelmRelease = {
     releaseName,
     namespace: apply.defaultNamespace ?? "",
     crds,
     lookup,
+    hooks,
     ...defined({
       kubeVersion: render.helm.kubeVersion ?? bound.kubeVersion,
       apiVersions,

@@ -21,33 +21,42 @@ export interface Sifted {
 }
 
 /**
- * Parts hooks from objects. Tests, and what is for a rollback of Helm's, are left out by name; what Helm would run around
- * an install, an upgrade or a deletion is refused, for to leave it out, or to apply it with the rest, means something else.
- * @throws ManifestError `HookRefused`
+ * Parts hooks from objects. Tests, and what is for a rollback of Helm's, are left out by name. What Helm would run around an
+ * install, an upgrade or a deletion is refused, for to leave it out, or to apply it with the rest, means something else;
+ * who knows that it is not needed says so.
+ * @throws ManifestError `HookRefused` naming all of them.
  */
-export function siftHooks(documents: readonly ManifestDocument[]): Sifted {
+export function siftHooks(documents: readonly ManifestDocument[], hooks: "Refuse" | "Omit"): Sifted {
   const kept: ManifestDocument[] = [];
   const leftOut: string[] = [];
+  const refused: ManifestDocument[] = [];
   for (const document of documents) {
     const events = eventsOf(document.object);
-    if (events.every((event) => event === noHook)) {
-      kept.push(document);
-      continue;
-    }
-    const object = nameOf(document.object);
-    if (events.every((event) => elsewhere.has(event))) {
+    if (events.every((event) => event === noHook)) kept.push(document);
+    else if (hooks === "Omit" || events.every((event) => elsewhere.has(event))) {
+      const object = nameOf(document.object);
       leftOut.push(`${object} is left out: it is a hook of Helm's for ${events.join(", ")}, which is not run here`);
-      continue;
-    }
-    const { file, line } = document;
-    throw new ManifestError(
-      "HookRefused",
-      { file, line, object, field: `metadata.annotations["${hookAnnotation}"]` },
-      `is ${events.join(", ")}; hooks of Helm's are not run yet, and to apply it with the other objects would be something else. ` +
-        "Turn it off in the chart's values, or remove the annotation where it may be applied with the rest",
-    );
+    } else refused.push(document);
   }
+  if (refused.length > 0) throw refusalOf(refused);
   return { documents: kept, leftOut };
+}
+
+const mostNamed = 10;
+
+function refusalOf(refused: readonly ManifestDocument[]): ManifestError {
+  const [first, ...others] = refused;
+  if (first === undefined) throw new Error("no hook was refused");
+  const { object, file, line } = first;
+  const names = others.slice(0, mostNamed).map((other) => nameOf(other.object));
+  const more = others.length > mostNamed ? ` and ${others.length - mostNamed} more` : "";
+  const also = names.length === 0 ? "" : ` (so are the hooks ${names.join(", ")}${more})`;
+  return new ManifestError(
+    "HookRefused",
+    { file, line, object: nameOf(object), field: `metadata.annotations["${hookAnnotation}"]` },
+    `is ${eventsOf(object).join(", ")}${also}; hooks of Helm's are not run yet, and to apply them with the other objects would be something else. ` +
+      "Turn them off in the chart's values, or say render.helm.hooks: Omit where the objects do without; in plain manifests, remove the annotation",
+  );
 }
 
 function eventsOf(object: JsonObject): readonly string[] {

@@ -3,7 +3,8 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 const references = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
 /** Those that every validator knows without fetching them. */
-const knownDialects = /^https?:\/\/json-schema\.org\/(?:draft-0[4-7]|draft\/20(?:19-09|20-12))\/schema#?$/;
+const knownDialects =
+  /^https?:\/\/json-schema\.org\/(?:schema|draft-0[467]\/schema|draft\/20(?:19-09|20-12)\/schema)#?$/;
 
 /**
  * A schema of values may refer to itself and to nothing else: Helm fetches any other URL, and reads files of its host.

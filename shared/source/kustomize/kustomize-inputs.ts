@@ -115,7 +115,7 @@ function readKustomization(
     if (helmFields.includes(field) && !isEmpty(member)) {
       throw refused(
         { file: scope.file, field: key },
-        "inflates Helm charts, which Starling does not do in a kustomization; commit the rendered chart instead",
+        "inflates Helm charts, which Starling does not do in a kustomization; commit the chart, and render it by a template of its own with render: {helm: {}}",
       );
     }
     if (folderFields.includes(field)) included.push(...readFolders(scope, field, member));

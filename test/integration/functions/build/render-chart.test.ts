@@ -19,7 +19,13 @@ import { below, shopChart } from "#test/support/chart-fixture.ts";
 const run = promisify(execFile);
 const helm = () => locateHelm("");
 const kustomize = { build: () => Promise.reject(new Error("no kustomization was expected")) };
-const release: HelmRelease = { releaseName: "web", namespace: "shop", crds: "CreateReplace", lookup: "Refuse" };
+const release: HelmRelease = {
+  releaseName: "web",
+  namespace: "shop",
+  crds: "CreateReplace",
+  lookup: "Refuse",
+  hooks: "Refuse",
+};
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 
@@ -187,6 +193,19 @@ describe("hooks", () => {
     ]);
   });
 
+  test("that are called otherwise each time are no difference of what is applied", async () => {
+    const test =
+      "apiVersion: v1\nkind: Pod\nmetadata:\n  name: t-{{ randAlpha 5 | lower }}\n  annotations: {helm.sh/hook: test}\n";
+    expect(namesOf(await render(small("v", { "templates/test.yaml": test })))).toEqual(["ConfigMap x"]);
+  });
+
+  test("are left out where that was said", async () => {
+    const hook = "apiVersion: v1\nkind: Pod\nmetadata: {name: migrate, annotations: {helm.sh/hook: pre-upgrade}}\n";
+    const rendered = await render(small("v", { "templates/hook.yaml": hook }), { hooks: "Omit" });
+    expect(namesOf(rendered)).toEqual(["ConfigMap x"]);
+    expect(rendered.leftOut).toEqual([expect.stringContaining("Pod migrate is left out")]);
+  });
+
   test.each(["pre-install", "post-upgrade", "pre-install,test", "post-delete"])(
     "for %s are refused, with file and name",
     async (events) => {
@@ -351,6 +370,15 @@ describe("what is wrong with a chart is told with file and line", () => {
         "deploy/Chart.yaml, dependencies[0]: cache 0.x from https://charts.example.com is not in deploy/charts, and nothing is fetched while rendering; run `helm dependency build deploy` and commit what it puts there",
     });
   });
+});
+
+test("schemas of values that are known without fetching them are followed", async () => {
+  for (const dialect of ["http://json-schema.org/schema#", "https://json-schema.org/draft/2020-12/schema"]) {
+    const schema = { $schema: dialect, properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: { type: "string" } } };
+    const chart = small("{{ .Values.a }}", { "values.schema.json": JSON.stringify(schema) });
+    expect(dataOf(await render(chart, { values: '{"a":"b"}' }), "x")).toEqual({ k: "b" });
+    await expect(render(chart, { values: '{"a":1}' })).rejects.toThrow("got number, want string");
+  }
 });
 
 describe("hostile charts", () => {

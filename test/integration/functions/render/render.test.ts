@@ -240,6 +240,45 @@ describe("what cannot be rendered fails for good, and says why", () => {
       { code: "DuplicateObject", message: expect.stringContaining("is also in a.yaml:1") },
     ],
     [
+      "a chart where its manifests were looked for",
+      { "a/app/Chart.yaml": "name: app", "a/app/templates/x.yaml": "{{ x }}", "a/b.yaml": configMap("b") },
+      "a",
+      {
+        code: "NotKubernetes",
+        message: expect.stringMatching(/^a\/app\/Chart\.yaml: makes a\/app a Helm chart.*path: a\/app and render/),
+      },
+    ],
+    [
+      "the templates of a chart",
+      { "app/Chart.yaml": "name: app", "app/templates/x.yaml": "{{ x }}" },
+      "app/templates",
+      {
+        code: "NotKubernetes",
+        message: expect.stringMatching(/^app\/templates: is inside the Helm chart app.*path: app$/),
+      },
+    ],
+    [
+      "a chart that was not foreseen",
+      { "app/Chart.yaml": "name: app", "app/templates/x.yaml": "{{ x }}" },
+      "app",
+      {
+        code: "ChartRefused",
+        message: expect.stringMatching(/^app: is a Helm chart that was not foreseen.*render: {helm: {}}/),
+      },
+    ],
+    [
+      "a bundle of Fleet",
+      { "app/fleet.yaml": "helm: {chart: x}", "app/x.yaml": configMap("b") },
+      "app",
+      { code: "NotKubernetes", message: expect.stringMatching(/^app\/fleet\.yaml: is a file of Rancher Fleet's/) },
+    ],
+    [
+      "a hook of Helm's in a manifest",
+      { "a.yaml": configMap("a").replace("a}", "a, annotations: {helm.sh/hook: post-install}}") },
+      ".",
+      { code: "HookRefused", message: expect.stringMatching(/^a\.yaml:1, ConfigMap a, .*remove the annotation$/) },
+    ],
+    [
       "a remote base",
       { "kustomization.yaml": "resources: [https://example.com/x]" },
       ".",

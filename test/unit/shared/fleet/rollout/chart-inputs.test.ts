@@ -39,6 +39,7 @@ describe("a chart is rendered", () => {
       namespace: "web",
       crds: "CreateReplace",
       lookup: "Refuse",
+      hooks: "Refuse",
     });
     expect(inputOf(planned({ releaseName: "other", crds: "Skip" })).helm).toMatchObject({
       releaseName: "other",
@@ -106,6 +107,7 @@ describe("one input", () => {
       inputOf(planned({ ...host, releaseName: "x" }), of),
       inputOf(planned({ ...host, crds: "Skip" }), of),
       inputOf(planned({ ...host, lookup: "Empty" }), of),
+      inputOf(planned({ ...host, hooks: "Omit" }), of),
       inputOf(planned({ ...host, apiVersions: ["a.example.com/v1"] }), of),
       inputOf(planned({ ...host, valuesFrom: [{ path: "a.yaml" }] }), of),
       inputOf(planned({ values: { host: "a" } }), of),

@@ -211,17 +211,21 @@ export interface KustomizeRunner {
 export interface HelmInput {
   /** The chart's files, relative to it. */
   readonly chart: ReadonlyMap<string, Uint8Array>;
+  /** For the second rendering: files that stand in the place of the chart's. */
+  readonly instead: ReadonlyMap<string, Uint8Array>;
   /** Documents of values; a later one goes over an earlier one, and all over the chart's own. */
   readonly values: readonly string[];
   readonly release: HelmRelease;
 }
 
+export type HelmAnswer = { readonly outputs: readonly [first: string, second: string] } | { readonly refusal: string };
+
 /**
- * Renders a chart as `helm template` does. A refusal is what Helm said of the chart or its values.
+ * Renders a chart as `helm template` does, twice. A refusal is what Helm said of the chart or its values.
  * @throws StarlingError `HelmFailed` when it came to no end of its own.
  */
 export interface HelmRunner {
-  template(input: HelmInput): Promise<{ readonly output: string } | { readonly refusal: string }>;
+  template(input: HelmInput): Promise<HelmAnswer>;
 }
 
 /** Bytes from and to presigned URLs. @throws StarlingError `TransferFailed`, never naming the URL. */

@@ -1,7 +1,7 @@
 import { unpackCharts } from "#shared/adapters/render/packed-charts.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { HelmRunner, TreeFile } from "#shared/ports.ts";
-import { type Chart, readChart } from "#shared/source/helm/chart.ts";
+import { readChart } from "#shared/source/helm/chart.ts";
 import { explainHelm } from "#shared/source/helm/explain-helm.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
@@ -30,12 +30,14 @@ export async function renderChart(
   const chart = readChart(path, await unpackCharts(path, filesBelow(files, path)));
   const values = valuesOf(release, files);
   const { lookup } = release;
-  const first = await output(helm, chart, { chart: firstRendering(chart, lookup), values, release });
-  const second = await output(helm, chart, {
-    chart: secondRendering(chart, { lookup, now: clock.now() }),
+  const answer = await helm.template({
+    chart: firstRendering(chart, lookup),
+    instead: secondRendering(chart, { lookup, now: clock.now() }),
     values,
     release,
   });
+  if ("refusal" in answer) throw explainHelm(chart, answer.refusal);
+  const [first, second] = answer.outputs;
   const documents = readOutput(chart, first);
   // Documents in another order, or other comments, are no other objects.
   if (first !== second) {
@@ -48,12 +50,6 @@ export async function renderChart(
 /** What is left out may be called otherwise each time: names of tests are often drawn by lot. */
 function applied(documents: readonly ManifestDocument[], hooks: HelmRelease["hooks"]): readonly Manifest[] {
   return readManifests(siftHooks(documents, hooks).documents);
-}
-
-async function output(helm: HelmRunner, chart: Chart, input: Parameters<HelmRunner["template"]>[0]): Promise<string> {
-  const answer = await helm.template(input);
-  if ("refusal" in answer) throw explainHelm(chart, answer.refusal);
-  return answer.output;
 }
 
 function filesBelow(files: readonly TreeFile[], path: string): ReadonlyMap<string, Uint8Array> {

@@ -14,6 +14,7 @@ import { fanout } from "#test/bench/fanout.ts";
 import { footprint } from "#test/bench/footprint.ts";
 import { idle } from "#test/bench/idle.ts";
 import { planner } from "#test/bench/planner.ts";
+import { render } from "#test/bench/render.ts";
 import { rollout } from "#test/bench/rollout.ts";
 import { sockets } from "#test/bench/sockets.ts";
 import { tableOf } from "#test/bench/table.ts";
@@ -32,6 +33,7 @@ const benches: Readonly<Record<string, Entry>> = {
   fanout: { run: fanout, takes: ["clusters"] },
   idle: { run: idle, takes: ["clusters", "rounds"] },
   planner: { run: planner, takes: ["clusters", "rounds"] },
+  render: { run: render, takes: ["rounds"] },
   rollout: { run: rollout, takes: ["clusters", "rounds"] },
   sockets: { run: sockets, takes: ["clusters"] },
 };

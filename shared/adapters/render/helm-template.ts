@@ -1,5 +1,5 @@
 import { mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import {
   defaultBounds,
   type ProcessBounds,
@@ -9,7 +9,7 @@ import {
 import { foundOnce } from "#shared/adapters/render/layer-binary.ts";
 import { makeScratchFolder, writeTree } from "#shared/adapters/render/scratch-folder.ts";
 import { StarlingError } from "#shared/base/errors.ts";
-import type { HelmInput, HelmRunner } from "#shared/ports.ts";
+import type { HelmAnswer, HelmInput, HelmRunner } from "#shared/ports.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 
 export interface HelmTemplateOptions extends Partial<ProcessBounds> {
@@ -31,7 +31,7 @@ export class HelmTemplate implements HelmRunner {
     this.#helm = foundOnce(helm);
   }
 
-  async template({ chart, values, release }: HelmInput): Promise<{ output: string } | { refusal: string }> {
+  async template({ chart, instead, values, release }: HelmInput): Promise<HelmAnswer> {
     const program = await this.#helm();
     const scratch = await makeScratchFolder("chart");
     const [folder, given, cwd] = [join(scratch, "chart"), join(scratch, "values"), join(scratch, "empty")];
@@ -40,25 +40,36 @@ export class HelmTemplate implements HelmRunner {
       await writeTree(folder, chart);
       await writeTree(given, new Map(values.map((text, index) => [fileOf(index), new TextEncoder().encode(text)])));
       const files = values.map((_text, index) => join(given, fileOf(index)));
-      const end = await runConfined({
-        program,
-        args: ["template", ...flagsOf(release, files), "--", release.releaseName, folder],
-        cwd,
-        env: environmentIn(cwd),
-        bounds: this.#bounds,
-        name: "helm",
-        code: "HelmFailed",
-      });
-      if (end.status === 0) return { output: end.output };
-      if (ranOutOfMemory(end)) throw failed("helm ran out of memory; make the chart render less", "permanent");
-      // A signal is not Helm's word about the chart: the machine was short of something.
-      if (end.signal !== null) throw failed(`helm ended with ${end.signal}`, "transient");
-      const said = end.errors.replaceAll(`${folder}/`, "").replaceAll(scratch, "").trim();
-      return { refusal: said === "" ? `helm ended with status ${end.status} and said nothing` : said };
+      const args = ["template", ...flagsOf(release, files), "--", release.releaseName, folder];
+      const first = await this.#run({ program, args, cwd, folder });
+      if ("refusal" in first) return first;
+      await writeTree(folder, instead, "w");
+      const second = await this.#run({ program, args, cwd, folder });
+      return "refusal" in second ? second : { outputs: [first.output, second.output] };
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }
   }
+
+  async #run({ program, args, cwd, folder }: Run): Promise<{ output: string } | { refusal: string }> {
+    const env = environmentIn(cwd);
+    const end = await runConfined({ program, args, cwd, env, bounds: this.#bounds, name: "helm", code: "HelmFailed" });
+    if (end.status === 0) return { output: end.output };
+    if (ranOutOfMemory(end)) throw failed("helm ran out of memory; make the chart render less", "permanent");
+    // A signal is not Helm's word about the chart: the machine was short of something.
+    if (end.signal !== null) throw failed(`helm ended with ${end.signal}`, "transient");
+    const said = end.errors.replaceAll(`${folder}/`, "").replaceAll(dirname(folder), "").trim();
+    return { refusal: said === "" ? `helm ended with status ${end.status} and said nothing` : said };
+  }
+}
+
+interface Run {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** An empty folder. */
+  readonly cwd: string;
+  /** Of the chart. */
+  readonly folder: string;
 }
 
 function flagsOf(release: HelmRelease, valuesFiles: readonly string[]): readonly string[] {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { StarlingError } from "#shared/base/errors.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 
 /** By purpose: what a process that was killed has left is removed once, before the first of this process is made. */
 const swept = new Map<string, Promise<void>>();
@@ -42,17 +43,23 @@ function isInUse(pid: number): boolean {
   }
 }
 
-/** Writes files below a folder of its own. @throws StarlingError `PathRefused` for a name that leaves it. */
-export async function writeTree(folder: string, files: ReadonlyMap<string, Uint8Array>): Promise<void> {
-  const made = new Set<string>();
-  for (const [name, content] of files) {
-    const target = join(folder, name);
-    if (!target.startsWith(folder + sep)) {
-      throw new StarlingError(`"${name}" leaves the artifact`, { code: "PathRefused", retry: "permanent" });
-    }
-    const parent = dirname(target);
-    if (!made.has(parent)) await mkdir(parent, { recursive: true });
-    made.add(parent);
-    await writeFile(target, content, { flag: "wx" });
+/** To write one file after the other takes, on a busy machine, a wait for each. */
+const writtenAtOnce = 16;
+
+/**
+ * Writes files below a folder of its own; a flag of `wx` has each be a new one.
+ * @throws StarlingError `PathRefused` for a name that leaves it.
+ */
+export async function writeTree(
+  folder: string,
+  files: ReadonlyMap<string, Uint8Array>,
+  flag: "w" | "wx" = "wx",
+): Promise<void> {
+  const targets = [...files].map(([name, content]) => ({ target: join(folder, name), name, content }));
+  for (const { target, name } of targets) {
+    if (target.startsWith(folder + sep)) continue;
+    throw new StarlingError(`"${name}" leaves the artifact`, { code: "PathRefused", retry: "permanent" });
   }
+  for (const parent of new Set(targets.map(({ target }) => dirname(target)))) await mkdir(parent, { recursive: true });
+  await runConcurrently(targets, writtenAtOnce, ({ target, content }) => writeFile(target, content, { flag }));
 }

@@ -71,7 +71,7 @@ function eventsOf(object: JsonObject): readonly string[] {
 }
 
 function nameOf({ kind, metadata }: JsonObject): string {
-  const { name, namespace } = isJsonObject(metadata) ? metadata : {};
+  const { name, generateName, namespace } = isJsonObject(metadata) ? metadata : {};
   const place = typeof namespace === "string" && namespace !== "" ? `${namespace}/` : "";
-  return `${String(kind)} ${place}${String(name)}`;
+  return `${String(kind)} ${place}${String(name ?? generateName)}`;
 }

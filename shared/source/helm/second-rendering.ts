@@ -14,11 +14,12 @@ const failing = "fail  ";
 
 /** The files for the first rendering. @param lookup - `Empty`: what a chart looks up is not there, and that is right. */
 export function firstRendering(chart: Chart, lookup: "Refuse" | "Empty"): ReadonlyMap<string, Uint8Array> {
-  return lookup === "Empty" ? chart.files : rewritten(chart, { lookup: failing });
+  if (lookup === "Empty") return chart.files;
+  return new Map([...chart.files, ...rewritten(chart, { lookup: failing })]);
 }
 
 /**
- * The files for the second rendering, at another time: in place of `now` stands a moment of which no part, from the year
+ * The files that are others for the second rendering, at another time: in place of `now` stands a moment of which no part, from the year
  * to the second, is that of the present one. Chance is another by itself.
  */
 export function secondRendering(chart: Chart, { lookup, now }: { lookup: "Refuse" | "Empty"; now: Date }) {
@@ -39,10 +40,10 @@ function rewritten(
   { files, watched }: Chart,
   instead: Readonly<Record<string, string>>,
 ): ReadonlyMap<string, Uint8Array> {
-  const result = new Map(files);
+  const result = new Map<string, Uint8Array>();
   for (const { path, calls } of watched) {
     const content = files.get(path);
-    if (content === undefined) continue;
+    if (content === undefined || !calls.some(({ name }) => name in instead)) continue;
     result.set(path, Buffer.from(withCalls(bytesAsText(content), calls, instead), "latin1"));
   }
   return result;

@@ -28,6 +28,7 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
   ["fanout", ["--clusters", "2"], []],
   ["idle", ["--clusters", "2", "--rounds", "1"], ["usdPerMonth1000x5vs100"]],
+  ["render", ["--rounds", "1"], ["helmVsBinary", "kustomizeVsBinary"]],
   ["rollout", ["--clusters", "4", "--rounds", "1"], ["overCriticalPath", "recoveryVsQuiet"]],
   ["sockets", ["--clusters", "12"], []],
   [

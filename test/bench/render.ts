@@ -1,0 +1,185 @@
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type BuildPorts, build } from "#functions/build/build.ts";
+import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
+import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
+import { systemClock } from "#shared/adapters/system.ts";
+import type { BuildOptions } from "#shared/source/render-options.ts";
+import { treeDigest } from "#shared/source/tree-listing.ts";
+import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
+import { medianRatio, spread } from "#test/bench/figures.ts";
+
+/** Of the kustomization. */
+const kustomizeObjects = 130;
+/** Of the chart. */
+const templates = 60;
+
+interface Contest {
+  readonly files: Readonly<Record<string, string>>;
+  readonly render: BuildOptions;
+  readonly binary: () => Promise<string>;
+  /** In the folder with the files. */
+  readonly args: readonly string[];
+  readonly objects: number;
+}
+
+const contests: Readonly<Record<"kustomize" | "helm", Contest>> = {
+  kustomize: {
+    files: kustomization(),
+    render: { kustomize: {} },
+    binary: () => locateKubectl(""),
+    args: ["kustomize", "."],
+    objects: kustomizeObjects,
+  },
+  helm: {
+    files: chart(),
+    render: {
+      helm: { releaseName: "web", namespace: "shop", crds: "CreateReplace", lookup: "Refuse", hooks: "Refuse" },
+    },
+    binary: () => locateHelm(""),
+    args: ["template", "web", ".", "--namespace=shop", "--include-crds"],
+    objects: templates,
+  },
+};
+
+/**
+ * The whole of `build` (unpacking the artifact, reading what it may refer to, the program, for a chart twice, and reading
+ * what came out) beside the bare program on the same files.
+ */
+export async function render({ rounds = 10, say }: BenchOptions): Promise<BenchResult> {
+  const ratios: Record<string, number> = {};
+  const figures: Record<string, Figures> = {};
+  const failures: string[] = [];
+  for (const [name, contest] of Object.entries(contests)) {
+    const folder = await mkdtemp(join(tmpdir(), "starling-bench-"));
+    try {
+      const binary = await contest.binary();
+      const job = await jobOf(contest, folder);
+      const [ours, theirs]: [number[], number[]] = [[], []];
+      for (let round = 0; round <= rounds; round++) {
+        const own = await timed(job.build);
+        const other = await timed(() => runBare(binary, contest.args, folder));
+        if (own.result !== contest.objects)
+          failures.push(`${name}: ${own.result} objects, expected ${contest.objects}`);
+        // The first one is not counted: files come from the disk.
+        if (round === 0) continue;
+        ours.push(own.ms);
+        theirs.push(other.ms);
+        say(`${name}, round ${round}: ${Math.round(own.ms)} ms, bare ${Math.round(other.ms)} ms`);
+      }
+      ratios[`${name}VsBinary`] = medianRatio(ours, theirs);
+      figures[name] = { starling: spread(ours), bare: spread(theirs) };
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  return { target: "none", ratios, figures, failures };
+}
+
+async function jobOf({ files, render }: Contest, folder: string) {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+  const listed = Object.entries(files).map(([path, text]) => ({
+    path,
+    executable: false,
+    content: new TextEncoder().encode(text),
+  }));
+  const archive = await packArtifact(listed);
+  const ports: BuildPorts = {
+    transfer: { download: async () => archive, upload: async () => {} },
+    kustomize: new KubectlKustomize({ kubectl: () => locateKubectl("") }),
+    helm: new HelmTemplate({ helm: () => locateHelm("") }),
+    clock: systemClock,
+  };
+  const urls = { artifactUrl: "https://localhost/a", renderingUrl: "https://localhost/b" };
+  const job = { artifactDigest: treeDigest(listed), path: ".", render, ...urls };
+  return {
+    build: async () => {
+      const answer = await build(job, ports);
+      if (answer.outcome === "failed") throw new Error(answer.message);
+      return answer.objects;
+    },
+  };
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly ms: number }> {
+  const started = performance.now();
+  const result = await work();
+  return { result, ms: performance.now() - started };
+}
+
+function runBare(binary: string, args: readonly string[], cwd: string): Promise<void> {
+  const child = spawn(binary, args, { cwd, env: { PATH: "", HOME: cwd }, stdio: ["ignore", "pipe", "inherit"] });
+  return new Promise((resolve, reject) => {
+    child.stdout.resume();
+    child.on("error", reject);
+    child.on("close", (status) => {
+      if (status === 0) resolve();
+      else reject(new Error(`${binary} ended with status ${status}`));
+    });
+  });
+}
+
+function kustomization(): Record<string, string> {
+  const files: Record<string, string> = {};
+  for (let index = 0; index < kustomizeObjects; index++) {
+    files[`o${index}.yaml`] = index % 3 === 0 ? deploymentText(`o${index}`, "web") : configText(`o${index}`);
+  }
+  files["kustomization.yaml"] =
+    `namespace: shop\nlabels: [{pairs: {team: shop}}]\nimages: [{name: web, newTag: "2"}]\nresources: [${Object.keys(files).join(", ")}]\n`;
+  return files;
+}
+
+function chart(): Record<string, string> {
+  const files: Record<string, string> = {
+    "Chart.yaml": "apiVersion: v2\nname: web\nversion: 0.1.0\n",
+    "values.yaml": "replicas: 2\nimage: {repository: web, tag: '1'}\ntier: std\n",
+    "templates/_helpers.tpl": `{{- define "web.labels" -}}\napp: {{ .Release.Name }}\ntier: {{ .Values.tier | quote }}\nchart: {{ printf "%s-%s" .Chart.Name .Chart.Version | trunc 63 }}\n{{- end }}\n`,
+  };
+  for (let index = 0; index < templates; index++) {
+    const text =
+      index % 3 === 0
+        ? deploymentText(`{{ .Release.Name }}-${index}`, "{{ .Values.image.repository }}:{{ .Values.image.tag }}")
+        : configText(`{{ .Release.Name }}-${index}`);
+    files[`templates/o${index}.yaml`] = text.replace(
+      "metadata:",
+      'metadata:\n  labels: {{- include "web.labels" . | nindent 4 }}',
+    );
+  }
+  return files;
+}
+
+function configText(name: string): string {
+  const data = Array.from(
+    { length: 10 },
+    (_, index) => `  key-${index}: "a value of some length, as settings have it"`,
+  );
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n${data.join("\n")}\n`;
+}
+
+function deploymentText(name: string, image: string): string {
+  return `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: ${name}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: x}}
+  template:
+    metadata: {labels: {app: x}}
+    spec:
+      containers:
+      - name: web
+        image: ${image}
+        ports: [{containerPort: 8080, protocol: TCP}]
+        env: [{name: A, value: "1"}, {name: B, value: "2"}]
+        resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 64Mi}}
+`;
+}

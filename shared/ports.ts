@@ -8,6 +8,7 @@ import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-r
 import type { Message } from "#shared/messages.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
+import type { Specialisation } from "#shared/source/specialisation.ts";
 
 /** Sources of identifiers that must be unpredictable or unique: de-duplication ids, lease owners. */
 export interface Ids {
@@ -238,6 +239,7 @@ export interface BuildRequest {
   readonly artifactDigest: string;
   readonly path: string;
   readonly render?: BuildOptions;
+  readonly specialise?: Specialisation;
   /** Unique to this try. */
   readonly attempt: string;
 }

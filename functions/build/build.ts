@@ -23,7 +23,7 @@ export async function build(job: BuildJob, ports: BuildPorts): Promise<BuildAnsw
   try {
     const archive = await ports.transfer.download(job.artifactUrl);
     const files = await unpackArtifact(archive, job.artifactDigest);
-    const request = { files, path: job.path, ...defined({ render: job.render }) };
+    const request = { files, path: job.path, ...defined({ render: job.render, specialise: job.specialise }) };
     const { objects, leftOut } = await renderObjects(request, ports);
     const { digest, bytes } = encodeRendering(objects);
     if (bytes.length > maxRenderingBytes) throw tooLarge(job.path, bytes.length);

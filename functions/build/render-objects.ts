@@ -6,9 +6,11 @@ import { refuseForeignFiles } from "#shared/source/foreign-files.ts";
 import { chartFile } from "#shared/source/helm/chart.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { kustomizationsOf } from "#shared/source/kustomization.ts";
-import { readManifests } from "#shared/source/manifests.ts";
+import { type ChangeObject, readManifests } from "#shared/source/manifests.ts";
 import { nestedKustomizations, readPlainFiles } from "#shared/source/plain-files.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
+import type { Specialisation } from "#shared/source/specialisation.ts";
+import { substituteObject } from "#shared/source/substitution/substitute-object.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/yaml.ts";
@@ -19,6 +21,7 @@ export interface RenderRequest {
   readonly path: string;
   /** Absent: kustomize when the folder has a kustomization file, else plain. */
   readonly render?: BuildOptions;
+  readonly specialise?: Specialisation;
 }
 
 /** What runs what a repository says. */
@@ -52,7 +55,7 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
   }
   const read = await readDocuments({ ...request, path }, renderers);
   const { documents, leftOut } = siftHooks(read, request.render?.helm?.hooks ?? "Refuse");
-  const objects = readManifests(documents).map((manifest) => manifest.object);
+  const objects = readManifests(documents, changeOf(request.specialise)).map((manifest) => manifest.object);
   if (objects.length === 0) {
     throw new ManifestError(
       "EmptyRender",
@@ -61,6 +64,11 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
     );
   }
   return { objects, leftOut };
+}
+
+function changeOf(specialise: Specialisation | undefined): ChangeObject | undefined {
+  const variables = specialise?.variables;
+  return variables && ((object, refuse) => substituteObject(object, variables, refuse));
 }
 
 async function readDocuments(request: RenderRequest, renderers: Renderers): Promise<ManifestDocument[]> {

@@ -98,9 +98,9 @@ const neverEnded: Outcome = {
 
 async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Outcome> {
   try {
-    const { artifactDigest, path, render: options, claim } = row;
+    const { artifactDigest, path, render: options, specialise, claim } = row;
     if (claim === undefined) throw new Error("a rendering that nobody claimed");
-    const request = { artifactDigest, path, ...defined({ render: options }), attempt: claim.by };
+    const request = { artifactDigest, path, ...defined({ render: options, specialise }), attempt: claim.by };
     const { digest, objects, leftOut, bytes } = await ports.builder.build(request);
     await storeRendering(row, { digest, bytes }, ports.blobs);
     return { kind: "done", digest, objects, leftOut };

@@ -17,6 +17,7 @@ import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { specialisationOf } from "#shared/fleet/rollout/specialise.ts";
 import { freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ContentRow, LegRow, RenderingRow, SealedTarget, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -173,7 +174,8 @@ function requestOf(
   if (template === undefined || input === undefined || "problem" in input) return [];
   const { source, artifactDigest } = template;
   const render = buildOptionsOf(template, input.bound);
-  return [{ input: input.digest, source, artifactDigest, path: input.path, ...defined({ render }) }];
+  const specialise = specialisationOf(template, input.bound);
+  return [{ input: input.digest, source, artifactDigest, path: input.path, ...defined({ render, specialise }) }];
 }
 
 /** Assignments that a step writes at once. */

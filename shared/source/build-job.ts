@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { buildOptions } from "#shared/source/render-options.ts";
+import { specialisation } from "#shared/source/specialisation.ts";
 
 /** Of what is staged: more than this is no rendering that a worker could apply. */
 export const maxRenderingBytes = 64 * 1024 * 1024;
@@ -13,6 +14,7 @@ export const buildJob = z.strictObject({
   /** The folder inside the artifact. */
   path: z.string(),
   render: buildOptions.optional(),
+  specialise: specialisation.optional(),
   /** A GET of the artifact, and a PUT of what comes out: all that the job can reach. */
   artifactUrl: z.url(),
   renderingUrl: z.url(),

@@ -15,6 +15,9 @@ export interface Manifest {
   readonly place: ManifestPlace;
 }
 
+/** Changes an object before it is checked; what it refuses is told with the object's place. */
+export type ChangeObject = (object: JsonObject, refuse: (field: string, reason: string) => never) => JsonObject;
+
 /**
  * Turns decoded documents into the objects to apply: lists are flattened at every depth, `Kustomization` files of
  * kustomize dropped, every object checked and normalised, the result sorted by identity so that moving an object from
@@ -23,9 +26,13 @@ export interface Manifest {
  *   `InvalidObject` for a missing apiVersion, kind or name, a generateName, labels or annotations that are no strings,
  *   or a foreign ApplySet label; `DuplicateObject` for two objects of one (group, kind, namespace, name), whatever
  *   their versions.
+ * @param change - what is done to each object of a list, too.
  */
-export function readManifests(documents: readonly ManifestDocument[]): Manifest[] {
-  const manifests = documents.flatMap(flatten).map(check);
+export function readManifests(
+  documents: readonly ManifestDocument[],
+  change: ChangeObject = (object) => object,
+): Manifest[] {
+  const manifests = documents.flatMap(flatten).map((candidate) => check(changed(candidate, change)));
   refuseDuplicates(manifests);
   return manifests.toSorted((a, b) => compareText(objectIdKey(a.id), objectIdKey(b.id)));
 }
@@ -67,13 +74,27 @@ function isKustomizeConfig(object: JsonObject): boolean {
   return typeof object.apiVersion === "string" && groupOf(object.apiVersion) === "kustomize.config.k8s.io";
 }
 
-function check({ object, place: at }: Candidate): Manifest {
-  const prefix = at.field === undefined ? "" : `${at.field}.`;
-  const { field: _list, ...place } = at;
-  const object_ = typeof object.kind === "string" ? { object: describeObject(objectIdOf(object)).trim() } : {};
+function changed({ object, place }: Candidate, change: ChangeObject): Candidate {
+  const { at, prefix } = placeOf({ object, place });
+  const refuse = (field: string, reason: string): never => {
+    throw new ManifestError("SubstitutionFailed", { ...at, field: `${prefix}${field}` }, reason);
+  };
+  return { object: change(object, refuse), place };
+}
+
+/** Where an object is, and what goes before the names of its fields. */
+function placeOf({ object, place: { field: list, ...place } }: Candidate) {
+  const described = typeof object.kind === "string" ? { object: describeObject(objectIdOf(object)).trim() } : {};
+  return { at: { ...place, ...described }, prefix: list === undefined ? "" : `${list}.` };
+}
+
+function check(candidate: Candidate): Manifest {
+  const { object } = candidate;
+  const { field: _list, ...place } = candidate.place;
+  const { at, prefix } = placeOf(candidate);
 
   function refuse(field: string, reason: string): never {
-    throw new ManifestError("InvalidObject", { ...place, ...object_, field: `${prefix}${field}` }, reason);
+    throw new ManifestError("InvalidObject", { ...at, field: `${prefix}${field}` }, reason);
   }
 
   requireText(object.apiVersion, "apiVersion", "such as v1 or apps/v1", refuse);

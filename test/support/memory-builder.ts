@@ -9,7 +9,7 @@ import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 /** The function `build` in this process, with blobs in memory: what it does to an artifact is the same anywhere. */
 export function memoryBuilder(blobs: MemoryBlobStore, renderers: Renderers): Builder {
   return {
-    async build({ artifactDigest, path, render }: BuildRequest): Promise<Built> {
+    async build({ artifactDigest, path, render, specialise }: BuildRequest): Promise<Built> {
       let bytes = new Uint8Array();
       const transfer = {
         download: (key: string) => blobs.get(key),
@@ -18,7 +18,7 @@ export function memoryBuilder(blobs: MemoryBlobStore, renderers: Renderers): Bui
         },
       };
       const job = { artifactDigest, path, artifactUrl: blobKeys.artifact(artifactDigest), renderingUrl: "memory" };
-      const answer = await build({ ...job, ...defined({ render }) }, { transfer, ...renderers });
+      const answer = await build({ ...job, ...defined({ render, specialise }) }, { transfer, ...renderers });
       if (answer.outcome === "done")
         return { digest: answer.digest, objects: answer.objects, ...defined({ leftOut: answer.leftOut }), bytes };
       const { code, message, permanent } = answer;

@@ -34,7 +34,7 @@ export class LambdaBuilder implements Builder {
     this.#options = options;
   }
 
-  async build({ artifactDigest, path, render, attempt }: BuildRequest): Promise<Built> {
+  async build({ artifactDigest, path, render, specialise, attempt }: BuildRequest): Promise<Built> {
     const { presigner, bucket: Bucket, blobs } = this.#options;
     const staged = blobKeys.incoming(attempt);
     const get = new GetObjectCommand({ Bucket, Key: blobKeys.artifact(artifactDigest) });
@@ -43,7 +43,7 @@ export class LambdaBuilder implements Builder {
       getSignedUrl(presigner, get, { expiresIn: urlSeconds }),
       getSignedUrl(presigner, put, { expiresIn: urlSeconds }),
     ]);
-    const options = render === undefined ? {} : { render };
+    const options = defined({ render, specialise });
     const answer = await this.#ask({ artifactDigest, path, ...options, artifactUrl, renderingUrl });
     if (answer.outcome === "failed") throw failureOf(answer);
     const bytes = await blobs.get(staged, { maxBytes: maxRenderingBytes }).catch((error: unknown) => {

@@ -4,6 +4,7 @@ import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
+import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import { checkGitUrl } from "#shared/source/git-url.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
@@ -65,6 +66,7 @@ function templateProblems(at: string, template: SyncTemplate): readonly FieldPro
     ...(lacking === undefined ? [] : [{ field: `${at}.${lacking.field}`, message: lacking.message }]),
     ...valuesFrom.flatMap(({ path }, index) => pathProblems(`${at}.render.helm.valuesFrom[${index}].path`, path)),
     ...expressionsIn(values).flatMap((text) => pathProblems(`${at}.render.helm.values`, text)),
+    ...specialisationProblems(at, template),
   ];
 }
 

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
+import { specialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
 import { renderOptions } from "#shared/source/render-options.ts";
 import { sourcePath } from "#shared/source/source-path.ts";
 
@@ -26,6 +27,7 @@ const templateFields = {
   path: sourcePath.default("."),
   /** Absent: helm when the folder is a chart, kustomize when it has a kustomization file, else plain. */
   render: renderOptions.optional(),
+  ...specialisationFields,
   apply: applyOptions.prefault({}),
 };
 

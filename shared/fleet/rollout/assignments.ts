@@ -14,7 +14,8 @@ export interface Assignment {
   readonly desired: Assigned;
 }
 
-export interface RenderingRequest extends Pick<RenderingRow, "input" | "artifactDigest" | "path" | "render"> {
+export interface RenderingRequest
+  extends Pick<RenderingRow, "input" | "artifactDigest" | "path" | "render" | "specialise"> {
   /** Name of the Source that has the artifact. */
   readonly source: string;
 }

@@ -10,10 +10,12 @@ import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-gr
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import { boundInputs, optionsDigest } from "#shared/fleet/rollout/chart-inputs.ts";
+import { bindParameters, specialisationOf } from "#shared/fleet/rollout/specialise.ts";
 import type { Artifact, FleetRow, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { BoundInputs, Plan, PlannedTemplate, SealedTarget, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 import { helmOptions } from "#shared/source/helm/helm-options.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
+import type { Specialisation } from "#shared/source/specialisation.ts";
 import { normalFolder } from "#shared/source/tree-listing.ts";
 
 /** Part of every distinct input: a renderer that renders otherwise is a new plan. */
@@ -74,7 +76,11 @@ function pinned(template: SyncTemplate, artifact: Pick<Artifact, "revision" | "d
     artifactDigest: artifact.digest,
     path: template.path,
     apply: template.apply,
-    ...defined({ render: template.render ?? detectedRender(template.path, artifact) }),
+    ...defined({
+      render: template.render ?? detectedRender(template.path, artifact),
+      parameters: template.parameters,
+      substitute: template.substitute,
+    }),
   };
 }
 
@@ -107,6 +113,7 @@ export interface RenderingInput {
   readonly render?: RenderOptions;
   /** Of a chart: what else it is rendered with. */
   readonly release?: { readonly name: string; readonly namespace: string };
+  readonly specialise?: Specialisation;
   readonly bound?: BoundInputs;
 }
 
@@ -217,14 +224,22 @@ export function inputOf(
 ): RenderingInput | { readonly problem: string } {
   const rendered = renderPath(template.path, cluster);
   if (!rendered.ok) return { problem: rendered.message };
-  const bound = boundInputs(template, cluster);
-  if ("problem" in bound) return bound;
+  const chart = boundInputs(template, cluster);
+  if ("problem" in chart) return chart;
+  const parameters = bindParameters(template, cluster);
+  if ("problem" in parameters) return parameters;
+  const bound = { ...chart.bound, ...parameters };
   const { name, artifactDigest, render, apply } = template;
   const release =
     render?.helm === undefined
       ? undefined
       : { name: render.helm.releaseName ?? name, namespace: apply.defaultNamespace ?? "" };
-  return { artifactDigest, path: rendered.path, ...defined({ render, release }), ...bound };
+  return {
+    artifactDigest,
+    path: rendered.path,
+    ...defined({ render, release, specialise: specialisationOf(template, bound) }),
+    ...(Object.keys(bound).length === 0 ? {} : { bound }),
+  };
 }
 
 /**

@@ -4,6 +4,7 @@ import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { BuildOptions, RenderOptions } from "#shared/source/render-options.ts";
+import type { Specialisation } from "#shared/source/specialisation.ts";
 
 /** What one template means in a plan: pinned to a revision and its artifact. */
 export interface PlannedTemplate {
@@ -13,6 +14,8 @@ export interface PlannedTemplate {
   readonly artifactDigest: string;
   readonly path: string;
   readonly render?: RenderOptions;
+  readonly parameters?: Readonly<Record<string, string>> | undefined;
+  readonly substitute?: boolean | undefined;
   readonly apply: ApplyOptions;
 }
 
@@ -52,6 +55,8 @@ export interface BoundInputs {
   readonly kubeVersion?: string;
   /** By text of the template, what its expressions come to. */
   readonly texts?: Readonly<Record<string, string>>;
+  /** By name of the parameter. */
+  readonly parameters?: Readonly<Record<string, string>>;
 }
 
 /** What one template is rendered from on one cluster, or why that cannot be said. */
@@ -327,6 +332,7 @@ export interface RenderingRow extends Row {
   readonly artifactDigest: string;
   readonly path: string;
   readonly render?: BuildOptions;
+  readonly specialise?: Specialisation;
   readonly engine: string;
   readonly state: "Pending" | "Done" | "Failed";
   /** Of what failed for a reason that may not be the input's: when it is tried again. */

@@ -25,7 +25,8 @@ export type ManifestErrorCode =
   | "ValuesNotFound"
   | "InvalidValues"
   | "HookRefused"
-  | "NonDeterministicRender";
+  | "NonDeterministicRender"
+  | "SubstitutionFailed";
 
 /**
  * A manifest, or a file that should hold manifests, that cannot be used as it is. Never transient: only another

@@ -22,6 +22,8 @@ const group = (more: Record<string, unknown> = {}) => ({
 });
 const chart = (render: unknown) =>
   group({ templates: [{ name: "app", source: "app", render, apply: { defaultNamespace: "web" } }] });
+const template = (fields: Readonly<Record<string, unknown>>) =>
+  group({ templates: [{ name: "app", source: "app", ...fields }] });
 const eks = { arn: "arn:aws:eks:eu-west-1:111122223333:cluster/prod-1" };
 const endpoint = { server: "https://10.0.0.1:6443", token: { secret: "starling/eu-1" } };
 
@@ -207,6 +209,26 @@ describe("a document that is wrong", () => {
         expect.stringMatching(
           /^spec\.templates\[0\]\.render\.helm\.values: "{{ cluster\.colour }}" is not an expression/,
         ),
+      ],
+    ],
+    [
+      "parameters that nobody can put anywhere",
+      template({ substitute: true, parameters: { "a-b": "x", N: 3, C: "{{ cluster.colour | upper }}" } }),
+      [
+        expect.stringMatching(/^spec\.templates\[0\]\.parameters\.a-b: has the wrong key: it must be a name as DOMAIN/),
+        expect.stringMatching(/^spec\.templates\[0\]\.parameters\.N: must be a text; put it in quotes \(got 3\)/),
+      ],
+    ],
+    [
+      "an expression that Starling does not know",
+      template({ substitute: true, parameters: { C: "{{ cluster.colour }}" } }),
+      [expect.stringMatching(/^spec\.templates\[0\]\.parameters\.C: "{{ cluster\.colour }}" is not an expression/)],
+    ],
+    [
+      "parameters that do nothing",
+      template({ parameters: { DOMAIN: "x" } }),
+      [
+        `spec.templates[0].parameters: do nothing without substitute: true, which puts them in place of \${DOMAIN} in the texts of objects`,
       ],
     ],
     [

@@ -1,0 +1,38 @@
+/** What a template says of how clusters differ. */
+import * as z from "zod";
+import { boundedMap } from "#shared/base/bounded.ts";
+import { checkPathTemplate } from "#shared/base/path-template.ts";
+
+const parameterName = z
+  .string()
+  .regex(
+    /^[A-Za-z_][A-Za-z0-9_]{0,127}$/,
+    "must be a name as DOMAIN: at most 128 of A-Z, a-z, 0-9 and _, not beginning with a digit",
+  );
+
+const parameterValue = z.string("must be a text; put it in quotes").max(4096, "must have at most 4096 characters");
+
+export const specialisationFields = {
+  /** By name; a text may hold `{{ cluster.name }}` and its like, as `path` may. */
+  parameters: boundedMap(parameterName, parameterValue, 100).optional(),
+  /** Whether `${NAME}` in the texts of objects is what the parameter says. */
+  substitute: z.boolean().optional(),
+};
+
+const specialised = z.strictObject(specialisationFields);
+export type SpecialisationFields = z.infer<typeof specialised>;
+
+/** What the schema cannot say of them. */
+export function specialisationProblems(
+  at: string,
+  { parameters = {}, substitute }: SpecialisationFields,
+): readonly { readonly field: string; readonly message: string }[] {
+  const problems = Object.entries(parameters).flatMap(([name, text]) => {
+    const message = checkPathTemplate(text);
+    return message === undefined ? [] : [{ field: `${at}.parameters.${name}`, message }];
+  });
+  const [first] = Object.keys(parameters);
+  if (first === undefined || substitute === true) return problems;
+  const message = `do nothing without substitute: true, which puts them in place of \${${first}} in the texts of objects`;
+  return [...problems, { field: `${at}.parameters`, message }];
+}

@@ -1,0 +1,8 @@
+/** What is done to the objects of an artifact for some clusters: data, written out, in the order in which it is done. */
+import * as z from "zod";
+
+export const specialisation = z.strictObject({
+  /** What `${NAME}` in texts comes to. Absent: texts stay as they are. */
+  variables: z.record(z.string(), z.string()).optional(),
+});
+export type Specialisation = z.infer<typeof specialisation>;

@@ -1,0 +1,93 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is tested
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { expand } from "#shared/source/substitution/expand.ts";
+import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
+
+interface Fixture {
+  readonly variables: Readonly<Record<string, string>>;
+  /** Input, outcome (null: refused), and of those that Flux answers otherwise: its answer, and why ours is another. */
+  readonly rows: readonly (readonly [string, string | null, string?, string?])[];
+}
+
+const file = new URL("../../../../fixtures/substitution/expressions.json", import.meta.url);
+const { variables, rows } = JSON.parse(readFileSync(file, "utf8")) as Fixture;
+
+describe("a text", () => {
+  test.each(rows.flatMap(([text, outcome]) => (outcome === null ? [] : [[text, outcome]])))(
+    "%j becomes %j",
+    (text, outcome) => {
+      expect(expand(text, variables)).toBe(outcome);
+    },
+  );
+
+  test.each(rows.flatMap(([text, outcome]) => (outcome === null ? [text] : [])))("%j is refused", (text) => {
+    expect(() => expand(text, variables)).toThrow(/^(\$\{|the expression at character \d+ )/);
+  });
+
+  test.each([
+    [
+      "${zz}",
+      "${zz} is not set; set parameters.zz, give it a default as ${zz:=text}, or write $${zz} for that text itself",
+    ],
+    ["a ${b", 'the expression at character 3 has no } where "b" ends: the text ends before; write ${NAME}'],
+    ["${}", "the expression at character 1 names no variable behind ${; write ${NAME}"],
+    ["${a-def}", 'the expression at character 1 has no } where "a" ends; write ${NAME}'],
+    ["${s:x}", "${s:...} needs a number or two, as ${s:0:3}, or := for a default"],
+    ["${s/a}", "${s/...} needs what to replace and what by, as ${s/old/new}"],
+    ["${a:?no}", "${...:?...} means one thing in a shell and another one in Flux; use := for a default"],
+  ])("%j: what is wrong, and what to do", (text, message) => {
+    expect(() => expand(text, variables)).toThrow(message);
+  });
+
+  test("says nothing of what stands around an expression: that may be a secret", () => {
+    for (const text of ["hunter2${zz}hunter2", "hunter2${a", "hunter2${a-hunter2}", "hunter2${s/hunter2}"])
+      expect(() => expand(text, variables)).toThrow(/^(?!.*hunter2)/);
+  });
+
+  test("members that every object has are no variables", () => {
+    expect(() => expand("${constructor}", {})).toThrow("is not set");
+    expect(expand("${toString:=text}", {})).toBe("text");
+  });
+
+  test("a default that is not needed needs nothing", () => {
+    expect(expand("${a:=${zz}}", variables)).toBe("A");
+    expect(() => expand("${empty:=${zz}}", variables)).toThrow("${zz} is not set");
+    expect(() => expand("${a:=${zz}", variables)).toThrow("the text ends before");
+  });
+
+  test("expressions in each other end", () => {
+    expect(() => expand("${z:=".repeat(100_000), {})).toThrow("has more than 20 expressions in each other");
+  });
+
+  test.each([
+    ["${p#/usr*}", "/local/bin"],
+    ["${p##/usr*}", ""],
+    ["${p%/*}", "/usr/local"],
+    ["${p%%l*l*}", "/usr/"],
+    ["${p#*o*a}", "l/bin"],
+    ["${p%x}", "/usr/local/bin"],
+    ["${p#/usr/local/bin}", ""],
+    ["${p%n*n}", "/usr/local/bin"],
+    ["${s^^}", "HELLO WORLD"],
+    ["${s/#hello/bye}", "bye world"],
+    ["${s/#world/bye}", "hello world"],
+    ["${s//o/$&}", "hell$& w$&rld"],
+    ["${s//o/${a}}", "hellA wArld"],
+    ["${uni:9}", ""],
+  ])("%j is %j", (text, outcome) => {
+    expect(expand(text, variables)).toBe(outcome);
+  });
+
+  test.each(propertySeeds)("a value is put in as it is: nothing of it is looked at again (seed %i)", (seed) => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "grapheme" }), (value, around) => {
+        const quiet = around.replaceAll("$", "");
+        expect(expand(`${quiet}\${v}${quiet}`, { v: value })).toBe(`${quiet}${value}${quiet}`);
+        expect(expand("${none:=${v}}", { v: value })).toBe(value);
+      }),
+      { seed, numRuns: propertyRuns(300) },
+    );
+  });
+});

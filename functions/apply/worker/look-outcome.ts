@@ -2,7 +2,7 @@
 
 import type { SyncOutcome } from "#functions/apply/worker/work-sync.ts";
 import { defined } from "#shared/base/defined.ts";
-import { due, later } from "#shared/fleet/rows/due.ts";
+import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import { timerOf } from "#shared/fleet/rows/next-work.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
@@ -13,6 +13,8 @@ import type { Write } from "#shared/ports.ts";
 
 /** A lost delayed message is noticed so long after the look it was for. */
 const watchdogSeconds = 30;
+/** Or earlier, where a timer is set already: moving it is two writes to the index. By then the look has been made. */
+const soonestSeconds = 10;
 /** Most Syncs are ready at the second look: what is on the way is told of only when it takes longer. */
 const triesWithoutReport = 1;
 
@@ -29,7 +31,13 @@ export function nextRow(outcome: SyncOutcome): SyncRow {
   const seen = withWorkerHalf(row, { observed, held, deaths: row.deaths });
   const next: SyncRow = { ...seen, version: row.version + 1, stateSk: stateIndex.sk(stateOf(seen), row) };
   const polled = held === undefined && row.parked === undefined ? outcome.observed?.nextAt : undefined;
-  return due(next, polled === undefined ? timerOf(next) : later(polled, watchdogSeconds), 0);
+  return due(next, polled === undefined ? timerOf(next) : watchdogOf(row, polled), 0);
+}
+
+function watchdogOf({ dueKey }: SyncRow, polled: string): string {
+  const latest = later(polled, watchdogSeconds);
+  const set = dueKey === undefined ? latest : dueAtOf(dueKey);
+  return set < latest && set >= later(polled, soonestSeconds) ? set : latest;
 }
 
 /** Whom a look is told of. */

@@ -4,7 +4,7 @@
  */
 
 import { hasCome, hashOf, later } from "#shared/fleet/rows/due.ts";
-import { isAtRest } from "#shared/fleet/rows/next-work.ts";
+import { isAtRest, nextWork } from "#shared/fleet/rows/next-work.ts";
 import { intervalOf, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** By interval in seconds: when those that were at rest had all been looked at last. */
@@ -14,14 +14,15 @@ type Resting = Pick<SyncRow, "cluster" | "desired" | "observed">;
 
 /**
  * The routine of the Syncs that are at rest now. One that nobody has begun yet, as in a table of a version that had none,
- * goes by the one that was looked at longest ago.
+ * goes by the one that was looked at longest ago. While one is on its way its interval stays: else the cluster's timer would
+ * go and come again with every rollout.
  */
 export function routineOf(syncs: readonly SyncRow[], known: Routine): Routine {
   const routine: Record<string, string> = {};
   for (const sync of syncs) {
-    const at = sync.observed?.at;
-    if (at === undefined || !isAtRest(sync)) continue;
     const interval = intervalText(sync);
+    const at = isAtRest(sync) ? sync.observed?.at : nextWork(sync) && known[interval];
+    if (at === undefined) continue;
     const before = routine[interval] ?? at;
     routine[interval] = known[interval] ?? (at < before ? at : before);
   }

@@ -38,6 +38,19 @@ describe("the routine of a cluster", () => {
     expect(routineOf([], known)).toEqual({});
   });
 
+  test("stays as it is known for what is on its way, and for nothing that waits for no worker", () => {
+    const known = { 600: seconds(500) };
+    const onTheWay = resting("a", { observed: { phase: "Verifying", nextAt: seconds(600) } });
+    const begins = { ...onTheWay, desired: { ...onTheWay.desired, attempt: 2 } };
+    expect(routineOf([onTheWay], known)).toEqual(known);
+    expect(routineOf([begins], known)).toEqual(known);
+    expect(routineOf([onTheWay, resting("b")], known)).toEqual(known);
+    expect(routineOf([onTheWay], {})).toEqual({});
+    expect(routineOf([resting("a", { observed: { phase: "Reachable" } })], known)).toEqual({});
+    const forgotten = { ...onTheWay, desired: { ...onTheWay.desired, action: "orphan" as const } };
+    expect(routineOf([forgotten], known)).toEqual({});
+  });
+
   test("is due for the interval that ends first, a little sooner or later for each cluster", () => {
     within(nextRoutine("c1", { 600: at, 3600: at }), 570, 630);
     within(nextRoutine("c1", { 600: seconds(3600), 3600: at }), 3420, 3780);

@@ -400,7 +400,10 @@ export class Wiring extends Construct {
       folder: "report",
       env: reportEnv,
       access: {
-        STARLING_TABLE: rowsOf(table, { read: [partitions.clusters, partitions.rollouts], put: [partitions.events] }),
+        STARLING_TABLE: rowsOf(table, {
+          read: [partitions.clusters, partitions.rollouts],
+          append: [partitions.events],
+        }),
         STARLING_INSTALLATION: plain(installationId),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
       },

@@ -102,6 +102,15 @@ export interface Table {
   update<Type extends RowType>(write: RowUpdate<Type>): Promise<RowOf<Type>>;
 }
 
+/** Where rows are added that stand by themselves: nobody changes them, and whoever adds one again adds the same. */
+export interface EventLog {
+  /**
+   * Any number, each by itself: where it throws, some may be there.
+   * @throws StarlingError `RowTooLarge`, before anything is written; transient when the table is busy.
+   */
+  append(events: readonly Row[]): Promise<void>;
+}
+
 /**
  * Large immutable values. A key is written once; writing it again with the same bytes is no error.
  * Both throw a transient StarlingError: `BlobStoreBusy`, or `BlobDenied`, which says nothing of whether the blob is there.

@@ -1,24 +1,22 @@
 import { leadingCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
-import { inParts } from "#shared/base/in-parts.ts";
 import { legFields, subjectFields } from "#shared/fleet/log-fields.ts";
-import { type EventRow, legEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
+import { legEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, type ReportMessage, subjectKey } from "#shared/messages.ts";
-import type { Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
+import type { EventLog, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
 export interface ReportPorts {
-  readonly table: Table;
+  readonly table: Pick<Table, "getMany">;
+  readonly events: EventLog;
   readonly sender: MessageSender;
   readonly metrics: Metrics;
   readonly log: Log;
 }
 
 type Told = ReportMessage & { readonly correlationId?: string };
-
-const writesAtOnce = 100;
 
 /**
  * Tells of changed states: events (told twice, they are the same rows), metrics, and one message to the planner per
@@ -32,8 +30,7 @@ export async function reportChanges(messages: readonly Told[], ports: ReportPort
   );
   const syncs = rows.filter((row) => row.type === "SyncOnCluster");
   const legs = rows.filter((row) => row.type === "Leg");
-  const events = [...syncs.flatMap(syncEvents), ...legs.flatMap(legEvents)];
-  await writeEvents(events, ports.table);
+  await ports.events.append([...syncs.flatMap(syncEvents), ...legs.flatMap(legEvents)]);
   for (const sync of syncs) {
     if (sync.observed !== undefined) ports.metrics.count("SyncPhase", 1, { phase: sync.observed.phase });
   }
@@ -72,9 +69,4 @@ function tellPlanner(syncs: readonly SyncRow[]): readonly Message[] {
   const [first] = syncs;
   if (first === undefined) return [];
   return [{ to: "rollout", subject: first.subject, clusters: [...new Set(syncs.map(({ cluster }) => cluster))] }];
-}
-
-async function writeEvents(events: readonly EventRow[], table: Table): Promise<void> {
-  const distinct = [...new Map(events.map((event) => [`${event.pk}|${event.sk}`, event])).values()];
-  for (const part of inParts(distinct, writesAtOnce)) await table.write(part.map((event) => ({ put: event })));
 }

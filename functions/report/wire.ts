@@ -9,8 +9,10 @@ import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 export function wireReport(env: ReportEnv, aws: RowClients, { output }: WireOptions = {}): SqsHandler {
   const log = powertoolsLog("report", output);
+  const table = new DynamoTable(aws.dynamo, env.STARLING_TABLE);
   const ports = {
-    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
+    table,
+    events: table,
     sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
     metrics: embeddedMetrics("report", env.STARLING_INSTALLATION, output),
     log,

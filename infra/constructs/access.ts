@@ -29,6 +29,8 @@ export interface RowAccess {
   readonly read?: readonly Partition[];
   /** PutItem: creates a row or replaces the one that was read. */
   readonly put?: readonly Partition[];
+  /** BatchWriteItem: rows that stand by themselves. */
+  readonly append?: readonly Partition[];
   /** UpdateItem: single attributes. */
   readonly update?: readonly Partition[];
   readonly delete?: readonly Partition[];
@@ -41,6 +43,7 @@ export interface RowAccess {
 const rowActions = {
   read: ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"],
   put: ["dynamodb:PutItem"],
+  append: ["dynamodb:BatchWriteItem"],
   update: ["dynamodb:UpdateItem"],
   delete: ["dynamodb:DeleteItem"],
   check: ["dynamodb:ConditionCheckItem"],
@@ -51,7 +54,7 @@ const indexPartitions = { due: dueShards, state: stateIndex.partition } as const
 /** The table, and only these partitions of it. There is no way to ask for a Scan. */
 export function rowsOf(table: Named, access: RowAccess): Access {
   const statements: PolicyStatement[] = [];
-  for (const verb of ["read", "put", "update", "delete", "check"] as const) {
+  for (const verb of ["read", "put", "append", "update", "delete", "check"] as const) {
     const partitions = access[verb];
     if (partitions === undefined) continue;
     statements.push(leadingKeys(table.arn, { actions: rowActions[verb], partitions }));

@@ -3,7 +3,17 @@ import { refuseLargeRow, refuseLargeRows } from "#shared/adapters/aws/row-limit.
 import { ConflictError } from "#shared/base/errors.ts";
 import { keyText, type Row, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
-import type { IndexEntry, IndexQuery, Page, Precondition, RowQuery, RowUpdate, Table, Write } from "#shared/ports.ts";
+import type {
+  EventLog,
+  IndexEntry,
+  IndexQuery,
+  Page,
+  Precondition,
+  RowQuery,
+  RowUpdate,
+  Table,
+  Write,
+} from "#shared/ports.ts";
 
 /** What DynamoDB takes in one transaction. */
 const mostWrites = 100;
@@ -14,7 +24,7 @@ const fewestPageItems = 2;
  * The table in memory, held to the same contract suite as DynamoDB. Rows are copied on the way in and out. Its pages are
  * the worst that a table may give: two items at most, an empty one before each of them, and `next` until one is not full.
  */
-export class MemoryTable implements Table {
+export class MemoryTable implements Table, EventLog {
   readonly #pageItems: number;
   readonly #partitions = new Map<string, Map<string, Row>>();
   /** Until the next write. */
@@ -73,6 +83,12 @@ export class MemoryTable implements Table {
     for (const write of writes) if ("update" in write) refuseLargeRow(this.#updated(write));
     for (const write of writes) this.#apply(write);
     if (writes.length > 0) this.#orders.clear();
+  }
+
+  async append(events: readonly Row[]): Promise<void> {
+    refuseLargeRows(events.map((put) => ({ put })));
+    for (const event of events) this.#store(copy(event));
+    this.#orders.clear();
   }
 
   async update<Type extends RowType>(write: RowUpdate<Type>): Promise<RowOf<Type>> {

@@ -70,7 +70,7 @@ interface TrustStatement {
 }
 
 const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
-const writeActions = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"];
+const writeActions = ["dynamodb:PutItem", "dynamodb:BatchWriteItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"];
 
 describe("every policy", () => {
   const all = [...byRole.values()].flat();
@@ -317,7 +317,7 @@ describe("who may do what", () => {
     expect(partitionsOf("api", writeActions)).not.toContain("ROLL#*");
     expect(partitionsOf("api", writeActions)).not.toContain("EVT#*");
     for (const folder of folders) {
-      const creates = partitionsOf(folder, ["dynamodb:PutItem"]);
+      const creates = partitionsOf(folder, ["dynamodb:PutItem", "dynamodb:BatchWriteItem"]);
       expect(creates.includes("SUBJECTS") || creates.includes("REPO#*")).toBe(folder === "api");
       expect(creates.includes("FLEET")).toBe(folder === "api" || folder === "discover");
     }

@@ -165,6 +165,14 @@ function askedOfTable(operation: string, request: Request): readonly Asked[] {
       );
       return tables.flatMap(([table, { Keys }]) => Keys.map((key) => asked(operation, table, key)));
     }
+    case "BatchWriteItem": {
+      const tables = Object.entries(
+        request.RequestItems as Readonly<Record<string, readonly { readonly PutRequest?: { readonly Item: Key } }[]>>,
+      );
+      return tables.flatMap(([table, writes]) =>
+        writes.map(({ PutRequest }) => asked(operation, table, PutRequest?.Item)),
+      );
+    }
     case "TransactWriteItems": {
       const items = request.TransactItems as readonly Readonly<Record<string, TransactAction>>[];
       return items.flatMap((item) =>

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import {
   BatchGetCommand,
+  BatchWriteCommand,
   type DynamoDBDocumentClient,
   GetCommand,
   QueryCommand,
@@ -17,12 +18,23 @@ import { defined } from "#shared/base/defined.ts";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
-import { keyText, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import { keyText, type Row, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
-import type { IndexEntry, IndexQuery, Page, Precondition, RowQuery, RowUpdate, Table, Write } from "#shared/ports.ts";
+import type {
+  EventLog,
+  IndexEntry,
+  IndexQuery,
+  Page,
+  Precondition,
+  RowQuery,
+  RowUpdate,
+  Table,
+  Write,
+} from "#shared/ports.ts";
 
-/** DynamoDB takes so many keys in one BatchGetItem. */
+/** DynamoDB takes so many keys in one BatchGetItem, and rows in one BatchWriteItem. */
 const batchGetKeys = 100;
+const batchWriteRows = 25;
 const sdkTries = 3;
 /** Of a call that met a throttle, a transaction conflict or unprocessed items; the last wait is about 3 s. */
 const policy: RetryPolicy = {
@@ -47,11 +59,11 @@ const transientNames = new Set([
 ]);
 const transientReasons = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
 
-/** Of some keys DynamoDB said nothing. */
+/** Of some keys DynamoDB said nothing, or some rows it did not take. */
 class Unprocessed extends Error {}
 
 /** The one table on DynamoDB. */
-export class DynamoTable implements Table {
+export class DynamoTable implements Table, EventLog {
   readonly #client: DynamoDBDocumentClient;
   readonly #table: string;
 
@@ -169,6 +181,27 @@ export class DynamoTable implements Table {
     });
   }
 
+  /** A transaction would cost twice as much. */
+  async append(events: readonly Row[]): Promise<void> {
+    const distinct = [...new Map(events.map((row) => [keyText(row), row])).values()];
+    refuseLargeRows(distinct.map((put) => ({ put })));
+    for (const part of inParts(distinct, batchWriteRows)) await this.#putBatch(part);
+  }
+
+  async #putBatch(rows: readonly Row[]): Promise<void> {
+    let left: BatchWrites = rows.map((row) => ({ PutRequest: { Item: packedRow(row) } }));
+    try {
+      await retrying(policy, { clock: systemClock }, async () => {
+        const RequestItems = { [this.#table]: left };
+        const answer = await persist(() => this.#client.send(new BatchWriteCommand({ RequestItems })));
+        left = answer.UnprocessedItems?.[this.#table] ?? [];
+        if (left.length > 0) throw new Unprocessed();
+      });
+    } catch (error) {
+      throw error instanceof Unprocessed ? exhausted("BatchWriteItem left rows unprocessed") : error;
+    }
+  }
+
   async update<Type extends RowType>(write: RowUpdate<Type>): Promise<RowOf<Type>> {
     const action = this.#action(write).Update;
     if (action === undefined) throw new Error("an update has no update action");
@@ -202,6 +235,8 @@ export class DynamoTable implements Table {
 }
 
 type TransactItem = NonNullable<ConstructorParameters<typeof TransactWriteCommand>[0]["TransactItems"]>[number];
+
+type BatchWrites = NonNullable<ConstructorParameters<typeof BatchWriteCommand>[0]["RequestItems"]>[string];
 
 interface Expression {
   readonly ConditionExpression?: string;

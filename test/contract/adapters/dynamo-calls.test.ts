@@ -227,6 +227,41 @@ describe("a network without an answer", () => {
   });
 });
 
+describe("rows that stand by themselves", () => {
+  const names = (
+    rows: readonly { readonly PutRequest: { readonly Item: { readonly sk: { readonly S: string } } } }[],
+  ) => rows.map(({ PutRequest }) => PutRequest.Item.sk.S);
+  const left = (...sks: readonly string[]) => ({
+    UnprocessedItems: { rows: sks.map((sk) => ({ PutRequest: { Item: stored(sk) } })) },
+  });
+
+  test("are put in batches of 25, each of them once, whatever is there", async () => {
+    server.restart(() => ok({}));
+    const sks = Array.from({ length: 60 }, (_, index) => `e${index}`);
+    await table.append([...sks, "e0"].map(row));
+    expect(operations()).toEqual(["BatchWriteItem", "BatchWriteItem", "BatchWriteItem"]);
+    const batches = asked().map(({ RequestItems }) => names(RequestItems.rows));
+    expect(batches.map(({ length }) => length)).toEqual([25, 25, 10]);
+    expect(batches.flat()).toEqual(sks);
+  });
+
+  test("that DynamoDB leaves are put again, and no others", async () => {
+    server.restart((_request, index) => ok(index === 0 ? left("b", "c") : index === 1 ? left("c") : {}));
+    await table.append(["a", "b", "c"].map(row));
+    expect(asked().map(({ RequestItems }) => names(RequestItems.rows))).toEqual([["a", "b", "c"], ["b", "c"], ["c"]]);
+  });
+
+  test("that it leaves for ever are an error that may pass", async () => {
+    server.restart(() => ok(left("a")));
+    await expect(table.append([row("a")])).rejects.toMatchObject({
+      code: "TableBusy",
+      retry: "transient",
+      message: "BatchWriteItem left rows unprocessed",
+    });
+    expect(server.requests).toHaveLength(8);
+  });
+});
+
 describe("what does not pass is told at once", () => {
   const writes = [
     { put: row("a"), when: "absent" },

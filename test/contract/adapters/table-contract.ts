@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { ConflictError } from "#shared/base/errors.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Page, Table, Write } from "#shared/ports.ts";
+import type { EventLog, Page, Table, Write } from "#shared/ports.ts";
 
 type Attributes = Readonly<Record<string, unknown>>;
 
@@ -25,11 +25,11 @@ async function all<T>(read: (after: string | undefined) => Promise<Page<T>>): Pr
 const from = (cursor: string | undefined) => (cursor === undefined ? {} : { after: cursor });
 
 /**
- * What every implementation of `Table` does. Each test has a partition of its own.
+ * What every implementation of `Table` and `EventLog` does. Each test has a partition of its own.
  * @param reasons - `codes`: a transaction that is refused does not say in words why.
  */
-export function tableContract(made: () => Table, reasons: "words" | "codes" = "words"): void {
-  let table: Table;
+export function tableContract(made: () => Table & EventLog, reasons: "words" | "codes" = "words"): void {
+  let table: Table & EventLog;
   let pk: string;
   beforeEach(() => {
     table = made();
@@ -100,6 +100,26 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
       }
       const found = await table.getMany(names.map(key));
       expect(found.map((one) => one.sk).sort()).toEqual(names);
+    });
+
+    test("that stand by themselves are added in any number, and again", async () => {
+      const names = Array.from({ length: 60 }, (_, index) => String(index).padStart(3, "0"));
+      await put("000", { version: 7, filler: "old" });
+      const events = names.map((sk) => row(pk, sk, { text: `the event ${sk}` }));
+      await table.append([...events, ...events.slice(0, 3)]);
+      await table.append(events.slice(20, 30));
+      await table.append([]);
+      const found = await table.getMany(names.map(key));
+      expect([...found].sort((a, b) => (a.sk < b.sk ? -1 : 1))).toEqual(events);
+    });
+
+    test("that stand by themselves are refused together where one is too large", async () => {
+      const large = row(pk, "large", { text: "x".repeat(420_000) });
+      await expect(table.append([row(pk, "small"), large])).rejects.toMatchObject({
+        code: "RowTooLarge",
+        data: { row: key("large") },
+      });
+      expect(await table.getMany([key("small"), key("large")])).toEqual([]);
     });
 
     test("of a newer version of Starling are refused by name", async () => {

@@ -7,7 +7,6 @@ import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Table } from "#shared/ports.ts";
 import { tableContract } from "#test/contract/adapters/table-contract.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -23,7 +22,7 @@ describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: 
   describe("keeps what a Table promises", { concurrent: false }, () => {
     const reasons = door === "port" ? "words" : "codes";
     let emulated: EmulatedClients;
-    let table: Table;
+    let table: DynamoTable;
     beforeAll(async () => {
       emulated = await startEmulatedClients({ seed: 7 }, door);
       const deployed = only(readPlan(await synthesize()).tables, "table");

@@ -112,6 +112,7 @@ export class PlannerModel {
     if (message.to === "report")
       await reportChanges([message, ...this.#others("report")], {
         ...this.#ports({}),
+        events: this.world.table,
         metrics: silentMetrics,
         log: silentLog,
       });

@@ -20,7 +20,7 @@ beforeEach(() => {
 
 const metrics = { ...silentMetrics, count: (...said: unknown[]) => void counted.push(said) };
 const report = (messages: readonly ReportMessage[], on = table) =>
-  reportChanges(messages, { table: on, sender, metrics, log: silentLog });
+  reportChanges(messages, { table: on, events: on, sender, metrics, log: silentLog });
 const aboutSync = (cluster: string, name = "web.app"): ReportMessage => ({
   to: "report",
   about: { kind: "Sync", cluster, namespace: "shop", name },

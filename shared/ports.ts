@@ -94,7 +94,7 @@ export interface Table {
   ): Promise<Page<RowRead<Type, Kept>>>;
   queryIndex(query: IndexQuery): Promise<Page<IndexEntry>>;
   /**
-   * All or nothing, at most 100. @throws ConflictError when a condition does not hold; `data.failed` has the indexes.
+   * All or nothing, at most 100; a single put costs half of what it does among others. @throws ConflictError when a condition does not hold; `data.failed` has the indexes.
    * @throws StarlingError `RowTooLarge` when a row would be larger than 400 KB; `data.row` is its key.
    */
   write(writes: readonly Write[]): Promise<void>;

@@ -7,6 +7,7 @@ import { sharedRows } from "#test/support/versioned-table.ts";
  */
 export function blindCalls({ service, operation, request }: AwsCall): readonly string[] {
   if (service !== "dynamodb") return [];
+  if (operation === "PutItem") return blindPuts([{ Put: request as unknown as Put }]);
   if (operation === "TransactWriteItems") return blindPuts(request.TransactItems as readonly TransactItem[]);
   if (operation === "BatchGetItem") {
     const tables = Object.values(request.RequestItems as Readonly<Record<string, Reading>>);
@@ -16,11 +17,13 @@ export function blindCalls({ service, operation, request }: AwsCall): readonly s
   return request.IndexName !== undefined || isConsistent(request) ? [] : [operation];
 }
 
+interface Put {
+  readonly Item: Readonly<Record<string, { readonly S?: string; readonly N?: string }>>;
+  readonly ConditionExpression?: string;
+}
+
 interface TransactItem {
-  readonly Put?: {
-    readonly Item: Readonly<Record<string, { readonly S?: string; readonly N?: string }>>;
-    readonly ConditionExpression?: string;
-  };
+  readonly Put?: Put;
 }
 
 interface Reading {

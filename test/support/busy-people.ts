@@ -23,8 +23,8 @@ export async function operate(world: World, verb: "suspend" | "resume", said: Sa
     "uid" in row && row.uid === metadata.uid && "generation" in row && row.generation === generation;
   const held = Promise.withResolvers<void>();
   const stop = world.machine.proxy.intercept({
-    async before({ operation, request }) {
-      const puts = operation === "TransactWriteItems" ? rowsPut(request) : [];
+    async before({ service, request }) {
+      const puts = service === "dynamodb" ? rowsPut(request) : [];
       if (!puts.some(isNext)) return;
       held.resolve();
       await acknowledged.promise;

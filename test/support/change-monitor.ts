@@ -82,7 +82,7 @@ export function watchChanges(): ChangeMonitor {
       onWrite(record);
     },
     onCall(call, reply) {
-      if (call.operation !== "TransactWriteItems" || reply.status !== 200) return;
+      if (call.service !== "dynamodb" || reply.status !== 200) return;
       seen += 1;
       for (const row of rowsPut(call.request)) if (isOfType(row, "SyncOnCluster")) onRow(row);
     },

@@ -3,7 +3,7 @@ import { unpackedRow } from "#shared/adapters/aws/packed-row.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 interface TransactItem {
-  readonly Put?: { readonly Item: Readonly<Record<string, AttributeJson>> };
+  readonly Put?: { readonly Item?: Readonly<Record<string, AttributeJson>> };
 }
 
 /** A value in DynamoDB's JSON, of the types that Starling's rows hold. */
@@ -17,10 +17,10 @@ interface AttributeJson {
   readonly M?: Readonly<Record<string, AttributeJson>>;
 }
 
-/** @param request - of TransactWriteItems. */
+/** @param request - of whatever writes rows. */
 export function rowsPut(request: Readonly<Record<string, unknown>>): readonly Row[] {
-  const items = (request.TransactItems ?? []) as readonly TransactItem[];
-  return items.flatMap(({ Put }) => (Put === undefined ? [] : [unpackedRow(plainItem(Put.Item)) as Row]));
+  const items = (request.TransactItems ?? [{ Put: request }]) as readonly TransactItem[];
+  return items.flatMap(({ Put }) => (Put?.Item === undefined ? [] : [unpackedRow(plainItem(Put.Item)) as Row]));
 }
 
 function plainItem(item: Readonly<Record<string, AttributeJson>>): Record<string, unknown> {

@@ -5,19 +5,28 @@ import {
   BatchWriteCommand,
   type DynamoDBDocumentClient,
   GetCommand,
+  PutCommand,
   QueryCommand,
   TransactWriteCommand,
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
-import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
-import { packedRow } from "#shared/adapters/aws/packed-row.ts";
+import { nextOf, startAfter } from "#shared/adapters/aws/dynamo-cursor.ts";
+import {
+  type Expression,
+  expressionOf,
+  updateExpression,
+  versionCondition,
+} from "#shared/adapters/aws/dynamo-expressions.ts";
+import { exhausted, persist, policy, Unprocessed } from "#shared/adapters/aws/dynamo-retries.ts";
+import { packedRow, unpackedRow } from "#shared/adapters/aws/packed-row.ts";
 import { readableRow } from "#shared/adapters/aws/readable-row.ts";
 import { refuseLargeRows, rowTooLarge } from "#shared/adapters/aws/row-limit.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
-import { ConflictError, StarlingError } from "#shared/base/errors.ts";
+import { ConflictError, type StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import { retrying } from "#shared/base/retrying.ts";
 import { keyText, type Row, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type {
@@ -35,33 +44,6 @@ import type {
 /** DynamoDB takes so many keys in one BatchGetItem, and rows in one BatchWriteItem. */
 const batchGetKeys = 100;
 const batchWriteRows = 25;
-const sdkTries = 3;
-/** Of a call that met a throttle, a transaction conflict or unprocessed items; the last wait is about 3 s. */
-const policy: RetryPolicy = {
-  tries: (error) => (error instanceof Unprocessed || isTransient(error) ? 8 : 1),
-  triesIn: (error) => (error instanceof Unprocessed || isConflict(error) ? 1 : sdkTries),
-  firstWaitMs: 50,
-  jitter: "full",
-};
-
-/** What the SDK leaves to its caller: two transactions met on a row, and one of them has to come again. */
-const conflictNames = new Set([
-  "TransactionCanceledException",
-  "TransactionConflictException",
-  "TransactionInProgressException",
-]);
-/** What the SDK has tried three times already when it gets here. */
-const transientNames = new Set([
-  "ProvisionedThroughputExceededException",
-  "ThrottlingException",
-  "RequestLimitExceeded",
-  "InternalServerError",
-]);
-const transientReasons = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
-
-/** Of some keys DynamoDB said nothing, or some rows it did not take. */
-class Unprocessed extends Error {}
-
 /** The one table on DynamoDB. */
 export class DynamoTable implements Table, EventLog {
   readonly #client: DynamoDBDocumentClient;
@@ -167,8 +149,11 @@ export class DynamoTable implements Table, EventLog {
   }
 
   async write(writes: readonly Write[]): Promise<void> {
-    if (writes.length === 0) return;
+    const [first] = writes;
+    if (first === undefined) return;
     refuseLargeRows(writes);
+    // A transaction of one would cost twice as much.
+    if (writes.length === 1 && "put" in first) return this.#put(first);
     const TransactItems = writes.map((write) => this.#action(write));
     // Of all tries one is done: a try whose answer was lost must not look like somebody else's write.
     const ClientRequestToken = randomUUID();
@@ -179,6 +164,30 @@ export class DynamoTable implements Table, EventLog {
         throw translated(error, writes);
       }
     });
+  }
+
+  async #put(write: Extract<Write, { put: Row }>): Promise<void> {
+    const put = { TableName: this.#table, Item: packedRow(write.put), ...versionCondition(write.when) };
+    let isAgain = false;
+    await persist(async () => {
+      try {
+        await this.#client.send(new PutCommand(put));
+      } catch (error) {
+        if (!(error instanceof ConditionalCheckFailedException)) {
+          isAgain = true;
+          throw error;
+        }
+        // A try whose answer was lost, here or in the SDK, must not look like somebody else's write.
+        const wasAgain = isAgain || (error.$metadata.attempts ?? 1) > 1;
+        if (!wasAgain || !(await this.#isThere(write.put))) throw translated(error, [write]);
+      }
+    });
+  }
+
+  async #isThere(row: Row): Promise<boolean> {
+    const key = { TableName: this.#table, Key: plainKey(row), ConsistentRead: true };
+    const { Item } = await persist(() => this.#client.send(new GetCommand(key)));
+    return Item !== undefined && canonicalJson(unpackedRow(Item)) === canonicalJson(row);
   }
 
   /** A transaction would cost twice as much. */
@@ -238,105 +247,8 @@ type TransactItem = NonNullable<ConstructorParameters<typeof TransactWriteComman
 
 type BatchWrites = NonNullable<ConstructorParameters<typeof BatchWriteCommand>[0]["RequestItems"]>[string];
 
-interface Expression {
-  readonly ConditionExpression?: string;
-  readonly ExpressionAttributeNames?: Record<string, string>;
-  readonly ExpressionAttributeValues?: Record<string, unknown>;
-}
-
-function versionCondition(when: "absent" | { readonly version: number } | undefined): Expression {
-  if (when === undefined) return {};
-  if (when === "absent") return { ConditionExpression: "attribute_not_exists(pk)" };
-  return {
-    ConditionExpression: "#version = :version",
-    ExpressionAttributeNames: { "#version": "version" },
-    ExpressionAttributeValues: { ":version": when.version },
-  };
-}
-
-function expressionOf(conditions: readonly Precondition[], glue: " AND " | " OR "): Expression {
-  const names: Record<string, string> = {};
-  const values: Record<string, unknown> = {};
-  const parts = conditions.map((condition, index) => {
-    names[`#c${index}`] = condition.attribute;
-    if ("absent" in condition) return `attribute_not_exists(#c${index})`;
-    values[`:c${index}`] = "equals" in condition ? condition.equals : condition.lessThan;
-    return `#c${index} ${"equals" in condition ? "=" : "<"} :c${index}`;
-  });
-  return {
-    ConditionExpression: parts.join(glue),
-    ExpressionAttributeNames: names,
-    ...(Object.keys(values).length === 0 ? {} : { ExpressionAttributeValues: values }),
-  };
-}
-
-function updateExpression(write: RowUpdate): Expression & { UpdateExpression: string } {
-  const when = write.when ?? [];
-  const condition = when.length === 0 ? {} : expressionOf(when, write.any === true ? " OR " : " AND ");
-  const names: Record<string, string> = { ...condition.ExpressionAttributeNames };
-  const values: Record<string, unknown> = { ...condition.ExpressionAttributeValues };
-  const clauses: string[] = [];
-  const clause = (verb: string, entries: readonly [string, unknown][], separator: string) => {
-    const parts = entries.map(([name, value], index) => {
-      names[`#${verb}${index}`] = name;
-      if (value === undefined) return `#${verb}${index}`;
-      values[`:${verb}${index}`] = value;
-      return `#${verb}${index}${separator}:${verb}${index}`;
-    });
-    if (parts.length > 0) clauses.push(`${verb} ${parts.join(", ")}`);
-  };
-  clause("SET", Object.entries(write.set ?? {}), " = ");
-  clause("ADD", Object.entries(write.add ?? {}), " ");
-  clause(
-    "REMOVE",
-    (write.remove ?? []).map((name) => [name, undefined]),
-    "",
-  );
-  return {
-    ...condition,
-    UpdateExpression: clauses.join(" "),
-    ExpressionAttributeNames: names,
-    ...(Object.keys(values).length === 0 ? {} : { ExpressionAttributeValues: values }),
-  };
-}
-
 function plainKey(key: RowKey): { pk: string; sk: string } {
   return { pk: key.pk, sk: key.sk };
-}
-
-function nextOf(last: Record<string, unknown> | undefined): { readonly next?: string } {
-  return last === undefined ? {} : { next: Buffer.from(JSON.stringify(last)).toString("base64url") };
-}
-
-/** People send cursors back to us: one that is not of this query would be a defect of ours to DynamoDB. */
-function startAfter(
-  cursor: string | undefined,
-  expected: { readonly partition: readonly [string, string]; readonly others: readonly string[] },
-): { readonly ExclusiveStartKey?: Record<string, string> } {
-  if (cursor === undefined) return {};
-  const [partition, value] = expected.partition;
-  const key = decodeCursor(cursor);
-  const members = [partition, ...expected.others];
-  const fits = Object.keys(key).length === members.length && members.every((name) => typeof key[name] === "string");
-  if (!fits || key[partition] !== value) throw invalidContinue();
-  return { ExclusiveStartKey: key as Record<string, string> };
-}
-
-function decodeCursor(cursor: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
-    if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
-  } catch {
-    // Falls through to the refusal: the text is not ours.
-  }
-  throw invalidContinue();
-}
-
-function invalidContinue(): StarlingError {
-  return new StarlingError("the continue token is not one of this list; list again from the start", {
-    code: "InvalidContinue",
-    retry: "permanent",
-  });
 }
 
 function translated(error: unknown, writes: readonly Write[]): unknown {
@@ -372,34 +284,4 @@ function rowOf(write: Write): RowKey {
   if ("put" in write) return write.put;
   if ("delete" in write) return write.delete;
   return "check" in write ? write.check : write.update;
-}
-
-async function persist<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return await retrying(policy, { clock: systemClock }, call);
-  } catch (error) {
-    throw isTransient(error) ? exhausted("DynamoDB kept refusing", error) : error;
-  }
-}
-
-/** The SDK does not try these again by itself. */
-function isConflict(error: unknown): boolean {
-  return error instanceof Error && conflictNames.has(error.name);
-}
-
-function isTransient(error: unknown): boolean {
-  if (error instanceof TransactionCanceledException) {
-    return (error.CancellationReasons ?? []).some((reason) => transientReasons.has(reason.Code ?? ""));
-  }
-  if (!(error instanceof Error)) return false;
-  if (isConflict(error) || transientNames.has(error.name)) return true;
-  return isNetworkFailure(error);
-}
-
-function exhausted(message: string, cause?: unknown): StarlingError {
-  return new StarlingError(message, {
-    code: "TableBusy",
-    retry: "transient",
-    ...defined({ cause }),
-  });
 }

@@ -157,8 +157,9 @@ describe("what passes is tried again", () => {
 
   test("with one token, by which DynamoDB knows a try that it has done; another write has another", async () => {
     server.restart((_request, index) => (index < 2 ? cancelled({ Code: "TransactionConflict" }) : ok({})));
-    await write();
-    await write();
+    const both = () => table.write([{ put: row("a") }, { put: row("b") }]);
+    await both();
+    await both();
     const [first, second, third, other] = asked().map(({ ClientRequestToken }) => ClientRequestToken);
     expect(first).toMatch(/^[-0-9a-f]{36}$/);
     expect([second, third]).toEqual([first, first]);
@@ -224,6 +225,64 @@ describe("a network without an answer", () => {
     const { error, calls } = await failing("EPROTO");
     expect(error).toMatchObject({ code: "EPROTO" });
     expect(calls).toBe(1);
+  });
+});
+
+describe("a row that is put alone", () => {
+  const put = { put: row("a"), when: { version: 3 } } as const;
+  const refused = refusal("ConditionalCheckFailedException");
+  const item = (version: number) => ({
+    ...stored("a"),
+    ...{ type: { S: "Test" }, schema: { N: `${rowSchema}` }, version: { N: `${version}` } },
+  });
+
+  test("is no transaction, which would cost twice as much", async () => {
+    server.restart(() => ok({}));
+    await table.write([put]);
+    await table.write([{ put: row("b"), when: "absent" }]);
+    await table.write([{ put: row("c") }]);
+    expect(operations()).toEqual(["PutItem", "PutItem", "PutItem"]);
+    const [first, second, third] = asked();
+    expect(first).toEqual({
+      TableName: "rows",
+      Item: item(1),
+      ConditionExpression: "#version = :version",
+      ExpressionAttributeNames: { "#version": "version" },
+      ExpressionAttributeValues: { ":version": { N: "3" } },
+    });
+    expect(second.ConditionExpression).toBe("attribute_not_exists(pk)");
+    expect(third.ConditionExpression).toBeUndefined();
+  });
+
+  test("and is not what was read is a conflict, however alike the row is that is there", async () => {
+    server.restart(() => refused);
+    await expect(table.write([put])).rejects.toMatchObject({
+      name: "ConflictError",
+      data: { failed: [0], rows: ["p|a"] },
+    });
+    expect(operations()).toEqual(["PutItem"]);
+  });
+
+  test("is there after a try without an answer, where it is as it was sent", async () => {
+    server.restart((_request, index) => (index === 0 ? "reset" : index === 1 ? refused : ok({ Item: item(1) })));
+    await table.write([put]);
+    expect(operations()).toEqual(["PutItem", "PutItem", "GetItem"]);
+    expect(asked()[2].ConsistentRead).toBe(true);
+  });
+
+  test.each([
+    ["another", { Item: item(4) }],
+    ["none", {}],
+  ])("is a conflict after a try without an answer where there is %s", async (_what, answer) => {
+    server.restart((_request, index) => (index === 0 ? "reset" : index === 1 ? refused : ok(answer)));
+    await expect(table.write([put])).rejects.toBeInstanceOf(ConflictError);
+    expect(operations()).toEqual(["PutItem", "PutItem", "GetItem"]);
+  });
+
+  test("is tried again where it met a transaction", async () => {
+    server.restart((_request, index) => (index === 0 ? refusal("TransactionConflictException") : ok({})));
+    await table.write([put]);
+    expect(operations()).toEqual(["PutItem", "PutItem"]);
   });
 });
 

@@ -49,13 +49,20 @@ describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: 
 
     const row = (pk: string): Row => ({ pk, sk: "a", type: "Test", schema: rowSchema, version: 1 });
 
-    test("a transaction whose answer was lost is not taken for somebody else's", async () => {
-      const pk = randomUUID();
-      const lost = emulated.proxy.failCall(1, "after", { where: (call) => call.operation === "TransactWriteItems" });
-      await table.write([{ put: row(pk), when: "absent" }]);
-      expect(lost.fired()).toBe(true);
-      expect(await table.get({ pk, sk: "a" })).toEqual(row(pk));
-    });
+    test.each(["TransactWriteItems", "PutItem"])(
+      "a %s whose answer was lost is not taken for somebody else's",
+      async (operation) => {
+        const [pk, beside] = [randomUUID(), randomUUID()];
+        const others = operation === "PutItem" ? [] : [{ put: row(beside) }];
+        const lost = emulated.proxy.failCall(1, "after", { where: (call) => call.operation === operation });
+        await table.write([{ put: row(pk), when: "absent" }, ...others]);
+        expect(lost.fired()).toBe(true);
+        const again = emulated.proxy.failCall(1, "after", { where: (call) => call.operation === operation });
+        await table.write([{ put: { ...row(pk), version: 2 }, when: { version: 1 } }, ...others]);
+        expect(again.fired()).toBe(true);
+        expect(await table.get({ pk, sk: "a" })).toEqual({ ...row(pk), version: 2 });
+      },
+    );
 
     test.each<{ readonly name: string; readonly faults: Partial<DynamoFaults> }>([
       { name: "conflicts that do not end", faults: { transactionConflict: 1 } },
@@ -73,7 +80,8 @@ describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: 
     test("what can never succeed is not tried again", async () => {
       emulated.proxy.resetCalls();
       await expect(table.write([{ put: { ...row(""), sk: "" } }])).rejects.toThrow();
-      expect(emulated.proxy.calls()).toEqual({ "dynamodb:TransactWriteItems": 1 });
+      await expect(table.write([{ put: row(randomUUID()) }, { put: row("") }])).rejects.toThrow();
+      expect(emulated.proxy.calls()).toEqual({ "dynamodb:PutItem": 1, "dynamodb:TransactWriteItems": 1 });
     });
 
     const cursor = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");

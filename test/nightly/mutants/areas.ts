@@ -152,7 +152,14 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     least: 90,
     parts: {
       table: {
-        mutate: adapters("aws/dynamo-table", "aws/readable-row", "aws/row-limit"),
+        mutate: adapters(
+          "aws/dynamo-table",
+          "aws/dynamo-expressions",
+          "aws/dynamo-cursor",
+          "aws/dynamo-retries",
+          "aws/readable-row",
+          "aws/row-limit",
+        ),
         tests: ["test/contract/adapters/dynamo-calls.test.ts", "test/contract/adapters/table.test.ts"],
         every: 3,
       },

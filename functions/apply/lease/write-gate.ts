@@ -11,6 +11,8 @@ import type { Table } from "#shared/ports.ts";
 
 /** In a phase that writes for longer, the rows are read again after so long. */
 const staleSeconds = 15;
+/** What a run was begun by counts for its first turn, where that begins so soon. */
+const justReadSeconds = 5;
 
 /** Thrown at the door of a cluster at whoever wants to write there all the same. */
 export class WriteWithheld extends Error {
@@ -23,6 +25,12 @@ export class WriteWithheld extends Error {
   }
 }
 
+/** What was read, and when that was begun. */
+export interface Reading {
+  readonly standing: Standing;
+  readonly at: Date;
+}
+
 export interface GatePorts {
   readonly table: Table;
   readonly clock: Clock;
@@ -33,8 +41,8 @@ export class WriteGate {
   readonly #row: SyncRow;
   readonly #lease: HeldLease;
   readonly #ports: GatePorts;
-  /** What was read last, and when that was begun. */
-  #known: { readonly standing: Standing; readonly at: Date } | undefined;
+  /** What was read last. */
+  #known: Reading | undefined;
   #reading: Promise<Standing> | undefined;
 
   constructor(row: SyncRow, lease: HeldLease, ports: GatePorts) {
@@ -53,6 +61,17 @@ export class WriteGate {
       this.#reading = undefined;
     });
     return this.#reading;
+  }
+
+  /**
+   * For a turn that writes at once: the same, or what the turn was chosen by, where that was read under the lease and just
+   * before. @throws StarlingError likewise.
+   */
+  async begin(read: Reading | undefined): Promise<Standing> {
+    const ageMs = read === undefined ? Number.POSITIVE_INFINITY : this.#ports.clock.now().getTime() - read.at.getTime();
+    if (read === undefined || ageMs >= justReadSeconds * 1000) return this.read();
+    this.#known = read;
+    return read.standing;
   }
 
   async #readAnew(): Promise<Standing> {

@@ -2,8 +2,9 @@
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { isRestOver } from "#functions/apply/worker/quiet.ts";
+import { isWritten } from "#functions/apply/worker/work-sync.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
+import { type Brake, brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
@@ -23,6 +24,8 @@ export interface ClusterReading {
   readonly due: readonly SyncRow[];
   /** Of those that are due, by `subjectKey`. */
   readonly subjects: ReadonlyMap<string, SubjectRow>;
+  /** As it was with these; absent where nobody needs it, or nobody can read it. */
+  readonly brake: Brake | undefined;
 }
 
 /** @param known.routine - as the lease has it. */
@@ -37,11 +40,12 @@ export async function readCluster(
   const routine = routineOf(syncs, known.routine);
   const released = cluster !== undefined && (await isReleased(syncs, cluster, ports));
   const due = syncs.filter((row) => isDue(row, { now: known.now, cluster, released, routine }));
-  const { subjects, unread } = await readSubjects(due, ports.table);
+  const isWriting = cluster !== undefined && due.some((row) => isWritten(row, cluster, known.now));
+  const { subjects, unread, brake } = await readSubjects(due, { isWriting }, ports.table);
   tellOfNewer(name, [...rows, ...unread].filter(isNewer), ports);
   const skipped = new Set(unread.map(keyText));
   const readable = due.filter(({ subject }) => !skipped.has(keyText(subjectRowKey(subject))));
-  return { cluster, syncs, routine, due: readable, subjects };
+  return { cluster, syncs, routine, due: readable, subjects, brake };
 }
 
 async function rowsOf(cluster: string, table: Table) {
@@ -53,19 +57,30 @@ interface KnownSubjects {
   readonly subjects: ReadonlyMap<string, SubjectRow>;
   /** Nobody knows whether these are suspended: nothing is done for them. */
   readonly unread: readonly NewerRow[];
+  readonly brake: Brake | undefined;
 }
 
-/** A suspend holds back what was queued before it: the subjects are read now, not when the message was sent. */
-async function readSubjects(due: readonly SyncRow[], table: Table): Promise<KnownSubjects> {
+/**
+ * A suspend holds back what was queued before it: the subjects are read now, not when the message was sent. So is the brake,
+ * where somebody writes at once: the first one that does goes by these rows.
+ */
+async function readSubjects(
+  due: readonly SyncRow[],
+  { isWriting }: { readonly isWriting: boolean },
+  table: Table,
+): Promise<KnownSubjects> {
   const wanted = new Map(due.map((row): [string, Subject] => [subjectKey(row.subject), row.subject]));
-  if (wanted.size === 0) return { subjects: new Map(), unread: [] };
-  const rows = await table.getMany([...wanted.values()].map(subjectRowKey), { newer: "kept" });
+  if (wanted.size === 0) return { subjects: new Map(), unread: [], brake: undefined };
+  const asked: readonly RowKey[] = [...wanted.values()].map(subjectRowKey);
+  const rows = await table.getMany(isWriting ? [...asked, keys.brake] : asked, { newer: "kept" });
+  const reading = brakeAmong(rows);
   const found = rows.filter((row) => row.type === "Sync" || row.type === "SyncGroup");
   const byKey = found.map((row): [string, SubjectRow] => [
     subjectKey({ namespace: row.namespace, kind: row.type, name: row.name }),
     row,
   ]);
-  return { subjects: new Map(byKey), unread: rows.filter(isNewer) };
+  const unread = rows.filter(isNewer).filter((row) => keyText(row) !== keyText(keys.brake));
+  return { subjects: new Map(byKey), unread, brake: isWriting && reading.ok ? reading.brake : undefined };
 }
 
 function subjectRowKey({ namespace, kind, name }: Subject): RowKey {

@@ -2,6 +2,7 @@
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
+import type { Reading } from "#functions/apply/lease/write-gate.ts";
 import { commit, commitAndBegin } from "#functions/apply/worker/commit.ts";
 import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/look-outcome.ts";
 import { lookTogether } from "#functions/apply/worker/look-together.ts";
@@ -11,6 +12,8 @@ import { tellOutcome } from "#functions/apply/worker/tell-outcome.ts";
 import { endOfTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
 import { begunAt, survived, type Turn } from "#functions/apply/worker/worker-deaths.ts";
+import { defined } from "#shared/base/defined.ts";
+import type { Brake } from "#shared/fleet/rows/brake-row.ts";
 import { isAtRest } from "#shared/fleet/rows/next-work.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -35,6 +38,8 @@ interface Taking {
   readonly ports: WorkerPorts;
   /** When the rows were read. */
   readonly begun: Date;
+  /** As it was then, where that was asked. */
+  readonly brake: Brake | undefined;
   /** Filled as it goes: a pass that fails half way has written what they are about. */
   readonly messages: Message[];
 }
@@ -58,8 +63,9 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
       await commitAndBegin(pending, { lease, isTold: plan.isTold, begun: begunAt(turn.row, plan) }, ports.table);
       pending = [];
     }
+    const read = index === 0 && plan.writes.length === 0 ? readingOf(turn, taking) : undefined;
     const context = { cluster, lease, deadline, subject: turn.subject, ports: await portsOf(turn) };
-    const found = await workSync(turn.row, context);
+    const found = await workSync(turn.row, { ...context, ...defined({ read }) });
     if (found === undefined) continue;
     const outcome = survived(found, ports.clock.now());
     const next = nextRow(outcome);
@@ -81,6 +87,11 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
     pending = writesOf(outcome);
   }
   return { pending, rows, isMore, ...(stopped === undefined ? {} : { stopped }) };
+}
+
+/** What a suspend, a freeze or another assignment would show by, as it was when the turns were planned. */
+function readingOf({ row, subject }: Turn, { cluster, brake, begun }: Taking): Reading | undefined {
+  return brake === undefined ? undefined : { standing: { row, subject, cluster, brake }, at: begun };
 }
 
 /** What came meanwhile does not wait for the routine: the run looks again before it lets go. */

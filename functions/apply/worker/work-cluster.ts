@@ -85,7 +85,7 @@ async function workThrough(reading: ClusterReading, pass: Pass, begun: Date): Pr
   if (cluster === undefined) return noTurns;
   const { ports } = pass;
   const plan = planTurns(reading, { ...pass, cluster, now: ports.clock.now(), log: ports.log });
-  return takeTurns(plan, { ...pass, cluster, begun });
+  return takeTurns(plan, { ...pass, cluster, begun, brake: reading.brake });
 }
 
 /** Where not all had their turn, it goes on being due. */

@@ -2,7 +2,7 @@
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
-import { WriteGate, WriteWithheld } from "#functions/apply/lease/write-gate.ts";
+import { type Reading, WriteGate, WriteWithheld } from "#functions/apply/lease/write-gate.ts";
 import type { Verb, VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { parkedFinding, withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { applySync } from "#functions/apply/verbs/apply-sync.ts";
@@ -45,6 +45,8 @@ export interface SyncContext {
   readonly subject: SubjectRow | undefined;
   readonly lease: HeldLease;
   readonly deadline: Date;
+  /** Of the first turn: the rows that it was chosen by. */
+  readonly read?: Reading;
   readonly ports: WorkerPorts;
 }
 
@@ -79,7 +81,7 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
   if (!isParked && !writesAtOnce(verbOf(given, ports.clock.now()))) return look(given, gate, context);
   try {
     if (isParked) return await lookParked(given, { parked: stored.parked, gate }, context);
-    const standing = await gate.read();
+    const standing = await gate.begin(context.read);
     const { row, subject, brake } = standing;
     const now = ports.clock.now();
     if (row === undefined || standing.cluster === undefined || isEarly(row, now)) return undefined;
@@ -235,6 +237,11 @@ function verbOf(basis: Basis, now: Date): Verb {
   if (!isOfAnother(row, identityOf(cluster))) return verbFor(basis, now);
   const begun = row.observed?.attempt === row.desired.attempt;
   return begun ? probeSync : verbFor({ row: withoutObserved(row) }, now);
+}
+
+/** Whether its turn begins with a write, if nothing forbids that. */
+export function isWritten(row: SyncRow, cluster: ClusterRow, now: Date): boolean {
+  return row.parked === undefined && writesAtOnce(verbOf({ row, cluster, subject: undefined }, now));
 }
 
 /** These write whatever they find; a look that finds nothing to correct costs no more than it did. */

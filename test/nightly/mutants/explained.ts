@@ -117,8 +117,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "functions/apply/worker/read-cluster.ts",
-    "if (wanted.size === 0) return { subjects: new Map(), unread: [] };",
-    "if (false) return { subjects: new Map(), unread: [] };",
+    "if (wanted.size === 0) return { subjects: new Map(), unread: [], brake: undefined };",
+    "if (false) return { subjects: new Map(), unread: [], brake: undefined };",
     "for no keys there is no call",
   ],
   [

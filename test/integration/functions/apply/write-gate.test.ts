@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
-import { StarlingError } from "#shared/base/errors.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { nextWork } from "#shared/fleet/rows/next-work.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
@@ -313,13 +313,45 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       return batches;
     };
     await world.assign("gate-cost", [namespace("gate-cost"), configMap("gate-cost/c")]);
-    // One for the subjects of all that is due in the run.
-    expect(await work()).toBe(1 + 1);
+    // One for the subjects of all that is due in the run; what is begun first goes by that.
+    expect(await work()).toBe(1);
     world.aheadMs += 700_000;
     expect(await work()).toBe(1);
     await cluster.raw("DELETE", `${configs("gate-cost")}/c`);
     world.aheadMs += 700_000;
     expect(await work()).toBe(1 + 1);
+    await world.assign("gate-cost", [namespace("gate-cost"), configMap("gate-cost/c"), configMap("gate-cost/d")]);
+    await world.assign("gate-costs", [namespace("gate-costs")]);
+    expect(await work()).toBe(1 + 1);
+  });
+
+  test("what was read too long before the first turn is read again", async () => {
+    const { world, calls } = await begin();
+    const slow = (ms: number, act: () => Promise<unknown>) =>
+      new Proxy(world.table, {
+        get(inner, name: keyof Table) {
+          if (name !== "getMany") {
+            const member = inner[name] as unknown;
+            return typeof member === "function" ? member.bind(inner) : member;
+          }
+          return async (...given: Parameters<Table["getMany"]>) => {
+            const rows = await inner.getMany(...given);
+            world.aheadMs += ms;
+            await act();
+            return rows;
+          };
+        },
+      });
+    await world.assign("gate-slow", [namespace("gate-slow")]);
+    await world.work({ table: slow(5_000, () => world.suspend("gate-slow")) });
+    expect(calls.filter(isWrite)).toEqual([]);
+    expect(await world.sync("gate-slow")).not.toHaveProperty("observed");
+    await world.setSubject("gate-slow", {});
+    await world.work({ table: slow(5_000, () => world.setBrake({ freezes: [freeze] })) });
+    expect(calls.filter(isWrite)).toEqual([]);
+    await world.setBrake({});
+    await world.work();
+    expect(await world.phase("gate-slow")).toBe("Ready");
   });
 
   describe("under a freeze", () => {
@@ -426,21 +458,9 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
 
     test("nor where a newer version wrote it", async () => {
       const { world, calls } = await begin();
-      const table = new Proxy(world.table, {
-        get(inner, name: keyof Table) {
-          if (name === "getMany")
-            return async (wanted: Parameters<Table["getMany"]>[0]) => {
-              if (wanted.some(({ pk }) => pk === keys.brake.pk)) {
-                throw new StarlingError("row BRAKE/META has schema 9", { code: "NewerRow", retry: "permanent" });
-              }
-              return inner.getMany(wanted);
-            };
-          const member = inner[name] as unknown;
-          return typeof member === "function" ? member.bind(inner) : member;
-        },
-      });
+      await world.table.write([{ put: { ...keys.brake, type: "Brake", schema: rowSchema + 1, version: 1 } }]);
       await world.assign("ice-newer", [namespace("ice-newer")]);
-      await world.work({ table });
+      await world.work();
       expect(calls).toEqual([]);
       expect((await world.sync("ice-newer"))?.observed).toMatchObject({ phase: "Retrying", reason: "NewerRow" });
     });

@@ -50,17 +50,19 @@ describe("a cluster that has more of a group than fits a transaction", () => {
   async function overfull(): Promise<PlannerWorld> {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
     await made.rollOut();
-    const before = await made.sync("a");
-    if (before === undefined) throw new Error("nothing was assigned");
     const templates = names(130, "old");
-    for (const name of templates) {
-      const own = { sk: `SYNC#shop#web.${name}`, name: `web.${name}`, stateSk: `Ready#a#web.${name}` };
-      await made.table.write([{ put: { ...before, ...own, version: 1 } }]);
-    }
+    for (const name of templates) await putOld(made, "a", name);
     const unit = made.unit();
     const remembers: UnitRow = { ...unit, templates: ["app", ...templates], version: unit.version + 1 };
     await made.table.write([{ put: remembers }]);
     return made;
+  }
+  /** One that was assigned for a template that is gone. */
+  async function putOld(made: PlannerWorld, cluster: string, name: string): Promise<void> {
+    const before = await made.sync(cluster);
+    if (before === undefined) throw new Error("nothing was assigned");
+    const own = { sk: `SYNC#shop#web.${name}`, name: `web.${name}`, stateSk: `Ready#${cluster}#web.${name}` };
+    await made.table.write([{ put: { ...before, ...own, version: 1 } }]);
   }
   const left = (made: PlannerWorld) =>
     syncs(made).filter(({ cluster, desired }) => cluster === "a" && desired.action !== "orphan");
@@ -85,6 +87,31 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     await playOn(made, 4);
     expect(left(made)).toEqual([]);
     expect([made.rows("Slot"), made.rows("Arrival")]).toEqual([[], []]);
+  });
+
+  test("and is selected no more when its group goes is forgotten when it is unregistered, and so is another", async () => {
+    const made = await overfull();
+    await made.addCluster("aa", "all");
+    await playOn(made, 2);
+    for (const name of names(130, "old")) await putOld(made, "aa", name);
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    await made.setGroup({ maxConcurrent: 1 }, web, { names: ["b"] });
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b"]);
+    expect(made.leg("all").size).toBe(3);
+    // As one is left whose cluster was selected no more before.
+    const old = await made.sync("a", "web.old000");
+    if (old === undefined) throw new Error("nothing was assigned");
+    const orphan = { ...old, desired: { ...old.desired, action: "orphan" as const }, version: old.version + 1 };
+    await made.table.write([{ put: orphan }]);
+    await made.removeCluster("a");
+    await made.removeCluster("aa");
+    await playOn(made, 2);
+    expect(made.rows("SyncGroup")).toEqual([]);
+    const forgotten = syncs(made).filter(({ cluster }) => cluster !== "b");
+    expect(forgotten).toHaveLength(262);
+    // Whoever has its name next may be another.
+    for (const { desired, observed } of forgotten) expect([desired.action, observed]).toEqual(["orphan", undefined]);
   });
 
   test("and joins anew under its name, is assigned what there is now, and nothing else", async () => {

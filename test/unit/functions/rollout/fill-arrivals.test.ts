@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import { begin, counting, names, ownPaths, worldOf } from "#test/support/planner-story.ts";
+import { begin, counting, names, ownPaths, rings, worldOf } from "#test/support/planner-story.ts";
 import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 const prod = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
@@ -69,4 +69,17 @@ test("a call whose time is over while it looks among them asks for another", asy
   await made.plan({ ...counting(table).table, getMany }, []);
   expect(made.sender.take()).toEqual([{ to: "rollout", subject, clusters: [] }]);
   expect(read).toBeLessThan(10);
+});
+
+test("more than one step holds who have what their stage is on wait for nothing", async () => {
+  const fleet = Object.fromEntries(names(130).map((name) => [name, "canary"]));
+  const made = await worldOf(fleet, { ...rings, maxConcurrent: "100%" });
+  await made.rollOut();
+  await made.setGroup({ ...rings, maxConcurrent: 3 });
+  for (const name of names(130)) await made.addCluster(name, "rest");
+  await made.plan();
+  expect(made.unit()).toMatchObject({
+    arrivals: { waiting: 0, changing: 0, failed: 0 },
+    stages: [{}, { members: 130 }],
+  });
 });

@@ -43,6 +43,7 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
     sectionText("Objects in trouble", troublesText(observed?.troubles)),
     sectionText("Objects left alone", troublesText(observed?.leftAlone)),
     warningsText(observed?.warnings),
+    leftOutText(status.desired?.leftOut),
     observed === undefined
       ? ""
       : `\nObjects: ${observed.objects.total}   ready ${observed.objects.ready}   failed ${observed.objects.failed}   foreign ${observed.objects.foreign}\n`,
@@ -84,6 +85,10 @@ function appliedText({ status: { desired, observed } }: SyncObject, now: Date): 
 function warningsText(warnings: readonly ObjectWarning[] = []): string {
   const lines = warnings.map(({ object, message }) => plainLine(`Warning: ${message} (${object})`));
   return lines.length === 0 ? "" : `\n${lines.join("\n")}\n`;
+}
+
+function leftOutText(texts: readonly string[] = []): string {
+  return texts.length === 0 ? "" : `\nNot of the rendering:\n${texts.map((text) => `  ${plainLine(text)}\n`).join("")}`;
 }
 
 function troublesText(troubles: readonly ObjectTrouble[] = []): string {

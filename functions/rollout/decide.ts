@@ -125,6 +125,7 @@ export function decide(
     relation: row.operations.deletion === undefined ? relationOf(row) : undefined,
     inputs: target.inputs,
     digests: rendered.digests,
+    leftOut: rendered.leftOut,
     syncs,
     preexisting: syncs.some((sync) => isPreexisting(sync, on)) || undefined,
     now,

@@ -20,8 +20,11 @@ export interface RenderingRequest
   readonly source: string;
 }
 
+/** By digest of a rendering, what was left out of it, in words. */
+export type LeftOut = ReadonlyMap<string, readonly string[]>;
+
 export type Rendered =
-  | { readonly kind: "ready"; readonly digests: readonly string[] }
+  | { readonly kind: "ready"; readonly digests: readonly string[]; readonly leftOut?: LeftOut }
   /** Of the inputs, those whose rendering this subject has not asked for: it would not be told. */
   | { readonly kind: "pending"; readonly unasked: readonly number[] }
   | { readonly kind: "failed"; readonly reason: string };
@@ -41,6 +44,7 @@ export function renderingsOf(
   clock: RenderingClock,
 ): Rendered {
   const digests: string[] = [];
+  const leftOut = new Map<string, readonly string[]>();
   const unasked: number[] = [];
   let isPending = false;
   for (const [index, input] of inputs.entries()) {
@@ -51,6 +55,7 @@ export function renderingsOf(
       return { kind: "failed", reason: `RenderFailed: ${row.failure?.message ?? "no reason given"}` };
     if (row?.state === "Done" && row.digest !== undefined) {
       digests.push(row.digest);
+      if (row.leftOut !== undefined) leftOut.set(row.digest, row.leftOut);
       continue;
     }
     if (row?.begunAt !== undefined && later(row.begunAt, clock.progressSeconds) <= clock.now.toISOString())
@@ -58,7 +63,9 @@ export function renderingsOf(
     isPending = true;
     if (row?.state !== "Pending" || !waitsFor(row, clock.subject)) unasked.push(index);
   }
-  return isPending ? { kind: "pending", unasked } : { kind: "ready", digests };
+  return isPending
+    ? { kind: "pending", unasked }
+    : { kind: "ready", digests, ...(leftOut.size === 0 ? {} : { leftOut }) };
 }
 
 /** Of a reason for which somebody failed: that it was for want of a rendering. */
@@ -79,6 +86,7 @@ export interface Assigning {
   /** By template of the content, in its order. */
   readonly inputs: readonly TargetInput[];
   readonly digests: readonly string[];
+  readonly leftOut?: LeftOut | undefined;
   /** Every Sync of the subject on the cluster. */
   readonly syncs: readonly SyncRow[];
   readonly preexisting?: true | undefined;
@@ -104,7 +112,8 @@ export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
       throw new Error("a target was taken for rendered and is not");
     if (isUnchanged(previous(name), { renderDigest, apply: template.apply })) continue;
     const { revision, apply, source } = template;
-    const made = "problem" in input ? {} : { input: input.digest, source };
+    const made =
+      "problem" in input ? {} : { input: input.digest, source, ...toldOf(assigning.leftOut?.get(renderDigest)) };
     assignments.push({
       cluster,
       name,
@@ -117,6 +126,15 @@ export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
     assignments.push({ cluster, name: row.name, desired });
   }
   return assignments;
+}
+
+/** Of what an assignment tells: each cluster has its own copy of it. */
+const mostTold = 5;
+
+function toldOf(texts: readonly string[] | undefined): Pick<Assigned, "leftOut"> {
+  if (texts === undefined) return {};
+  const more = texts.length - mostTold;
+  return { leftOut: more > 0 ? [...texts.slice(0, mostTold), `and ${more} more`] : texts };
 }
 
 /** Its Syncs, less the content's, less what the spec wants now. */

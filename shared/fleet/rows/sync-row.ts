@@ -26,6 +26,8 @@ export interface Assigned {
   /** What the rendering was made from, and the name of the Source of its artifact: whom to ask when it is lost. */
   readonly input?: string;
   readonly source?: string;
+  /** What was left out of the rendering, and why, in words; the first few. */
+  readonly leftOut?: readonly string[];
   readonly apply: ApplyOptions;
   /** Number of the content that this is of. */
   readonly rollout: number;

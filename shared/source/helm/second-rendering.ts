@@ -64,7 +64,7 @@ function nonDeterministic({ id, place: { file } }: Manifest, field: string): Man
   return new ManifestError(
     "NonDeterministicRender",
     place,
-    "is another each time the chart is rendered: it comes from chance or from the clock, and a fleet would share it and then see it change. " +
+    "is another each time the chart is rendered (NonDeterministicRender): it comes from chance or from the clock, and a fleet would share it and then see it change. " +
       "Set the value by which the chart takes it from you, such as a password, a certificate or the name of an existing Secret",
   );
 }

@@ -140,13 +140,15 @@ describe("describe sync, ready", () => {
     if (row.observed === undefined) throw new Error("the fixture has an observation");
     const leftAlone = [{ object: "Deployment shop/web", reason: "Drifted", message: "somebody undoes spec.replicas" }];
     const warnings = [{ object: "Endpoints shop/a and 1 more", message: "v1 Endpoints is deprecated\u001b[2J" }];
-    const sync = groupSyncObject({ ...row, observed: { ...row.observed, leftAlone, warnings } }, undefined);
+    const desired = { ...row.desired, leftOut: ["Pod t is left out\u001b[2J: it is a hook"] };
+    const sync = groupSyncObject({ ...row, desired, observed: { ...row.observed, leftAlone, warnings } }, undefined);
     const text = describeSync({ sync, events: [], now });
     expect(text).toContain(
       "Status:      Ready for 10m, seen 2m ago   Deployment shop/web has drifted: somebody undoes",
     );
     expect(text).toContain("Objects left alone:\n  Deployment shop/web  Drifted: somebody undoes spec.replicas\n");
     expect(text).toContain("\nWarning: v1 Endpoints is deprecated\\u001b[2J (Endpoints shop/a and 1 more)\n");
+    expect(text).toContain("\nNot of the rendering:\n  Pod t is left out\\u001b[2J: it is a hook\n");
     expect(text).toContain(
       "Next:        starling reconcile syncgroup/shop -n payments     put back what is left alone",
     );

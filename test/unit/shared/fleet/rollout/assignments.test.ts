@@ -48,6 +48,13 @@ describe("renderings of a target", () => {
   test.each<[string, readonly string[], readonly [string, RenderingRow][], Partial<RenderingClock>, object]>([
     ["all there", ["a", "b"], [done("a"), done("b")], {}, { kind: "ready", digests: ["sha256:of-a", "sha256:of-b"] }],
     ["of no template", [], [], {}, { kind: "ready", digests: [] }],
+    [
+      "of which something was left out",
+      ["a", "b"],
+      [done("a"), rendering("b", { state: "Done", digest: "sha256:b", leftOut: ["Pod t"] })],
+      {},
+      { kind: "ready", digests: ["sha256:of-a", "sha256:b"], leftOut: new Map([["sha256:b", ["Pod t"]]]) },
+    ],
     ["nobody asked for", ["a", "b"], [done("a")], {}, { kind: "pending", unasked: [1] }],
     ["asked for", ["a"], [rendering("a", { waiting })], {}, { kind: "pending", unasked: [] }],
     ["that another subject asked for", ["a"], [rendering("a", {})], {}, { kind: "pending", unasked: [0] }],
@@ -246,6 +253,15 @@ describe("what a cluster is given", () => {
         assignedAt: at,
       },
     });
+  });
+
+  test("says what was left out, the first few by name", () => {
+    const texts = Array.from({ length: 8 }, (_, index) => `Pod t${index}`);
+    const told = (leftOut: readonly string[]) =>
+      assignmentsFor(assigning({ wants: ["app"], has: [] }, { leftOut: new Map([["sha256:new", leftOut]]) }))[0]
+        ?.desired.leftOut;
+    expect(told(["Pod t"])).toEqual(["Pod t"]);
+    expect(told(texts)).toEqual(["Pod t0", "Pod t1", "Pod t2", "Pod t3", "Pod t4", "and 3 more"]);
   });
 
   test("is to be begun at a time of its own within the jitter, always the same", () => {

@@ -2,6 +2,7 @@ import { collectAll } from "#functions/rollout/collect-past.ts";
 import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { syncKeys } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { clustersWithSyncs } from "#functions/rollout/state-entries.ts";
@@ -10,7 +11,7 @@ import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { due } from "#shared/fleet/rows/due.ts";
-import { arrivalStates, keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
+import { arrivalStates, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -42,7 +43,7 @@ export async function farewell(known: Known, ports: PlannerPorts): Promise<Trans
  * @returns undefined when all were looked at.
  */
 async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
-  const { subject, unit } = known;
+  const { unit } = known;
   const transaction = new Transaction(known, ports.clock.now());
   if (unit.sweep === undefined) {
     transaction.edit({ sweep: { clusters: await ports.lists.store(await everyCluster(known, ports)), at: 0 } });
@@ -53,9 +54,7 @@ async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | u
   const fitting = Math.floor(transaction.room() / Math.max(1, unit.templates.length));
   const page = clusters.slice(at, at + Math.max(1, fitting));
   if (page.length === 0) return undefined;
-  const wanted = page.flatMap((cluster) =>
-    unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name))),
-  );
+  const wanted = page.flatMap((cluster) => syncKeys(known, cluster));
   const rows = await ports.table.getMany(wanted, { newer: "kept" });
   const syncs = toForget(
     rows.filter((row) => row.type === "SyncOnCluster"),

@@ -144,10 +144,10 @@ function noteTarget(transaction: Transaction, { leg: before, order, rows, stage,
   } else {
     transaction.putLeg(step.do === "fail" ? { ...kept, unrendered: [...kept.unrendered, order] } : kept);
     const { cluster, syncs } = rows;
-    const { state, reason } = { state: becomes[step.do], reason: step.reason };
+    const { reason } = step;
     const attempts = Object.fromEntries(syncs.map(({ name, desired }) => [name, desired.attempt]));
     const isStill = step.do === "unchanged" && isVerified(leg, order);
-    const outcome = isStill ? { state: "Succeeded" as const, reason, attempts } : { state, reason };
+    const outcome = isStill ? { state: "Succeeded" as const, reason, attempts } : { state: becomes[step.do], reason };
     transaction.record(kept, { cluster, order }, from, outcome);
   }
 }

@@ -1,9 +1,10 @@
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { syncKeys } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { keys, syncName } from "#shared/fleet/rows/keys.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import { nextWork } from "#shared/fleet/rows/next-work.ts";
 import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
 import type { RowKeyOf } from "#shared/fleet/rows/row.ts";
@@ -19,12 +20,9 @@ export async function lookPage(
   ports: PlannerPorts,
 ): Promise<Job | undefined> {
   const { known, now } = transaction;
-  const { subject, unit } = known;
   const members = await readMembers(known, ports);
   const page = members.slice(job.at, job.at + pageSize);
-  const wanted = page.flatMap(({ cluster }) =>
-    unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name))),
-  );
+  const wanted = page.flatMap(({ cluster }) => syncKeys(known, cluster));
   for (let left = wanted; left.length > 0; ) {
     const rows = await ports.table.getMany(left, { newer: "kept" });
     const syncs = rows.filter((row) => row.type === "SyncOnCluster");

@@ -44,7 +44,7 @@ export async function readClusters(
     slot: (cluster) => [keys.slot(subject, cluster)],
     lease: (cluster) => [keys.lease(cluster)],
     arrivals: (cluster) => arrivalStates.map((state) => keys.arrival(subject, state, cluster)),
-    syncs: (cluster) => unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name))),
+    syncs: (cluster) => syncKeys({ subject, unit }, cluster),
     targets: (cluster) => unit.stages.flatMap(({ moving }) => (moving ? [keys.target(subject, moving, cluster)] : [])),
     left: (cluster) => unit.stages.flatMap(({ passed }) => (passed ? [keys.target(subject, passed, cluster)] : [])),
   };
@@ -54,6 +54,11 @@ export async function readClusters(
   ]);
   const found = Map.groupBy(await table.getMany(wanted, { newer: "kept" }), clusterOf);
   return new Map(clusters.map((cluster) => [cluster, rowsOf(cluster, found.get(cluster) ?? [], unit)]));
+}
+
+/** Of every Sync of the subject that a cluster may have. */
+export function syncKeys({ subject, unit }: Pick<Known, "subject" | "unit">, cluster: string) {
+  return unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name)));
 }
 
 /** For a step about them: it knows their arrivals, and leaves alone those that cannot be read. @returns the others. */

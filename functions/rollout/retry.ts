@@ -35,22 +35,16 @@ export async function tryAgain(
 ): Promise<void> {
   const { subject } = transaction.known;
   const wanted = failed.flatMap(({ cluster }) => arrivalStates.map((state) => keys.arrival(subject, state, cluster)));
-  const arrivals = await table.getMany(wanted, { newer: "kept" });
-  transaction.see(arrivals);
-  const arrived = new Set(arrivals.map(clusterOf));
+  transaction.see(await table.getMany(wanted, { newer: "kept" }));
   for (const row of failed) {
-    if (row.type === "Arrival") {
-      transaction.dropArrival(row);
-      // Also what one that had joined is rendered from is asked for again: somebody wants it.
-      transaction.putArrival(row.cluster, "waiting", { why: "returned" });
+    if (row.type === "Target" && transaction.leg(row.leg)?.phase !== "Passed") {
+      transaction.amend(row);
       continue;
     }
-    const leg = transaction.leg(row.leg);
-    if (leg?.phase !== "Passed") transaction.amend(row);
-    else {
-      transaction.catchUp([row]);
-      if (!arrived.has(row.cluster)) transaction.putArrival(row.cluster, "waiting", { why: "returned" });
-    }
+    if (row.type === "Arrival") transaction.dropArrival(row);
+    else transaction.catchUp([row]);
+    // Also what one that had joined is rendered from is asked for again: somebody wants it.
+    transaction.putArrival(row.cluster, "waiting", { why: "returned" });
   }
 }
 

@@ -249,6 +249,22 @@ describe("one that joined and does not answer again", () => {
     expect(await counts(made)).toEqual({ ...moving, changing: 2, ready: 2, unreachable: 0 });
   });
 
+  test("has failed, and nothing else, where its stage passes what could not be rendered for it", async () => {
+    const made = await worldOf({ r1: "all", r2: "all" }, { maxConcurrent: 2, maxFailures: 1 }, ownPaths);
+    await made.rollOut();
+    await made.addCluster("new", "all");
+    await begin(made);
+    await made.finish("new", "Unreachable");
+    await made.setSource("bbb");
+    await made.plan();
+    expect(made.unit().arrivals).toMatchObject({ away: 1 });
+    await made.renderAll("no kind", ({ path }) => path === "clusters/new");
+    await playOn(made, 4);
+    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 2, Failed: 1 } });
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.rows("Arrival")).toEqual([]);
+  });
+
   test("is forgotten when it leaves", async () => {
     const made = await away();
     await made.removeCluster("new");

@@ -3,6 +3,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { hasNamespace, objectPath, parseOne } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { ApiList, LogItem } from "#shared/fleet/api/objects.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
@@ -75,7 +76,9 @@ async function read(session: Session, path: string, query: Query, limit: number)
     for (const item of found.items) items.set(item.id, item);
     const next = found.metadata.continue;
     if (next === undefined || next === since || items.size >= limit) {
-      return { ...found, items: [...items.values()].slice(0, limit) };
+      const kept = [...items.values()].slice(0, limit);
+      const goesOn = items.size > limit ? kept.at(-1)?.at : next;
+      return { ...found, metadata: defined({ continue: goesOn }), items: kept };
     }
     since = next;
   }
@@ -89,10 +92,12 @@ interface Following {
 
 async function follow(session: Session, { path, query, list }: Following): Promise<ExitReason> {
   const seen = new Set(list.items.map(({ id }) => id));
-  for (;;) {
-    await session.pause(followMs);
-    const since = new Date(session.io.now().getTime() - overlapMs).toISOString();
-    const { items } = await read(session, path, { ...query, since }, pageLines);
+  // What the limit has left out comes first.
+  for (let next = list.metadata.continue; ; ) {
+    if (next === undefined) await session.pause(followMs);
+    const since: string = next ?? new Date(session.io.now().getTime() - overlapMs).toISOString();
+    const { items, metadata } = await read(session, path, { ...query, since }, pageLines);
+    next = metadata.continue === since ? undefined : metadata.continue;
     print(
       session,
       items.filter(({ id }) => !seen.has(id)),

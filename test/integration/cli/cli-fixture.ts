@@ -10,7 +10,7 @@ import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts"
 import { lambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 import { sharedSandbox } from "#local/aws/lambda/sandbox.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { Table } from "#shared/ports.ts";
+import type { LogLine, LogQuery, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -28,6 +28,8 @@ export interface Terminal {
   readonly outIsTerminal?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly interrupted?: AbortSignal;
+  /** Told of all that was written so far. */
+  readonly onOut?: (out: string) => void;
 }
 
 export interface CliFixture<T extends Table = MemoryTable> {
@@ -39,6 +41,8 @@ export interface CliFixture<T extends Table = MemoryTable> {
   /** A folder of this test's own; the command's working directory. */
   readonly folder: string;
   readonly log: readonly Readonly<Record<string, unknown>>[];
+  /** What CloudWatch has of the functions, the oldest first. */
+  readonly logLines: LogLine[];
   /** How many requests came through the door. */
   requests(): number;
   write(name: string, text: string): string;
@@ -58,6 +62,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
   const log: Record<string, unknown>[] = [];
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
   const blobs = new MemoryBlobStore();
+  const logLines: LogLine[] = [];
   const handler = apiHandler({
     table,
     blobs,
@@ -66,6 +71,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
     ids: randomIds,
     installation: "starling.111122223333.eu-west-1",
     ...quietParts,
+    logs: { read: async (query) => linesSince(logLines, query) },
     log: { info: write, warn: write, error: write },
   });
   let requests = 0;
@@ -103,6 +109,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
     url: front.url,
     folder,
     log,
+    logLines,
     requests: () => requests,
     write(name, text) {
       const path = join(folder, name);
@@ -116,6 +123,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
       const io: CliIo = {
         out: (text) => {
           out += text;
+          terminal.onOut?.(out);
         },
         err: (text) => {
           err += text;
@@ -149,6 +157,11 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function linesSince(lines: readonly LogLine[], { since, limit }: LogQuery) {
+  const found = lines.filter(({ at }) => at >= since.toISOString());
+  return { lines: found.slice(0, limit), isMore: found.length > limit };
 }
 
 /** The Node that people have: the first on the path that does not come with the dependencies. */

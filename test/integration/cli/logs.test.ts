@@ -1,0 +1,62 @@
+/** `starling logs`: what was logged is told once, in order, and with -f as it comes. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
+
+let cli: CliFixture;
+beforeEach(async () => {
+  cli = await startCliFixture();
+  cli.write("fleet.yaml", fleet);
+  expect(await cli.run("apply -f fleet.yaml -q")).toMatchObject({ code: 0 });
+});
+afterEach(() => cli.stop());
+
+/** Lines that CloudWatch has now, and were written so many seconds ago. */
+function logged(secondsAgo: number, ...messages: readonly string[]): void {
+  const now = Date.now();
+  for (const [index, message] of messages.entries()) {
+    const at = new Date(now - secondsAgo * 1000 + index).toISOString();
+    cli.logLines.push({ id: message, at, function: "rollout", fields: { level: "INFO", message } });
+  }
+  cli.logLines.sort((a, b) => (a.at < b.at ? -1 : 1));
+}
+
+const range = (first: number, count: number) => Array.from({ length: count }, (_, index) => `line-${first + index};`);
+const told = (out: string) => out.match(/line-\d+;/g) ?? [];
+
+/** `logs sg/shop -f`, until it has said so many lines. */
+async function follow(flags: string, until: (lines: readonly string[]) => boolean) {
+  const interrupt = new AbortController();
+  const onOut = (out: string) => {
+    if (until(told(out))) interrupt.abort();
+  };
+  return cli.run(`logs sg/shop -f ${flags}`, { interrupted: interrupt.signal, onOut });
+}
+
+test("is followed line by line: what is new, what came late, and nothing twice", { timeout: 60_000 }, async () => {
+  logged(300, ...range(1, 2));
+  const following = follow("--since 1h", (lines) => lines.length >= 7);
+  const asked = cli.requests();
+  await vi.waitFor(() => expect(cli.requests()).toBeGreaterThan(asked), { timeout: 10_000 });
+  logged(0, ...range(3, 2));
+  await vi.waitFor(() => expect(cli.requests()).toBeGreaterThan(asked + 2), { timeout: 20_000 });
+  // CloudWatch has it after those that were written after it.
+  logged(30, ...range(5, 1));
+  logged(0, ...range(6, 2));
+  const ran = await following;
+  expect(ran).toMatchObject({ code: 130, err: "interrupted\n" });
+  expect(told(ran.out)).toEqual(range(1, 7));
+});
+
+test.each([20, 1100])("is followed from where the first %i ended, however much there is", async (limit) => {
+  logged(1800, ...range(1, 2300));
+  const ran = await follow(`--since 1h --limit ${limit}`, (lines) => lines.length >= 2300);
+  expect(told(ran.out)).toEqual(range(1, 2300));
+});
+
+test("without -f is one answer, with where it goes on", async () => {
+  logged(1800, ...range(1, 30));
+  const ran = await cli.run("logs sg/shop --since 1h --limit 20");
+  expect(ran).toMatchObject({ code: 0, err: expect.stringMatching(/… there are more after .*: --limit N shows them/) });
+  expect(told(ran.out)).toEqual(range(1, 20));
+  expect((await cli.run("logs sg/shop --since 1h --limit 20 -f -o json")).code).toBe(2);
+});

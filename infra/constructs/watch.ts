@@ -167,7 +167,10 @@ function sumOf(
   metricOf: (lambda: IFunction, period: Duration) => IMetric,
 ): MathExpression {
   return new MathExpression({
-    expression: Object.keys(functions).join(" + "),
+    // A function that nobody invokes tells nothing, and what has no operand has no sum.
+    expression: Object.keys(functions)
+      .map((name) => `FILL(${name}, 0)`)
+      .join(" + "),
     usingMetrics: Object.fromEntries(
       Object.entries(functions).map(([name, lambda]) => [name, metricOf(lambda, period)]),
     ),

@@ -2,8 +2,10 @@
 import { expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import type { ApiList, LogItem } from "#shared/fleet/api/objects.ts";
-import { alarmState, type EmbeddedLine } from "#test/support/alarm-state.ts";
+import { alarmState } from "#test/support/alarm-state.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
+import type { World } from "#test/support/e2e-world.ts";
+import { type EmbeddedLine, samplesIn } from "#test/support/embedded-metrics.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
 import { runbookSections } from "#test/support/runbook.ts";
 import { webWorldOn } from "#test/support/web-world.ts";
@@ -15,13 +17,27 @@ const { Variables } = functionNamed(resources, "tick").Properties.Environment as
   Variables: Record<string, unknown>;
 };
 
+/** `FleetWatchHalted` and so on. */
 function alarmOf(name: string) {
-  const found = ofType(resources, "AWS::CloudWatch::Alarm").filter(({ id }) =>
-    id.startsWith(`WiringFleetWatch${name}`),
-  );
+  const found = ofType(resources, "AWS::CloudWatch::Alarm").filter(({ id }) => id.startsWith(`Wiring${name}`));
   const [alarm] = found;
   if (alarm === undefined || found.length > 1) throw new Error(`${found.length} alarms are named ${name}`);
   return alarm;
+}
+
+/** Lines of this machine, and what CloudWatch would say after periods that all were as those lines say. */
+function alarmsOver(lines: readonly EmbeddedLine[], { machine }: Pick<World, "machine">) {
+  const nameThere = (value: string) =>
+    value === machine.eks.installation ? textOf(Variables.STARLING_INSTALLATION) : value;
+  return (name: string, from: number) => {
+    const alarm = alarmOf(name);
+    const { Period = 300, EvaluationPeriods } = alarm.Properties as { Period?: number; EvaluationPeriods: number };
+    const nowSeconds = 1_795_000_000;
+    const samples = Array.from({ length: EvaluationPeriods }, (_, index) =>
+      samplesIn(lines.slice(from), { atSeconds: nowSeconds - index * Period - 1, nameThere }),
+    );
+    return alarmState(alarm, samples.flat(), { nowSeconds });
+  };
 }
 
 const named: Readonly<Record<string, string>> = {
@@ -52,10 +68,8 @@ test("a halted rollout is found by its alarm, and cured by its section of the ru
     { rings: { canary: 1, broad: 2 }, files: good("blue"), world },
     async (it, commit) => {
       const cli = openWorldCli(it);
-      const installation = it.machine.eks.installation;
-      const nameHere = (value: unknown) =>
-        textOf(value) === textOf(Variables.STARLING_INSTALLATION) ? installation : textOf(value);
-      const state = (name: string, from: number) => alarmState(alarmOf(name), lines.slice(from), nameHere);
+      const over = alarmsOver(lines, it);
+      const state = (name: string, from: number) => over(`FleetWatch${name}`, from);
       /** Until a survey says something of what is now. */
       const surveyed = async (from: number) => {
         const isTold = (line: EmbeddedLine) => "Targets" in line;

@@ -151,7 +151,9 @@ test("api, webhook and tick set off an alarm when the account has no place for t
   expect(functions.sort()).toEqual(
     ["api", "webhook", "tick"].map((folder) => `<${functionNamed(resources, folder).id}>`).sort(),
   );
-  expect(Metrics.find(({ Expression }) => Expression !== undefined)?.Expression).toBe("api + webhook + tick");
+  expect(Metrics.find(({ Expression }) => Expression !== undefined)?.Expression).toBe(
+    "FILL(api, 0) + FILL(webhook, 0) + FILL(tick, 0)",
+  );
 });
 
 test("the metrics of the alarms are called what the function calls them", async () => {

@@ -1,0 +1,35 @@
+/** The metrics in the lines that functions wrote, as CloudWatch takes them out. */
+import type { Sample } from "#test/support/alarm-state.ts";
+
+export type EmbeddedLine = Readonly<Record<string, unknown>> & {
+  readonly _aws?: {
+    readonly CloudWatchMetrics: readonly {
+      readonly Namespace: string;
+      readonly Dimensions: readonly (readonly string[])[];
+      readonly Metrics: readonly { readonly Name: string }[];
+    }[];
+  };
+};
+
+/**
+ * @param atSeconds - when each line is taken to be written: functions in a world whose clock runs faster write more of them.
+ * @param nameThere - what the value of a dimension is called in the template.
+ */
+export function samplesIn(
+  lines: readonly EmbeddedLine[],
+  { atSeconds, nameThere }: { readonly atSeconds: number; readonly nameThere: (value: string) => string },
+): readonly Sample[] {
+  return lines.flatMap((line) =>
+    (line._aws?.CloudWatchMetrics ?? []).flatMap(({ Namespace, Dimensions, Metrics }) =>
+      Metrics.flatMap(({ Name }) =>
+        Dimensions.map((names) => ({
+          namespace: Namespace,
+          name: Name,
+          dimensions: Object.fromEntries(names.map((name) => [name, nameThere(String(line[name]))])),
+          atSeconds,
+          value: Number(line[Name]),
+        })),
+      ),
+    ),
+  );
+}

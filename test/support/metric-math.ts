@@ -1,0 +1,74 @@
+/** Metric math as far as the stacks use it: numbers, metrics by their id, `+ - * /`, brackets and FILL(id, number). */
+
+/** One period; undefined: nothing was measured. */
+export type Value = number | undefined;
+
+const token = /\s*(?:(\d+(?:\.\d+)?)|(\w+)|([()+*/,-]))/y;
+
+/**
+ * The value in one period. What lacks an operand is missing itself, which is the worst that CloudWatch may make of two series
+ * with gaps; FILL has a value wherever there is none, also of a metric that nobody ever told. A division by zero is missing.
+ * @param measured - by the id of a metric. @throws Error on anything that is not played here.
+ */
+export function evaluateMath(expression: string, measured: (id: string) => Value): Value {
+  const tokens = tokensOf(expression);
+  let at = 0;
+  const next = () => tokens[at++];
+  const expect = (wanted: string) => {
+    const found = next();
+    if (found !== wanted) throw new Error(`"${expression}" has ${found ?? "its end"} where ${wanted} was expected`);
+  };
+  const sum = (): Value => {
+    let value = product();
+    while (tokens[at] === "+" || tokens[at] === "-") value = combined(next(), value, product());
+    return value;
+  };
+  const product = (): Value => {
+    let value = operand();
+    while (tokens[at] === "*" || tokens[at] === "/") value = combined(next(), value, operand());
+    return value;
+  };
+  const operand = (): Value => {
+    const word = next() ?? "";
+    if (word === "(") {
+      const value = sum();
+      expect(")");
+      return value;
+    }
+    if (/^\d/.test(word)) return Number(word);
+    if (word === "FILL") {
+      expect("(");
+      const value = sum();
+      expect(",");
+      const filling = Number(next());
+      expect(")");
+      return value ?? filling;
+    }
+    // Ids begin with a small letter.
+    if (/^[a-z]\w*$/.test(word)) return measured(word);
+    throw new Error(`"${expression}" has ${word === "" ? "an end" : word}, which is not played here`);
+  };
+  const value = sum();
+  if (at < tokens.length) throw new Error(`"${expression}" goes on with ${tokens[at]}`);
+  return value;
+}
+
+function tokensOf(expression: string): readonly string[] {
+  const tokens: string[] = [];
+  token.lastIndex = 0;
+  while (token.lastIndex < expression.length) {
+    const from = token.lastIndex;
+    const found = token.exec(expression);
+    if (found === null) throw new Error(`"${expression}" cannot be read from ${expression.slice(from)}`);
+    tokens.push(found[0].trim());
+  }
+  return tokens;
+}
+
+function combined(operator: string | undefined, left: Value, right: Value): Value {
+  if (left === undefined || right === undefined) return undefined;
+  if (operator === "+") return left + right;
+  if (operator === "-") return left - right;
+  if (operator === "*") return left * right;
+  return right === 0 ? undefined : left / right;
+}

@@ -10,6 +10,7 @@ import { describe, expect, test } from "vitest";
 import { accessFiles } from "#infra/cluster-access/access-files.ts";
 import { StarlingClusterAccess, type StarlingClusterAccessProps } from "#infra/constructs/starling-cluster-access.ts";
 import type { AccessRule } from "#shared/fleet/access/cluster-rbac.ts";
+import { terraformModule } from "#test/support/terraform-module.ts";
 
 const applyRole = "arn:aws:iam::999988887777:role/starling-control-Apply";
 const props: StarlingClusterAccessProps = {
@@ -165,32 +166,107 @@ function resolved(value: unknown, given: Readonly<Record<string, string>>): unkn
 }
 
 describe("the Terraform module", () => {
-  const module = (files["terraform/main.tf"] ?? "").replaceAll(/\s+/g, " ");
-  const list = (texts: readonly string[]) => `[${texts.map((text) => JSON.stringify(text)).join(", ")}]`;
+  const text = files["terraform/main.tf"] ?? "";
+  const given = {
+    "var.apply_role": applyRole,
+    "var.installation_id": props.installationId,
+    "var.cluster": props.cluster,
+    "var.eks_cluster": props.eksCluster,
+    "data.aws_eks_cluster.this.arn": `arn:<AWS::Partition>:eks:${env.region}:${env.account}:cluster/${props.eksCluster}`,
+    "aws_iam_role.starling.id": "Role",
+    "aws_iam_role.starling.arn": { "Fn::GetAtt": ["Role", "Arn"] },
+  };
 
-  test("has the trust, the permission and the access entry of the construct", () => {
-    for (const part of [
-      `Principal = { AWS = "\${var.apply_role}" }`,
-      'Action = "sts:AssumeRole"',
-      `"sts:ExternalId" = "\${var.installation_id}/\${var.cluster}"`,
-      `Effect = "Allow" Action = "eks:DescribeCluster" Resource = "\${data.aws_eks_cluster.this.arn}"`,
-      "principal_arn = aws_iam_role.starling.arn",
-      "kubernetes_groups = [var.group]",
-      'default = "/starling/clusters/"',
-      'default = "starling"',
-    ]) {
-      expect(module).toContain(part);
-    }
-    expect(module.match(/Action\s*=/g)).toHaveLength(2);
+  /** As the construct has it, with everything in its place. */
+  function constructed(more: Partial<StarlingClusterAccessProps> = {}): Resources {
+    const resources = resourcesWith(more);
+    const role = Object.keys(resources)[0] ?? "";
+    return resolved(JSON.parse(JSON.stringify(resources).replaceAll(role, "Role")), {}) as Resources;
+  }
+
+  test.each<[string, Partial<StarlingClusterAccessProps>, Readonly<Record<string, unknown>>]>([
+    ["by default", {}, {}],
+    [
+      "with names of one's own",
+      { rolePath: "/other/clusters/", roleName: "shop", group: "starling-dev" },
+      { "var.role_path": "/other/clusters/", "var.role_name": "shop", "var.group": "starling-dev" },
+    ],
+  ])("makes the role and the access entry of the construct, %s", (_, more, variables) => {
+    const { resources, outputs } = terraformModule(text, { ...given, ...variables });
+    const role = resources.get("aws_iam_role.starling");
+    const { name, policy, role: of } = resources.get("aws_iam_role_policy.describe") ?? {};
+    expect(of).toBe("Role");
+    expect({
+      Path: role?.path,
+      RoleName: role?.name,
+      Description: role?.description,
+      AssumeRolePolicyDocument: role?.assume_role_policy,
+      Policies: [{ PolicyName: name, PolicyDocument: policy }],
+    }).toEqual(only(constructed(more), "AWS::IAM::Role"));
+    const entry = resources.get("aws_eks_access_entry.starling");
+    expect({
+      ClusterName: entry?.cluster_name,
+      PrincipalArn: entry?.principal_arn,
+      KubernetesGroups: entry?.kubernetes_groups,
+      Type: entry?.type,
+    }).toEqual(only(constructed(more), "AWS::EKS::AccessEntry"));
+    const path = more.rolePath ?? "/starling/clusters/";
+    expect(outputs.get("access_role_name")).toBe(`${path.slice(1)}${more.roleName ?? "prod-eu-1"}`);
+    expect([...resources.keys()].filter((key) => key.startsWith("aws_"))).toHaveLength(3);
   });
 
-  test("has every rule of the RBAC objects, and none besides", () => {
-    const rules = rbac.flatMap((object) => object.rules ?? []);
-    for (const { apiGroups, resources, resourceNames, verbs } of rules) {
-      const named = resourceNames === undefined ? "" : ` resource_names = ${list(resourceNames)}`;
-      const wanted = `api_groups = ${list(apiGroups)} resources = ${list(resources)}${named} verbs = ${list(verbs)}`;
-      expect(module).toContain(wanted);
-    }
-    expect(module.match(/api_groups = \[/g)).toHaveLength(rules.length);
+  test("makes the RBAC objects of the file for kubectl, and none besides", () => {
+    const { resources } = terraformModule(text, given);
+    const made = [...resources].flatMap(([key, block]) => (key.startsWith("aws_") ? [] : [manifestOf(key, block)]));
+    const byName = (objects: readonly object[]) => objects.map((each) => JSON.stringify(sorted(each))).sort();
+    expect(byName(made)).toEqual(byName(rbac));
+    expect(made).toHaveLength(7);
+  });
+
+  test("is of the language: what is not is seen", () => {
+    expect(() => terraformModule(text.replace("type = list(object({", "type = list(object({{"), given)).toThrow(
+      "no HCL",
+    );
   });
 });
+
+interface TerraformObject {
+  readonly metadata: readonly [object];
+  readonly rule?: readonly Record<string, unknown>[];
+  readonly role_ref?: readonly [Record<string, string>];
+  readonly subject?: readonly Record<string, string>[];
+}
+
+/** As Kubernetes writes what a block of Terraform's provider makes. */
+function manifestOf(key: string, given: object): object {
+  const { metadata, rule, role_ref: roleRef, subject } = given as TerraformObject;
+  const kind = (/^kubernetes_(\w+)_v1\./.exec(key)?.[1] ?? "").replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) =>
+    letter.toUpperCase(),
+  );
+  const camel = (block: Readonly<Record<string, unknown>>) =>
+    Object.fromEntries(
+      Object.entries(block).map(([name, value]) => [
+        name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
+        value,
+      ]),
+    );
+  return {
+    apiVersion: kind === "Namespace" ? "v1" : "rbac.authorization.k8s.io/v1",
+    kind,
+    metadata: metadata[0],
+    ...(rule === undefined ? {} : { rules: rule.map(camel) }),
+    ...(roleRef === undefined ? {} : { roleRef: camel(roleRef[0]) }),
+    ...(subject === undefined ? {} : { subjects: subject.map(camel) }),
+  };
+}
+
+/** With its members in one order, however deep. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, each]) => [name, sorted(each)]),
+  );
+}

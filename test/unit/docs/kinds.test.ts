@@ -61,8 +61,22 @@ describe("docs/kinds.md", () => {
     if (parsed.ok) expect(semanticProblems(parsed.document)).toEqual([]);
   });
 
-  test.each(["source.yaml", "clusters.yaml", "sync-group.yaml"])("examples/fleet/%s is valid", (file) => {
-    const text = readFileSync(new URL(`../../../examples/fleet/${file}`, import.meta.url), "utf8");
+  test("docs/helm.md has an example that is valid", () => {
+    const text = readFileSync(new URL("../../../docs/helm.md", import.meta.url), "utf8");
+    const [document] = parseDocuments(/```yaml\n(.*?)```/s.exec(text)?.[1] ?? "", "helm.md");
+    const parsed = parseDocument(document?.value);
+    expect(parsed).toMatchObject({ ok: true, document: { kind: "SyncGroup" } });
+    if (parsed.ok) expect(semanticProblems(parsed.document)).toEqual([]);
+  });
+
+  test.each([
+    "fleet/source.yaml",
+    "fleet/clusters.yaml",
+    "fleet/sync-group.yaml",
+    "charts/source.yaml",
+    "charts/sync-group.yaml",
+  ])("examples/%s is valid", (file) => {
+    const text = readFileSync(new URL(`../../../examples/${file}`, import.meta.url), "utf8");
     for (const { value } of parseDocuments(text, file)) {
       const parsed = parseDocument(value);
       expect(parsed).toMatchObject({ ok: true });

@@ -302,7 +302,12 @@ export class Wiring extends Construct {
           check: [partitions.syncGroups, partitions.syncs, partitions.clusters, partitions.fleet],
           indexes: ["state"],
         }),
-        STARLING_BUCKET: blobsOf(blobs, { read: ["plans"], write: ["plans"] }),
+        STARLING_BUCKET: blobsOf(blobs, {
+          read: ["plans", "artifacts"],
+          write: ["plans"],
+          // Those of its contents, unread.
+          renew: ["artifacts"],
+        }),
         STARLING_INSTALLATION: plain(installationId),
         STARLING_QUEUE_ROLLOUT: toRollout.ownWork(),
         STARLING_QUEUE_RENDER: toRender.send(),
@@ -340,6 +345,7 @@ export class Wiring extends Construct {
           // It reads artifacts by handing out URLs that do, and writes what is incoming likewise.
           read: ["artifacts", "incoming", "renderings"],
           write: ["incoming", "renderings"],
+          renew: ["artifacts"],
         }),
         // For artifacts that are lost.
         STARLING_QUEUE_RESOLVE: toResolve.send(),
@@ -364,10 +370,14 @@ export class Wiring extends Construct {
           update: [partitions.clusters],
           check: [partitions.clusters],
         }),
-        STARLING_BUCKET: blobsOf(blobs, { read: ["renderings", "inventories"], write: ["inventories"] }),
+        STARLING_BUCKET: blobsOf(blobs, {
+          read: ["renderings", "inventories"],
+          write: ["inventories"],
+          renew: ["renderings"],
+        }),
         STARLING_INSTALLATION: plain(installationId),
         STARLING_SECRET_PREFIX: plain(`${installation}/clusters/`),
-        // For renderings that are lost.
+        // For renderings that are lost, or needed still.
         STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
         STARLING_QUEUE_REPORT: toReport.send(),

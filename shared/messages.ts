@@ -14,11 +14,15 @@ export const subjectRef = z.strictObject({
 });
 export type SubjectRef = z.infer<typeof subjectRef>;
 
-/** api, webhook, render, tick -> resolve: look at the Source's reference; `lost` is an artifact that was not to be read. */
+/**
+ * api, webhook, render, tick -> resolve: look at the Source's reference; `lost` is an artifact that was not to be read, of
+ * that `revision`.
+ */
 export const resolveMessage = z.strictObject({
   to: z.literal("resolve"),
   source: objectRef,
   lost: z.string().optional(),
+  revision: z.string().optional(),
 });
 
 /**
@@ -32,14 +36,14 @@ export const rolloutMessage = z.strictObject({
 });
 
 /**
- * rollout, apply, tick -> render: this distinct input waits for its rendering; `notify` is who asked, `source` who may have
- * its artifact, and `lost` the rendering that was not to be read.
+ * rollout, apply, tick -> render: this distinct input waits for its rendering, or needs it still; `notify` is who asked,
+ * `source` who may have its artifact, and `lost` the rendering that was not to be read.
  */
 export const renderMessage = z.strictObject({
   to: z.literal("render"),
   input: z.string(),
   notify: subjectRef.optional(),
-  source: objectRef.optional(),
+  source: objectRef.extend({ revision: z.string().optional() }).optional(),
   lost: z.string().optional(),
 });
 

@@ -112,14 +112,17 @@ export interface EventLog {
 }
 
 /**
- * Large immutable values. A key is written once; writing it again with the same bytes is no error.
- * Both throw a transient StarlingError: `BlobStoreBusy`, or `BlobDenied`, which says nothing of whether the blob is there.
+ * Large immutable values. Each goes by itself when it was stored long ago (`blob-life.ts`): to want one is to store it.
+ * All throw a transient StarlingError: `BlobStoreBusy`, or `BlobDenied`, which says nothing of whether the blob is there.
  */
 export interface BlobStore {
-  /** @returns whether this call stored it; `false` when it was there. */
-  putOnce(key: string, bytes: Uint8Array): Promise<boolean>;
-  /** Stores over whatever is there: what was stored once and found lost or changed. */
+  /** Stores over whatever is there, which may be old, or was changed. */
   overwrite(key: string, bytes: Uint8Array): Promise<void>;
+  /**
+   * Stores a blob once more as it is, unread, where it was stored last before that time. Who reads it verifies it.
+   * @throws StarlingError `BlobNotFound`
+   */
+  renew(key: string, before: Date): Promise<void>;
   /** @throws StarlingError `BlobNotFound`; `BlobTooLarge` before it is read, where a limit is given. */
   get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array>;
 }

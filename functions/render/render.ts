@@ -1,13 +1,14 @@
-import { isLost, storeRendering } from "#functions/render/lost-rendering.ts";
+import { isLost, keepRendering } from "#functions/render/old-rendering.ts";
 import { maxStrikes, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow, SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
-import { type RenderMessage, subjectKey } from "#shared/messages.ts";
+import { type Message, type RenderMessage, subjectKey } from "#shared/messages.ts";
 import type { BlobStore, Builder, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 export interface RenderPorts {
@@ -29,8 +30,9 @@ const maxSources = 10;
 /**
  * Has one distinct input rendered, once: whoever claims its row does it, others leave their name and are told with the rest.
  * A claim that ran out belongs to a worker that died and is taken over; two that render after all store the same bytes.
- * What failed in a way that may not be the input's fault is tried again, ever more rarely. What is done is made again when
- * its bytes are lost; and where the artifact is, those who may have it are asked to bring it.
+ * What failed in a way that may not be the input's fault is tried again, ever more rarely. What is done is kept for as long
+ * as somebody asks for it, and made again when its bytes are lost; and where the artifact is, those who may have it are
+ * asked to bring it.
  */
 export async function render(message: RenderMessage, ports: RenderPorts): Promise<void> {
   const claimed = await claim(message, ports);
@@ -51,7 +53,10 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
   const now = ports.clock.now();
   const row = await ports.table.get(keys.rendering(message.input));
   if (row === undefined) return undefined;
-  if (row.state !== "Pending" && !hasRested(row, now) && !(await isLost(row, message, ports))) {
+  const isToMake = row.state === "Pending" || hasRested(row, now) || (await isLost(row, message, ports));
+  const kept = isToMake ? "gone" : await keepRendering(row, ports);
+  if (kept === "without artifact") await askForArtifact(row, ports);
+  if (kept !== "gone") {
     // Who did not find it finds it at the next look.
     if (row.digest === undefined || row.digest !== message.lost) await tell(withWaiting([], message.notify), ports);
     return undefined;
@@ -102,10 +107,11 @@ async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Out
     if (claim === undefined) throw new Error("a rendering that nobody claimed");
     const request = { artifactDigest, path, ...defined({ render: options, specialise }), attempt: claim.by };
     const { digest, objects, leftOut, bytes } = await ports.builder.build(request);
-    await storeRendering(row, { digest, bytes }, ports.blobs);
+    // Over what may be there: it may be old, or not what it was.
+    await ports.blobs.overwrite(blobKeys.rendering(digest), bytes);
     return { kind: "done", digest, objects, leftOut };
   } catch (error) {
-    return { kind: "failed", ...failureOf(error) };
+    return { kind: "failed", ...failureOf(error, row) };
   }
 }
 
@@ -114,12 +120,21 @@ const artifactCodes: ReadonlySet<string> = new Set(["TransferFailed", "BlobNotFo
 /** Failures that say nothing about the input, and pass when somebody has acted. */
 const isOurs: ReadonlySet<string> = new Set([...artifactCodes, "KubectlNotFound"]);
 
-function failureOf(error: unknown): Omit<Extract<Outcome, { kind: "failed" }>, "kind"> {
-  const message = errorMessage(error).slice(0, maxMessageLength);
+function failureOf(error: unknown, row: RenderingRow): Omit<Extract<Outcome, { kind: "failed" }>, "kind"> {
+  const isArtifact = error instanceof StarlingError && artifactCodes.has(error.code);
+  const message = `${errorMessage(error)}${isArtifact ? artifactAdvice(row) : ""}`.slice(0, maxMessageLength);
   if (!(error instanceof StarlingError)) return { failure: { code: "Internal", message, permanent: false } };
   const permanent = error.retry === "permanent" && !isOurs.has(error.code);
   const strike = error.data.strike === true ? ({ strike: true } as const) : {};
   return { failure: { code: error.code, message, permanent }, ...strike };
+}
+
+function artifactAdvice({ artifactDigest, sources = [] }: RenderingRow): string {
+  const from = sources.map(({ namespace, name, revision }) =>
+    [`Source ${name} in namespace ${namespace}`, ...(revision === undefined ? [] : [`at ${revision}`])].join(" "),
+  );
+  const again = `the artifact ${artifactDigest} of ${from.join(", or of ") || "an unknown Source"} is fetched again`;
+  return `; ${again}; where git has it no more, push a commit that the Source follows: it is rolled out in its place`;
 }
 
 interface Finished {
@@ -177,5 +192,8 @@ async function tell(subjects: readonly Subject[], ports: RenderPorts): Promise<v
 }
 
 async function askForArtifact({ sources = [], artifactDigest }: RenderingRow, ports: RenderPorts): Promise<void> {
-  await ports.sender.send(sources.map((source) => ({ to: "resolve", source, lost: artifactDigest })));
+  const messages = sources.map(({ revision, ...source }): Message => {
+    return { to: "resolve", source, lost: artifactDigest, ...defined({ revision }) };
+  });
+  await ports.sender.send(messages);
 }

@@ -1,5 +1,6 @@
 /** What becomes of a rendering's row when a try has ended: a pure function. */
 import { defined } from "#shared/base/defined.ts";
+import { renderingExpiry } from "#shared/fleet/blob-life.ts";
 import { backoffSeconds, due, later, restSeconds } from "#shared/fleet/rows/due.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -27,9 +28,10 @@ export function settledRendering(row: RenderingRow, outcome: Outcome, now: Date)
   const next = { ...rest, version: row.version + 1 };
   if (outcome.kind === "done") {
     // How often it took is nobody's business any more.
-    const { waiting: _waiting, strikes: _strikes, leftOut: _before, ...done } = next;
+    const { waiting: _waiting, strikes: _strikes, leftOut: _before, keptAt: _kept, ...done } = next;
     const { digest, objects, leftOut } = outcome;
-    return { ...done, state: "Done", digest, objects, ...defined({ leftOut }), doneAt: now.toISOString() };
+    const ends = { doneAt: now.toISOString(), expiresAt: renderingExpiry(now) };
+    return { ...done, state: "Done", digest, objects, ...defined({ leftOut }), ...ends };
   }
   const { failure, strike } = outcome;
   if (failure.permanent) {

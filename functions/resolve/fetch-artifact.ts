@@ -6,7 +6,7 @@ import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { BlobStore, GitRemote, GitRepository } from "#shared/ports.ts";
 import { chartFolders } from "#shared/source/helm/chart.ts";
-import { isWithin, treeDigest } from "#shared/source/tree-listing.ts";
+import { isWithin, type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
 
 const maxSubjectLength = 200;
 const maxAuthorLength = 200;
@@ -18,25 +18,19 @@ export interface ArtifactRequest {
   readonly revision: string;
 }
 
+interface FetchPorts {
+  readonly git: GitRemote;
+  readonly blobs: BlobStore;
+  readonly clock: Clock;
+}
+
 /**
  * Fetches the commit's part and stores it, once per content: another commit with the same files is the same artifact.
- * One that was lost is stored over whatever is there.
  * @throws StarlingError `PathNotFound` when one of the Source's paths is not in the commit, or what git says.
  */
-export async function fetchArtifact(
-  request: ArtifactRequest,
-  ports: { readonly git: GitRemote; readonly blobs: BlobStore; readonly clock: Clock },
-): Promise<Artifact> {
-  const { row, repository, commit: oid, revision } = request;
-  const { paths } = row.spec;
-  const { commit, files } = await ports.git.fetchTree(repository, { oid, paths });
-  for (const path of paths) {
-    if (files.some((file) => isWithin(file.path, [path]))) continue;
-    throw new StarlingError(
-      `commit ${oid} of ${repository.url} has no files in "${path}"; correct spec.paths, or push them`,
-      { code: "PathNotFound", retry: "permanent", data: { path } },
-    );
-  }
+export async function fetchArtifact(request: ArtifactRequest, ports: FetchPorts): Promise<Artifact> {
+  const { row, revision } = request;
+  const { commit, files } = await fetchPart(request, ports);
   const charts = chartFolders(files);
   const about = {
     revision,
@@ -47,14 +41,40 @@ export async function fetchArtifact(
   const digest = treeDigest(files);
   const { artifact: known, lost } = row.status;
   if (known?.digest === digest && lost !== digest) return { ...known, ...about };
+  const sizeBytes = await storeArtifact(digest, files, ports.blobs);
+  return { ...about, digest, sizeBytes, files: files.length, storedAt: ports.clock.now().toISOString() };
+}
+
+/**
+ * Fetches and stores an artifact that the Source had at another revision than now.
+ * @throws StarlingError `ArtifactGone` when the commit has other files there now, or what `fetchArtifact` does.
+ */
+export async function fetchFormer(request: ArtifactRequest, digest: string, ports: FetchPorts): Promise<void> {
+  const { files } = await fetchPart(request, ports);
+  const found = treeDigest(files);
+  if (found !== digest) {
+    const message = `the files of ${request.revision} in spec.paths are ${found}, and were ${digest}: spec.paths was another then`;
+    throw new StarlingError(message, { code: "ArtifactGone", retry: "permanent", data: { found, digest } });
+  }
+  await storeArtifact(digest, files, ports.blobs);
+}
+
+async function fetchPart({ row, repository, commit: oid }: ArtifactRequest, { git }: FetchPorts) {
+  const { paths } = row.spec;
+  const fetched = await git.fetchTree(repository, { oid, paths });
+  for (const path of paths) {
+    if (fetched.files.some((file) => isWithin(file.path, [path]))) continue;
+    throw new StarlingError(
+      `commit ${oid} of ${repository.url} has no files in "${path}"; correct spec.paths, or push them`,
+      { code: "PathNotFound", retry: "permanent", data: { path } },
+    );
+  }
+  return fetched;
+}
+
+/** Over what may be there: it may be old, or not what it was. @returns its size. */
+async function storeArtifact(digest: string, files: readonly ListedFile[], blobs: BlobStore): Promise<number> {
   const archive = await packArtifact(files);
-  const key = blobKeys.artifact(digest);
-  await (lost === digest ? ports.blobs.overwrite(key, archive) : ports.blobs.putOnce(key, archive));
-  return {
-    ...about,
-    digest,
-    sizeBytes: archive.length,
-    files: files.length,
-    storedAt: ports.clock.now().toISOString(),
-  };
+  await blobs.overwrite(blobKeys.artifact(digest), archive);
+  return archive.length;
 }

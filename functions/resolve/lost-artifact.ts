@@ -1,7 +1,18 @@
+import { fetchFormer } from "#functions/resolve/fetch-artifact.ts";
+import { type LocatePorts, locate } from "#functions/resolve/locate.ts";
 import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
-import { errorCode } from "#shared/base/errors.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import type { BlobStore } from "#shared/ports.ts";
+import { isToRenew, youngSince } from "#shared/fleet/blob-life.ts";
+import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { BlobStore, Log } from "#shared/ports.ts";
+import { commitIn } from "#shared/source/git-reference.ts";
+
+interface StorePorts {
+  readonly blobs: BlobStore;
+  readonly clock: Clock;
+}
 
 const gone: ReadonlySet<string> = new Set(["BlobNotFound", "ArtifactInvalid"]);
 
@@ -13,5 +24,46 @@ export async function isLost(digest: string, blobs: BlobStore): Promise<boolean>
   } catch (error) {
     if (gone.has(errorCode(error))) return true;
     throw error;
+  }
+}
+
+/** What a Source has is stored once more, in time. @returns undefined when it is gone. */
+export async function keepArtifact(artifact: Artifact, { blobs, clock }: StorePorts): Promise<Artifact | undefined> {
+  const now = clock.now();
+  if (!isToRenew(artifact.storedAt, now)) return artifact;
+  try {
+    await blobs.renew(blobKeys.artifact(artifact.digest), youngSince(now));
+    return { ...artifact, storedAt: now.toISOString() };
+  } catch (error) {
+    if (errorCode(error) === "BlobNotFound") return undefined;
+    throw error;
+  }
+}
+
+/** An artifact that somebody misses, and a revision at which the Source had it. */
+export interface Missed {
+  readonly lost: string;
+  readonly revision: string;
+}
+
+/** What the Source had before is fetched again, where git still has it: clusters that are behind are rendered from it. */
+export async function bringBack(
+  row: SourceRow,
+  { lost, revision, timeLeftMs }: Missed & { readonly timeLeftMs: () => number },
+  ports: LocatePorts & StorePorts & { readonly log: Log },
+): Promise<void> {
+  const { namespace, name, spec } = row;
+  const about = { kind: "Source", namespace, name, revision, artifact: lost };
+  if (!(await isLost(lost, ports.blobs))) return;
+  try {
+    const commit = commitIn(revision);
+    const pinned = { ...row, spec: { ...spec, git: { ...spec.git, ref: { commit } } } };
+    const { repository } = await locate(pinned, timeLeftMs, ports);
+    await fetchFormer({ row, repository, commit, revision }, lost, ports);
+    ports.log.info("an artifact was lost, and is fetched again", about);
+  } catch (error) {
+    const remedy = "push a commit that the Source follows: what comes of it takes the place of this revision";
+    const told = { code: errorCode(error), error: `${errorMessage(error)}; ${remedy}` };
+    ports.log.error("an artifact is lost, and cannot be fetched again", { ...about, ...told });
   }
 }

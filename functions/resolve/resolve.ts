@@ -1,13 +1,13 @@
 import { fetchArtifact } from "#functions/resolve/fetch-artifact.ts";
 import { type Located, locate } from "#functions/resolve/locate.ts";
-import { isLost } from "#functions/resolve/lost-artifact.ts";
+import { bringBack, isLost, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, isConflict } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   askedRevision,
   decideFetch,
@@ -72,6 +72,8 @@ export async function resolveSource(
   for (let round = 1; ; ) {
     const row = await ports.table.get(keys.object(message.source.namespace, "Source", message.source.name));
     if (row === undefined || row.operations.suspended !== undefined) return;
+    const missed = missedOf(row, message);
+    if (missed !== undefined) return bringBack(row, { ...missed, timeLeftMs: timeLeftOf(look) }, ports);
     try {
       if (isFetchedByAnother(row, fetcherOf(look))) return await wantAgain(row, ports);
       const looked = await lookAt(row, look);
@@ -93,22 +95,21 @@ interface Looked {
 }
 
 async function lookAt(row: SourceRow, look: Look): Promise<Looked> {
-  const { ports, context, givenMs } = look;
+  const { ports } = look;
   const { clock } = ports;
   // Whoever fetches, or died at it, is not forgotten because of that.
   const failedBefore = (now: SourceRow, failure: SourceFailure) => {
     const { fetch } = now.status;
     return { ...failedStatus(now, failure, clock.now()), ...defined({ fetch }) };
   };
-  const timeLeftMs = () => context.getRemainingTimeInMillis() - givenMs * reservedShare;
   const found = await attempt(row, look, async () => {
-    const located = await locate(row, timeLeftMs, ports);
-    return { located, lost: await lostArtifact(row, look) };
+    const located = await locate(row, timeLeftOf(look), ports);
+    return { located, ...(await storedArtifact(row, look)) };
   });
   if (isFailure(found)) return { row, settle: (now) => failedBefore(now, found) };
-  const { located, lost } = found;
+  const { located, lost, artifact } = found;
   const revision = formatRevision(located.reference);
-  const { artifact, observedReference, observedGeneration, refused } = row.status;
+  const { observedReference, observedGeneration, refused } = row.status;
   const unmoved = observedReference === revision && observedGeneration === row.generation;
   if (artifact !== undefined && unmoved && lost === undefined) {
     return { row, settle: (now) => resolvedStatus(now, { artifact, revision }, clock.now()) };
@@ -129,12 +130,33 @@ function fetcherOf({ id, context, ports }: Look) {
   return { id, now: ports.clock.now(), secondsLeft: context.getRemainingTimeInMillis() / 1000 };
 }
 
-/** The artifact's digest when it is gone from the storage; looked for when somebody did not find it, and when people ask. */
-async function lostArtifact({ status, operations }: SourceRow, { message, ports }: Look): Promise<string | undefined> {
+function timeLeftOf({ context, givenMs }: Look): () => number {
+  return () => context.getRemainingTimeInMillis() - givenMs * reservedShare;
+}
+
+/** What somebody misses that the Source had before; what it has now is looked for by a look. */
+function missedOf({ status }: SourceRow, { lost, revision }: ResolveMessage): Missed | undefined {
+  if (lost === undefined || revision === undefined || lost === status.artifact?.digest) return undefined;
+  return { lost, revision };
+}
+
+interface StoredArtifact {
+  readonly artifact: Artifact | undefined;
+  /** Its digest when it is gone. */
+  readonly lost: string | undefined;
+}
+
+/**
+ * The artifact of a Source, stored once more where that is long ago; it is looked for when somebody did not find it, and
+ * when people ask.
+ */
+async function storedArtifact({ status, operations }: SourceRow, { message, ports }: Look): Promise<StoredArtifact> {
   const { artifact, lost, handledReconcile } = status;
-  if (artifact === undefined || lost === artifact.digest) return lost;
+  if (artifact === undefined || lost === artifact.digest) return { artifact, lost };
   const isAsked = message.lost === artifact.digest || operations.reconcile?.number !== handledReconcile;
-  return isAsked && (await isLost(artifact.digest, ports.blobs)) ? artifact.digest : undefined;
+  if (isAsked && (await isLost(artifact.digest, ports.blobs))) return { artifact, lost: artifact.digest };
+  const kept = await keepArtifact(artifact, ports);
+  return kept === undefined ? { artifact, lost: artifact.digest } : { artifact: kept, lost: undefined };
 }
 
 interface Fetching {

@@ -1,6 +1,7 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { isConflict } from "#shared/base/errors.ts";
+import { renderingExpiry } from "#shared/fleet/blob-life.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { renderEngine } from "#shared/fleet/rollout/plan.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -15,8 +16,8 @@ export interface Asking {
 }
 
 /**
- * Asks for renderings, and once more for those that failed and rest. Where another subject was first, the renderer adds
- * this one to those that it tells.
+ * Asks for renderings, and once more for those that failed and rest, or are old. Where another subject was first, the
+ * renderer adds this one to those that it tells.
  */
 export async function askRenderings(
   { known: { subject }, at, now, messages }: Transaction,
@@ -24,29 +25,30 @@ export async function askRenderings(
   ports: PlannerPorts,
 ): Promise<void> {
   const distinct = new Map(requests.map((request) => [request.input, request]));
-  for (const { source: name, ...wanted } of distinct.values()) {
-    const source = { namespace: subject.namespace, name };
+  for (const { source: name, revision, ...wanted } of distinct.values()) {
+    const source = { namespace: subject.namespace, name, revision };
+    messages.push({ to: "render", input: wanted.input, notify: subject, source });
     const before = renderings.get(wanted.input);
-    const again = before?.state === "Failed" ? before : undefined;
+    if (before !== undefined && before.state !== "Failed") continue;
     const row: RenderingRow = {
       ...keys.rendering(wanted.input),
       type: "Rendering",
       schema: rowSchema,
-      version: (again?.version ?? 0) + 1,
+      version: (before?.version ?? 0) + 1,
       ...wanted,
       engine: renderEngine,
       state: "Pending",
-      waiting: again?.waiting ?? [subject],
-      sources: again?.sources ?? [source],
+      waiting: before?.waiting ?? [subject],
+      sources: before?.sources ?? [source],
       requestedAt: at,
       tries: 0,
+      expiresAt: renderingExpiry(now),
     };
-    const when = again === undefined ? ("absent" as const) : { version: again.version };
+    const when = before === undefined ? ("absent" as const) : { version: before.version };
     try {
       await ports.table.write([{ put: due(row, watchdogAt(now, 0), 1), when }]);
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
-    messages.push({ to: "render", input: wanted.input, notify: subject, source });
   }
 }

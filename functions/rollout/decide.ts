@@ -167,16 +167,17 @@ function strayedText({ rows: { fleet }, target, stage }: Candidate, { row }: Kno
   return own === stage ? undefined : `moved to stage ${own}`;
 }
 
-function requestOf(
+export function requestOf(
   { content, target }: Pick<Candidate, "content" | "target">,
   index: number,
 ): readonly RenderingRequest[] {
   const [template, input] = [content.plan.templates[index], target.inputs[index]];
   if (template === undefined || input === undefined || "problem" in input) return [];
-  const { source, artifactDigest } = template;
+  const { source, revision, artifactDigest } = template;
   const render = buildOptionsOf(template, input.bound);
   const specialise = specialisationOf(template, input.bound);
-  return [{ input: input.digest, source, artifactDigest, path: input.path, ...defined({ render, specialise }) }];
+  const options = defined({ render, specialise });
+  return [{ input: input.digest, source, revision, artifactDigest, path: input.path, ...options }];
 }
 
 /** Assignments that a step writes at once. */

@@ -81,7 +81,7 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
     selected: selectedNow(known),
     members: await ports.lists.store(members),
     // The first of all lists: none is older.
-    listsAt: unit.members === undefined ? transaction.at : unit.listsAt,
+    blobsAt: unit.members === undefined ? transaction.at : unit.blobsAt,
     membersVersion: version,
     missing: fleet.missing,
     inputsVersion: unit.inputsVersion + (otherInputs ? 1 : 0),

@@ -16,7 +16,7 @@ import { refreshMembers } from "#functions/rollout/members.ts";
 import { mendList } from "#functions/rollout/mend-list.ts";
 import type { GivenPorts, PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type Known, readSubject, unitFor } from "#functions/rollout/read-subject.ts";
-import { renewLists } from "#functions/rollout/renew-lists.ts";
+import { renewBlobs } from "#functions/rollout/renew-blobs.ts";
 import { rest } from "#functions/rollout/rest.ts";
 import { retryRendered } from "#functions/rollout/retry-rendered.ts";
 import { runJob } from "#functions/rollout/run-job.ts";
@@ -142,7 +142,7 @@ async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<
     (await fillSlots(known, { ...look, all: look.round.all, ports })) ??
     (await followReconcile(known, ports)) ??
     (await collectPast(known, ports)) ??
-    (await renewLists(known, ports)) ??
+    (await renewBlobs(known, ports)) ??
     (isGoing(known, "delete") ? farewell(known, ports) : undefined)
   );
 }

@@ -17,4 +17,5 @@ export interface GivenPorts {
 /** What its steps have: what one of them read of a list is there for the next. */
 export interface PlannerPorts extends Omit<GivenPorts, "blobs"> {
   readonly lists: Lists;
+  readonly blobs: Pick<BlobStore, "renew">;
 }

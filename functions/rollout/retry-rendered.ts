@@ -1,4 +1,5 @@
-import { readRenderings } from "#functions/rollout/decide.ts";
+import { askRenderings } from "#functions/rollout/ask-renderings.ts";
+import { type Renderings, readRenderings, requestOf } from "#functions/rollout/decide.ts";
 import { contentFor } from "#functions/rollout/fill-arrivals.ts";
 import type { Waiting } from "#functions/rollout/fill-leg.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
@@ -9,21 +10,24 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
+import { isRenderFailure, type RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { SealedTarget, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ContentRow, SealedTarget, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText, type RowKeyOf } from "#shared/fleet/rows/row.ts";
-import type { Table } from "#shared/ports.ts";
 
 interface Unrendered {
   /** Of the row that says so. */
   readonly key: RowKeyOf<"Target" | "Arrival">;
   readonly target: SealedTarget;
+  readonly content: ContentRow | undefined;
 }
 
-/** Who could not be rendered for and could be by now: nothing was assigned there, and they have another turn. */
+/**
+ * Who could not be rendered for and could be by now: nothing was assigned there, and they have another turn. Where nobody
+ * tries any more, because the row has ended, somebody is asked to.
+ */
 export async function retryRendered(
   known: Known,
   asked: Waiting,
@@ -33,11 +37,16 @@ export async function retryRendered(
   for await (const page of unrendered(known, ports)) {
     const fresh = page.filter(({ key }) => !asked.has(keyText(key)));
     for (const { key } of fresh) asked.add(keyText(key));
-    const rendered = await renderedAmong(fresh, ports.table);
-    const rows = await ports.table.getMany(rendered, { newer: "kept" });
+    const renderings = await readRenderings(
+      fresh.map(({ target }) => target),
+      ports.table,
+    );
+    const requests = fresh.flatMap((one) => endedAmong(one, renderings));
+    await askRenderings(transaction, { requests, renderings: renderings.rows }, ports);
+    const rows = await ports.table.getMany(renderedAmong(fresh, renderings), { newer: "kept" });
     const failed = rows.filter((row) => !isNewer(row));
     await tryAgain(transaction, failed, ports.table);
-    if (transaction.hasChanged()) return transaction;
+    if (transaction.hasChanged() || transaction.messages.length > 0) return transaction;
   }
   return undefined;
 }
@@ -49,7 +58,8 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
     const leg = lastLegOf(stage, legs);
     if (leg === undefined) continue;
     const sealed = [...(await readSealed(leg, leg.unrendered, lists)).values()];
-    const targets = sealed.map((target) => ({ key: keys.target(subject, leg, target.cluster), target }));
+    const content = contents.get(leg.content);
+    const targets = sealed.map((target) => ({ key: keys.target(subject, leg, target.cluster), target, content }));
     yield* inParts(targets, failedInPage);
   }
   if (unit.arrivals.failed === 0) return;
@@ -62,15 +72,23 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
       const stage = unit.stages.find(({ name }) => name === key.stage);
       const content = stage && contents.get(contentFor(syncs, stage, known));
       if (cluster === undefined || fleet === undefined || content === undefined) return [];
-      return [{ key, target: sealedTarget({ ...fleet, cluster }, content.plan) }];
+      return [{ key, target: sealedTarget({ ...fleet, cluster }, content.plan), content }];
     });
   }
 }
 
 /** Those for which everything is rendered by now. A path that says nothing for a cluster says nothing later either. */
-async function renderedAmong(found: readonly Unrendered[], table: Table): Promise<readonly Unrendered["key"][]> {
-  const targets = found.map(({ target }) => target);
-  const { rows } = await readRenderings(targets, table);
+function renderedAmong(found: readonly Unrendered[], { rows }: Renderings): readonly Unrendered["key"][] {
   const isRendered = (input: TargetInput) => "digest" in input && rows.get(input.digest)?.state === "Done";
   return found.filter(({ target }) => target.inputs.every(isRendered)).map(({ key }) => key);
+}
+
+/** What the target waits for and no row asks for. */
+function endedAmong({ target, content }: Unrendered, { rows, newer }: Renderings): readonly RenderingRequest[] {
+  if (content === undefined) return [];
+  return target.inputs.flatMap((input, index) =>
+    "problem" in input || rows.has(input.digest) || newer.has(input.digest)
+      ? []
+      : requestOf({ content, target }, index),
+  );
 }

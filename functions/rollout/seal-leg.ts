@@ -2,6 +2,7 @@ import { sealedIn } from "#functions/rollout/clusters-by-state.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { renewArtifacts } from "#functions/rollout/renew-blobs.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import type { Round } from "#functions/rollout/settle-slots.ts";
 import { clustersWithSyncs } from "#functions/rollout/state-entries.ts";
@@ -44,6 +45,8 @@ export async function sealNextLeg(
   if (feed === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   const content = feed.content === "newest" ? newContent(transaction, identity) : transaction.content(feed.content);
+  // A Source that nobody looked at since, or that went back, may have stored it long ago.
+  if (feed.content === "newest") await renewArtifacts([content], ports);
   await sealLeg(transaction, { stage: feed.stage, content }, ports);
   return transaction;
 }

@@ -80,28 +80,38 @@ function leadingKeys(
 /** Folders of the bucket, as shared/fleet/blob-keys.ts names them. */
 export type Folder = "artifacts" | "incoming" | "renderings" | "inventories" | "plans";
 
+export interface BlobAccess {
+  readonly read?: readonly Folder[];
+  readonly write?: readonly Folder[];
+  /** Of those that are read: what is there may be stored once more, and nothing else may. */
+  readonly renew?: readonly Folder[];
+}
+
 /**
  * The bucket, and only these folders of it. Who reads a folder may list it, because S3 answers a key that does not exist
  * with 404 only to those who may, and with 403 to all others; it holds the key that is read against `s3:prefix`.
  */
-export function blobsOf(
-  bucket: Named,
-  access: { readonly read?: readonly Folder[]; readonly write?: readonly Folder[] },
-): Access {
-  const { read = [], write = [] } = access;
+export function blobsOf(bucket: Named, access: BlobAccess): Access {
+  const { read = [], write = [], renew = [] } = access;
+  const keysIn = (folders: readonly Folder[]) => folders.map((folder) => `${bucket.arn}/${folder}/*`);
   const grants = [
     { action: "s3:GetObject", folders: read },
     { action: "s3:PutObject", folders: write },
   ];
-  const objects = grants
-    .filter(({ folders }) => folders.length > 0)
-    .map(
-      ({ action, folders }) =>
+  const objects = [
+    ...grants
+      .filter(({ folders }) => folders.length > 0)
+      .map(({ action, folders }) => new PolicyStatement({ actions: [action], resources: keysIn(folders) })),
+    // One for each: what is copied is of the same folder.
+    ...renew.map(
+      (folder) =>
         new PolicyStatement({
-          actions: [action],
-          resources: folders.map((folder) => `${bucket.arn}/${folder}/*`),
+          actions: ["s3:PutObject"],
+          resources: keysIn([folder]),
+          conditions: { StringLike: { "s3:x-amz-copy-source": `${bucket.name}/${folder}/*` } },
         }),
-    );
+    ),
+  ];
   const listing = new PolicyStatement({
     actions: ["s3:ListBucket"],
     resources: [bucket.arn],

@@ -90,6 +90,11 @@ export function formatRevision({ name, commit }: ResolvedReference): string {
   return name === undefined ? `sha1:${commit}` : `${name}@sha1:${commit}`;
 }
 
+/** The commit of a revision as `formatRevision` writes it. */
+export function commitIn(revision: string): string {
+  return revision.slice(revision.lastIndexOf(":") + 1);
+}
+
 /** What a push moved, of what a webhook says. */
 export interface PushedRef {
   /** Full name. */

@@ -119,7 +119,8 @@ export class PlannedGroup {
     const row = await this.#table.get(keys.rendering(input));
     if (row?.state !== "Pending") return;
     const { dueShard: _shard, dueKey: _key, waiting: _waiting, ...rest } = row;
-    const done = { ...rest, state: "Done", digest: digestOf(input), objects: 1, version: row.version + 1 };
+    const doneAt = this.#now.toISOString();
+    const done = { ...rest, state: "Done", digest: digestOf(input), objects: 1, doneAt, version: row.version + 1 };
     await this.#table.write([{ put: done, when: { version: row.version } }]);
   }
 

@@ -85,7 +85,7 @@ export class BenchWorker {
   /** A new attempt at these objects, as the planner would assign it. */
   async assign(objects: readonly ManifestObject[], drift: "correct" | "report" = "correct"): Promise<void> {
     const { digest, bytes } = encodeRendering(objects);
-    await this.#blobs.putOnce(blobKeys.rendering(digest), bytes);
+    await this.#blobs.overwrite(blobKeys.rendering(digest), bytes);
     const before = await this.#row();
     const subject = { namespace, kind: "Sync", name: this.#name } as const;
     const row: SyncRow = {

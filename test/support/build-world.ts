@@ -81,7 +81,7 @@ export async function startBuildWorld(): Promise<BuildWorld> {
         content: new TextEncoder().encode(text),
       }));
       const digest = treeDigest(files);
-      await blobs.putOnce(blobKeys.artifact(digest), await packArtifact(files));
+      await blobs.overwrite(blobKeys.artifact(digest), await packArtifact(files));
       return digest;
     },
     async stop() {

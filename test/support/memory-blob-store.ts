@@ -12,16 +12,16 @@ export class MemoryBlobStore implements BlobStore {
     this.#now = now;
   }
 
-  async putOnce(key: string, bytes: Uint8Array): Promise<boolean> {
-    if (this.#blobs.has(key)) return false;
-    await this.overwrite(key, bytes);
-    return true;
-  }
-
   async overwrite(key: string, bytes: Uint8Array): Promise<void> {
     // Not slice(): a Buffer's shares its memory.
     this.#blobs.set(key, Uint8Array.from(bytes));
     this.#storedAt.set(key, this.#now());
+  }
+
+  async renew(key: string, before: Date): Promise<void> {
+    const at = this.#storedAt.get(key);
+    if (at === undefined) throw notFound(key);
+    if (at < before) this.#storedAt.set(key, this.#now());
   }
 
   /** What somebody deletes behind our back. */
@@ -42,12 +42,14 @@ export class MemoryBlobStore implements BlobStore {
 
   async get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array> {
     const bytes = this.#blobs.get(key);
-    if (bytes === undefined) {
-      throw new StarlingError(`no blob ${key}`, { code: "BlobNotFound", retry: "permanent", data: { key } });
-    }
+    if (bytes === undefined) throw notFound(key);
     if (limits !== undefined && bytes.length > limits.maxBytes) {
       throw blobTooLarge({ key, size: bytes.length, maxBytes: limits.maxBytes });
     }
     return Uint8Array.from(bytes);
   }
+}
+
+function notFound(key: string): StarlingError {
+  return new StarlingError(`no blob ${key}`, { code: "BlobNotFound", retry: "permanent", data: { key } });
 }

@@ -99,7 +99,7 @@ const passing = new Set([
   // When the planner looked last, whose turn it was, and by which version of the fleet it selected.
   ...["deadline", "served", "fleet"],
   // When what is needed in the bucket was stored again.
-  ...["listsAt", "renewedAt"],
+  ...["blobsAt", "keptAt", "expiresAt"],
   // The keys of blobs say what is in them, and so the uids of clusters.
   "pages",
   // How an attempt got on.

@@ -3,6 +3,7 @@ import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { compareText } from "#shared/base/text-order.ts";
+import { isYoung } from "#shared/fleet/blob-life.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
@@ -205,16 +206,18 @@ export class PlannerWorld {
     return waiting + changing + unit.jobs.length + this.slots().length === 0 && isThrough(unit);
   }
 
-  /** Plays the renderer: every rendering asked for is done, or fails; what fails may be said to rest. */
+  /** Plays the renderer: every rendering asked for is done, or kept, or fails; what fails may be said to rest. */
   async renderAll(
     failure?: string | { readonly message: string; readonly restsUntil: string },
     of: (row: RenderingRow) => boolean = () => true,
   ): Promise<void> {
+    const doneAt = this.now.toISOString();
     for (const row of this.rows<RenderingRow>("Rendering")) {
-      if (row.state !== "Pending" || !of(row)) continue;
+      const isOld = row.state === "Done" && !isYoung(row.doneAt, this.now);
+      if ((row.state !== "Pending" && !isOld) || !of(row)) continue;
       const done =
         failure === undefined
-          ? { state: "Done" as const, digest: digestOf(`${row.artifactDigest}${row.path}`), objects: 1 }
+          ? { state: "Done" as const, digest: digestOf(`${row.artifactDigest}${row.path}`), objects: 1, doneAt }
           : failed(failure);
       await this.table.write([{ put: { ...row, ...done, version: row.version + 1 }, when: { version: row.version } }]);
     }
@@ -225,7 +228,13 @@ export class PlannerWorld {
     for (const row of this.rows<RenderingRow>("Rendering")) {
       if (row.restsUntil === undefined) continue;
       const { restsUntil: _rest, failure: _failure, ...rest } = row;
-      const next: RenderingRow = { ...rest, state: "Done", digest: digestOf(row.path), version: row.version + 1 };
+      const next: RenderingRow = {
+        ...rest,
+        state: "Done",
+        digest: digestOf(row.path),
+        doneAt: this.now.toISOString(),
+        version: row.version + 1,
+      };
       await this.table.write([{ put: next, when: { version: row.version } }]);
     }
   }

@@ -25,6 +25,8 @@ export interface Wish {
   readonly partition?: string;
   /** Of the bucket, the key that is asked for. */
   readonly prefix?: string;
+  /** Bucket and key that are copied. */
+  readonly copySource?: string;
 }
 
 export function mayDo(wish: Wish, statements: readonly Statement[]): boolean {
@@ -36,10 +38,12 @@ export function mayDo(wish: Wish, statements: readonly Statement[]): boolean {
   );
 }
 
-function conditionAllows({ partition, prefix }: Wish, condition: Statement["Condition"]): boolean {
+function conditionAllows({ partition, prefix, copySource }: Wish, condition: Statement["Condition"]): boolean {
   if (condition === undefined) return true;
   const partitions = condition["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] as string[] | undefined;
   const prefixes = condition.StringLike?.["s3:prefix"] as string[] | undefined;
+  const copied = condition.StringLike?.["s3:x-amz-copy-source"];
+  if (copied !== undefined) return copySource !== undefined && matches(textOf(copied), copySource);
   const [patterns, text] = partitions === undefined ? [prefixes, prefix] : [partitions, partition];
   return text !== undefined && listOf(patterns ?? []).some((pattern) => matches(pattern, text));
 }
@@ -109,11 +113,15 @@ function keysOf({ Condition }: Statement): readonly string[] {
   return listOf((Condition?.["ForAllValues:StringLike"]?.[leadingKeys] ?? []) as string[]);
 }
 
-function wishOf({ action, resource, leadingKey, prefix }: RecordedCall): Wish {
+function wishOf({ action, resource, leadingKey, prefix, copySource }: RecordedCall): Wish {
   return {
     action,
     resource: policyResource(resource),
-    ...defined({ partition: leadingKey, prefix }),
+    ...defined({
+      partition: leadingKey,
+      prefix,
+      copySource: copySource && `<starling-state-blobs-name>/${copySource}`,
+    }),
   };
 }
 

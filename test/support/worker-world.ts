@@ -60,7 +60,7 @@ export class WorkerWorld {
     more: Pick<SyncRow["desired"], "startAt"> = {},
   ): Promise<void> {
     const { digest, bytes } = encodeRendering(objects);
-    await this.blobs.putOnce(blobKeys.rendering(digest), bytes);
+    await this.blobs.overwrite(blobKeys.rendering(digest), bytes);
     const before = await this.sync(name);
     const { parked: _parked, ...kept } = before ?? {};
     const row: SyncRow = {

@@ -82,6 +82,8 @@ describe("the bucket", () => {
         },
         { Status: "Enabled", Prefix: "plans/", ExpirationInDays: 60 },
         { Status: "Enabled", Prefix: "inventories/", ExpirationInDays: 60 },
+        { Status: "Enabled", Prefix: "renderings/", ExpirationInDays: 60 },
+        { Status: "Enabled", Prefix: "artifacts/", ExpirationInDays: 60 },
         {
           Status: "Enabled",
           Prefix: "incoming/",

@@ -69,13 +69,13 @@ export function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Mes
 
 /** Asked for at each look that does not find it: what was sent may be lost, too. */
 function lostRendering({ desired, namespace, subject }: SyncRow, { reason }: Observed): Message | undefined {
-  const { input, source, renderDigest } = desired;
+  const { input, source, revision, renderDigest } = desired;
   if (reason !== "RenderingLost" || input === undefined) return undefined;
   return {
     to: "render",
     input,
     notify: subject,
-    ...(source === undefined ? {} : { source: { namespace, name: source } }),
+    ...(source === undefined ? {} : { source: { namespace, name: source, revision } }),
     ...defined({ lost: renderDigest }),
   };
 }

@@ -10,7 +10,7 @@ import { abandonLease, acquireLease, tellFailure } from "#functions/apply/lease/
 import { commitAndRelease } from "#functions/apply/worker/commit.ts";
 import { planTurns } from "#functions/apply/worker/plan-turns.ts";
 import { type ClusterReading, readCluster } from "#functions/apply/worker/read-cluster.ts";
-import { renewInventories } from "#functions/apply/worker/renew-inventories.ts";
+import { renewBlobs } from "#functions/apply/worker/renew-blobs.ts";
 import { noTurns, type TurnsTaken, takeTurns } from "#functions/apply/worker/take-turns.ts";
 import { type Routine, routineAfter, routineOf } from "#shared/fleet/rows/routine.ts";
 import type { Message } from "#shared/messages.ts";
@@ -73,7 +73,7 @@ async function onePass(name: string, pass: Pass): Promise<PassResult> {
   const { lease, ports } = pass;
   const begun = ports.clock.now();
   const found = await readCluster(name, { now: begun, routine: lease.routine }, ports);
-  const reading = { ...found, cluster: await renewInventories({ ...found, readAt: begun }, ports) };
+  const reading = { ...found, cluster: await renewBlobs({ ...found, readAt: begun }, ports) };
   const taken = await workThrough(reading, pass, begun);
   lease.routine = routineNow(reading, { ...taken, name, begun });
   const released = await commitAndRelease(taken.pending, lease, ports.table);

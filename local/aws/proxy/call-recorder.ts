@@ -1,5 +1,5 @@
 /** What each function asked of AWS, in the terms of a policy: the evidence that roles are held against. */
-import { NoSuchKey } from "@aws-sdk/client-s3";
+import { NoSuchKey, NotFound } from "@aws-sdk/client-s3";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 
 export interface RecordedCall {
@@ -16,6 +16,8 @@ export interface RecordedCall {
   readonly leadingKey?: string;
   /** The key that `s3:prefix` is held against. */
   readonly prefix?: string;
+  /** Of what is stored, the key that it is copied from; without it, bytes are sent. */
+  readonly copySource?: string;
 }
 
 export interface CallRecorder {
@@ -25,9 +27,11 @@ export interface CallRecorder {
   calls(): readonly RecordedCall[];
 }
 
-/** One line of a record: function, action, resource and, of rows and of what is not there, the key. */
-export function callLine({ function: name, action, resource, leadingKey, prefix = "" }: RecordedCall): string {
-  return [name, action, resource, leadingKey ?? prefix].join(" ").trim();
+/** One line of a record: function, action, resource and, of rows, of what is not there and of what is copied, the key. */
+export function callLine(call: RecordedCall): string {
+  const { function: name, action, resource, leadingKey, prefix, copySource } = call;
+  const key = copySource === undefined ? (leadingKey ?? prefix ?? "") : `from ${copySource}`;
+  return [name, action, resource, key].join(" ").trim();
 }
 
 /** @param onCall - told every call, as often as it is sent. */
@@ -46,7 +50,7 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
 
   /** S3 says that a key does not exist to those only who may list it; the emulator says it to everybody. */
   function missing(functionName: string, error: unknown, request: SignedRequest): void {
-    if (!(error instanceof NoSuchKey)) return;
+    if (!(error instanceof NoSuchKey) && !(error instanceof NotFound)) return;
     const prefix = keyOf(request.path);
     note({ function: functionName, action: "s3:ListBucket", resource: "bucket", prefix });
   }
@@ -119,7 +123,7 @@ function askedBy({ method, path, headers, body }: SignedRequest): readonly Asked
     const parameters = new URLSearchParams(textOf(body));
     return [{ action: `sts:${parameters.get("Action")}`, resource: parameters.get("RoleArn") ?? "*" }];
   }
-  if (target === undefined) return [askedOfBucket(method, path)];
+  if (target === undefined) return askedOfBucket(method, path, headers["x-amz-copy-source"]);
   const [service = "", operation = ""] = target.split(".");
   const request = JSON.parse(textOf(body)) as Request;
   if (service.startsWith("DynamoDB")) return askedOfTable(operation, request);
@@ -191,9 +195,16 @@ function askedOfTable(operation: string, request: Request): readonly Asked[] {
   }
 }
 
-/** `/<bucket>/<folder>/<name>` */
-function askedOfBucket(method: string, path: string): Asked {
-  return { action: method === "GET" ? "s3:GetObject" : "s3:PutObject", resource: `object/${keyOf(path)}` };
+/** `/<bucket>/<folder>/<name>`; who copies reads one object and stores the other. */
+function askedOfBucket(method: string, path: string, source: string | undefined): readonly Asked[] {
+  const resource = `object/${keyOf(path)}`;
+  if (method === "GET" || method === "HEAD") return [{ action: "s3:GetObject", resource }];
+  if (source === undefined) return [{ action: "s3:PutObject", resource }];
+  const copySource = keyOf(`/${source}`);
+  return [
+    { action: "s3:GetObject", resource: `object/${copySource}` },
+    { action: "s3:PutObject", resource, copySource },
+  ];
 }
 
 function keyOf(path: string): string {

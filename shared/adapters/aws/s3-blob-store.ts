@@ -1,24 +1,15 @@
 import {
+  CopyObjectCommand,
   GetObjectCommand,
-  NoSuchKey,
+  HeadObjectCommand,
   PutObjectCommand,
-  type PutObjectCommandInput,
   type S3Client,
   S3ServiceException,
 } from "@aws-sdk/client-s3";
 import { blobTooLarge } from "#shared/adapters/aws/blob-too-large.ts";
 import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
-import { systemClock } from "#shared/adapters/system.ts";
 import { StarlingError } from "#shared/base/errors.ts";
-import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import type { BlobStore } from "#shared/ports.ts";
-
-/** Two writers met on one key; the SDK leaves that to its caller, and it is over in milliseconds. */
-const conflictPolicy: RetryPolicy = {
-  tries: (error) => (statusOf(error) === 409 ? 6 : 1),
-  firstWaitMs: 50,
-  jitter: "full",
-};
 
 /** Blobs in one S3 bucket. Keys name their content's digest; whoever reads verifies it. */
 export class S3BlobStore implements BlobStore {
@@ -30,53 +21,57 @@ export class S3BlobStore implements BlobStore {
     this.#bucket = bucket;
   }
 
-  async putOnce(key: string, bytes: Uint8Array): Promise<boolean> {
-    return this.#put(key, { Body: bytes, IfNoneMatch: "*" });
-  }
-
   async overwrite(key: string, bytes: Uint8Array): Promise<void> {
-    await this.#put(key, { Body: bytes });
+    await this.#asked(key, () => this.#client.send(new PutObjectCommand({ ...this.#at(key), Body: bytes })));
   }
 
-  async #put(key: string, what: Pick<PutObjectCommandInput, "Body" | "IfNoneMatch">): Promise<boolean> {
-    const put = { Bucket: this.#bucket, Key: key, ...what };
+  async renew(key: string, before: Date): Promise<void> {
+    const { LastModified } = await this.#asked(key, () => this.#client.send(new HeadObjectCommand(this.#at(key))));
+    if (LastModified !== undefined && LastModified >= before) return;
+    // S3 refuses a copy onto itself in which nothing changes.
+    const copy = { ...this.#at(key), CopySource: `${this.#bucket}/${key}`, MetadataDirective: "REPLACE" } as const;
+    await this.#asked(key, () => this.#client.send(new CopyObjectCommand(copy)));
+  }
+
+  #at(key: string) {
+    return { Bucket: this.#bucket, Key: key };
+  }
+
+  async #asked<T>(key: string, send: () => Promise<T>): Promise<T> {
     try {
-      await retrying(conflictPolicy, { clock: systemClock }, () =>
-        inNewSession(() => this.#client.send(new PutObjectCommand(put))),
-      );
-      return true;
+      return await inNewSession(send);
     } catch (error) {
-      if (statusOf(error) === 412) return false;
       throw this.#translated(error, key);
     }
   }
 
   async get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array> {
     try {
-      const get = { Bucket: this.#bucket, Key: key };
-      const { Body, ContentLength = 0 } = await inNewSession(() => this.#client.send(new GetObjectCommand(get)));
+      const get = new GetObjectCommand(this.#at(key));
+      const { Body, ContentLength = 0 } = await inNewSession(() => this.#client.send(get));
       if (limits !== undefined && ContentLength > limits.maxBytes) {
         (Body as { destroy?(): void } | undefined)?.destroy?.();
         throw blobTooLarge({ key, size: ContentLength, maxBytes: limits.maxBytes });
       }
       return (await Body?.transformToByteArray()) ?? new Uint8Array();
     } catch (error) {
-      if (error instanceof StarlingError) throw error;
-      if (!(error instanceof NoSuchKey)) throw this.#translated(error, key);
-      throw new StarlingError(`no blob ${key}`, {
+      throw error instanceof StarlingError ? error : this.#translated(error, key);
+    }
+  }
+
+  /** What may pass is said in Starling's words; the rest is a defect, and stays as it is. */
+  #translated(error: unknown, key: string): unknown {
+    if (isMissing(error)) {
+      return new StarlingError(`no blob ${key}`, {
         code: "BlobNotFound",
         retry: "permanent",
         data: { key },
         cause: error,
       });
     }
-  }
-
-  /** What may pass is said in Starling's words; the rest is a defect, and stays as it is. */
-  #translated(error: unknown, key: string): unknown {
     if (statusOf(error) === 403 && !isExpired(error)) return denied(error, { bucket: this.#bucket, key });
     const status = statusOf(error) ?? 0;
-    if (!isNetworkFailure(error) && !isExpired(error) && status !== 409 && status !== 429 && status < 500) return error;
+    if (!isNetworkFailure(error) && !isExpired(error) && status !== 429 && status < 500) return error;
     return new StarlingError(`S3 kept refusing ${key}`, {
       code: "BlobStoreBusy",
       retry: "transient",
@@ -91,7 +86,8 @@ export class S3BlobStore implements BlobStore {
  * grants it again, or lifts what denies it, and then the same call succeeds.
  */
 function denied(error: unknown, { bucket, key }: { readonly bucket: string; readonly key: string }): StarlingError {
-  const said = error instanceof Error ? error.name : "403";
+  // The answer to a HEAD has no body, and its name is the SDK's.
+  const said = error instanceof Error && error.name !== "Unknown" ? error.name : "403";
   const grants = "its role needs s3:GetObject, s3:PutObject or s3:ListBucket there, and the key of the bucket";
   const remedy = `${grants}; look for a Deny in the bucket's policy and in those of the organisation`;
   return new StarlingError(`S3 denied ${key} in the bucket ${bucket} (${said}): ${remedy}`, {
@@ -110,6 +106,11 @@ async function inNewSession<T>(send: () => Promise<T>): Promise<T> {
     if (!isExpired(error)) throw error;
     return send();
   }
+}
+
+/** The answer to a HEAD has no body, and so no code that would tell a key from a bucket. */
+function isMissing(error: unknown): boolean {
+  return error instanceof S3ServiceException && (error.name === "NoSuchKey" || error.name === "NotFound");
 }
 
 function isExpired(error: unknown): boolean {

@@ -58,7 +58,7 @@ export type SourceObject = ApiObject<"Source", SourceSpec, SourceStatus>;
 export type ClusterObject = ApiObject<
   "Cluster",
   ClusterSpec,
-  Omit<ClusterStatus, "renewedAt"> & {
+  Omit<ClusterStatus, "blobsAt" | "renewedAt"> & {
     readonly syncs?: SyncCounts;
     /** What its role is assumed with, for the role's trust policy. */
     readonly externalId?: string;
@@ -201,7 +201,7 @@ export function clusterObject(
   const access = specOf(row).access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
   const { discovered } = row;
   const found = discovered === undefined ? {} : { discovered, labels: labelsOf(row) };
-  const { renewedAt: _renewedAt, ...known } = row.status;
+  const { blobsAt: _blobsAt, renewedAt: _renewedAt, ...known } = row.status;
   const status = { ...known, ...access, ...frozen, ...found, ...lastSeen(row, syncs), syncs: countSyncs(syncs) };
   return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status };
 }

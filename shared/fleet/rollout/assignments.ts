@@ -1,5 +1,6 @@
 /** What a cluster is given, so that it comes to a content: pure, from its Syncs and what was rendered for it. */
 import { defined } from "#shared/base/defined.ts";
+import { isYoung } from "#shared/fleet/blob-life.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { isAssigned, isUnchanged } from "#shared/fleet/rollout/judge.ts";
 import type { Relation } from "#shared/fleet/rollout/plan.ts";
@@ -16,8 +17,9 @@ export interface Assignment {
 
 export interface RenderingRequest
   extends Pick<RenderingRow, "input" | "artifactDigest" | "path" | "render" | "specialise"> {
-  /** Name of the Source that has the artifact. */
+  /** Name of the Source that has the artifact, and as of what. */
   readonly source: string;
+  readonly revision: string;
 }
 
 /** By digest of a rendering, what was left out of it, in words. */
@@ -25,7 +27,7 @@ export type LeftOut = ReadonlyMap<string, readonly string[]>;
 
 export type Rendered =
   | { readonly kind: "ready"; readonly digests: readonly string[]; readonly leftOut?: LeftOut }
-  /** Of the inputs, those whose rendering this subject has not asked for: it would not be told. */
+  /** Of the inputs, those whose rendering this subject has not asked for, or is old: it would not be told, or had. */
   | { readonly kind: "pending"; readonly unasked: readonly number[] }
   | { readonly kind: "failed"; readonly reason: string };
 
@@ -37,7 +39,10 @@ export interface RenderingClock {
   readonly retriedAt?: string | undefined;
 }
 
-/** How far the renderings of a target are: a renderer that began, and is not through in time, has failed. */
+/**
+ * How far the renderings of a target are: a renderer that began, and is not through in time, has failed. What was done long
+ * ago may be gone, or go soon: it is asked for once more before anybody is given it.
+ */
 export function renderingsOf(
   inputs: readonly TargetInput[],
   renderings: ReadonlyMap<string, RenderingRow>,
@@ -56,16 +61,23 @@ export function renderingsOf(
     if (row?.state === "Done" && row.digest !== undefined) {
       digests.push(row.digest);
       if (row.leftOut !== undefined) leftOut.set(row.digest, row.leftOut);
+      if (isYoung(row.keptAt ?? row.doneAt, clock.now)) continue;
+      isPending = true;
+      unasked.push(index);
       continue;
     }
     if (row?.begunAt !== undefined && later(row.begunAt, clock.progressSeconds) <= clock.now.toISOString())
-      return { kind: "failed", reason: `RenderFailed: not rendered since ${row.begunAt}` };
+      return { kind: "failed", reason: lateReason(row) };
     isPending = true;
     if (row?.state !== "Pending" || !waitsFor(row, clock.subject)) unasked.push(index);
   }
   return isPending
     ? { kind: "pending", unasked }
     : { kind: "ready", digests, ...(leftOut.size === 0 ? {} : { leftOut }) };
+}
+
+function lateReason({ begunAt, failure }: RenderingRow): string {
+  return `RenderFailed: not rendered since ${begunAt}${failure === undefined ? "" : `: ${failure.message}`}`;
 }
 
 /** Of a reason for which somebody failed: that it was for want of a rendering. */

@@ -24,8 +24,21 @@ export function nextDesired(
     token: unique.slice(-tokenLength),
     ...(earlier.length === 0 ? {} : { earlier }),
     ...(mayBeGone(before) ? { anew: true } : {}),
+    ...triedUntil(before),
     ...keptThrough(before),
   };
+}
+
+/** As many as a cluster remembers. */
+const keptTried = 20;
+
+/** What was assigned before and never seen applied whole may have left objects; what was, has an inventory. */
+function triedUntil(before: Pick<SyncRow, "desired" | "observed"> | undefined): Pick<Desired, "tried"> {
+  if (before === undefined || before.observed?.applied?.attempt === before.desired.attempt) return {};
+  const { renderDigest, tried = [] } = before.desired;
+  const all = new Set([...tried.filter((digest) => digest !== renderDigest), renderDigest]);
+  const digests = [...all].filter((digest) => digest !== undefined).slice(-keptTried);
+  return digests.length === 0 ? {} : { tried: digests };
 }
 
 /** The cluster still remembers what was tried before its objects were left to nobody. */
@@ -61,6 +74,7 @@ export function accepted(
       ...next,
       attempt: Math.max(next.attempt, remembered.attempt + 1),
       earlier: [...(token === undefined ? [] : [token]), ...(next.earlier ?? [])],
+      ...triedUntil({ desired, observed }),
     },
     observed: { ...(seen as Observed), ...defined({ inventory }) },
     recovered: { ...act, remembered },

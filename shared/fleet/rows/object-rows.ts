@@ -130,7 +130,9 @@ export interface ClusterStatus {
   readonly uid?: string;
   readonly version?: string;
   readonly lastSeenAt?: string;
-  /** No inventory that its Syncs name was stored before; absent: none before it was registered. */
+  /** No blob that its Syncs name was stored much before; absent: none before it was registered. */
+  readonly blobsAt?: string;
+  /** The same of inventories alone, as versions wrote it that kept the others for ever; goes with the next `blobsAt`. */
   readonly renewedAt?: string;
   /** uid of the other cluster that answers instead, while it does. */
   readonly mismatch?: string;

@@ -179,7 +179,9 @@ export interface UnitRow extends Row {
   readonly missing?: readonly string[];
   /** Some of those that stay as they were, because only a newer version can read their rows. */
   readonly unreadable?: readonly string[];
-  /** No list that it or its legs name was stored before. */
+  /** No list that it or its legs name was stored before, and no artifact that its contents name much before. */
+  readonly blobsAt?: string;
+  /** The same of lists alone, as versions wrote it that kept artifacts for ever; goes with the next `blobsAt`. */
   readonly listsAt?: string;
   /** Grows with every list of members. */
   readonly membersVersion: number;
@@ -323,6 +325,8 @@ export interface ArrivalRow extends Row {
 export interface SourceRef {
   readonly namespace: string;
   readonly name: string;
+  /** One of those of which it has, or had, the artifact. */
+  readonly revision?: string | undefined;
 }
 
 export interface RenderingRow extends Row {
@@ -348,6 +352,8 @@ export interface RenderingRow extends Row {
   readonly sources?: readonly SourceRef[];
   readonly digest?: string;
   readonly doneAt?: string;
+  /** When somebody asked for it since: neither its bytes nor its artifact were stored much before. */
+  readonly keptAt?: string;
   /** How often it was found lost: it is not made again more often than a back-off allows. */
   readonly losses?: number;
   readonly objects?: number;

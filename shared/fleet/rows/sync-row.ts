@@ -48,6 +48,11 @@ export interface Desired extends Assigned {
   readonly earlier?: readonly string[];
   /** The cluster need not remember the Sync: it is new, or was to be deleted or forgotten before. */
   readonly anew?: true;
+  /**
+   * Digests of renderings that were assigned before, the newest last, and whose inventory nobody has seen stored whole:
+   * the cluster may remember them, and have objects of them.
+   */
+  readonly tried?: readonly string[];
   /** What was written up to this attempt was left to whoever has it: nothing of it is ours to prune. */
   readonly keptThrough?: number;
 }
@@ -266,6 +271,22 @@ export function isOfAnother(row: Pick<SyncRow, "observed">, clusterUid: string |
   if (observed.clusterUid !== undefined) return observed.clusterUid !== clusterUid;
   return observed.inventory !== undefined || observed.applied !== undefined;
 }
+
+/**
+ * Digests of the renderings that a row refers to: what is wanted, or was before it was to be deleted; what the cluster
+ * holds; and what may have left objects there.
+ */
+export function renderingsNamed({ desired, observed, recovered }: NamingRow): ReadonlySet<string> {
+  const { applied, remembered } = observed ?? {};
+  const accepted = applied === undefined ? recovered?.remembered.renderDigest : undefined;
+  const one = [desired.renderDigest, desired.instead?.renderDigest, applied?.renderDigest, remembered?.renderDigest];
+  // What was left of those before is recorded, or among what is unsettled.
+  const tried = applied?.attempt === desired.attempt ? [] : (desired.tried ?? []);
+  const all = [...one, accepted, ...tried, ...(applied?.unsettled ?? [])];
+  return new Set(all.filter((digest) => digest !== undefined));
+}
+
+type NamingRow = Pick<SyncRow, "desired" | "observed" | "recovered">;
 
 /** True while the worker has not yet finished what the newest assignment asks. */
 export function isOutstanding(row: Pick<SyncRow, "desired" | "observed">): boolean {

@@ -151,6 +151,12 @@ export class PlannerModel {
       await this.table.write([{ put: begun, when: { version: row.version } }]);
       return;
     }
+    const doneAt = this.world.now.toISOString();
+    if (row.state === "Done") {
+      const kept: RenderingRow = { ...row, keptAt: doneAt, version: row.version + 1 };
+      await this.table.write([{ put: kept, when: { version: row.version } }]);
+      this.send([{ to: "rollout", subject, clusters: [] }]);
+    }
     if (row.state === "Pending") {
       const { dueShard: _shard, dueKey: _key, waiting: _waiting, ...rest } = row;
       const failure = { code: "RenderFailed", message: "no kind", permanent: true };
@@ -159,7 +165,7 @@ export class PlannerModel {
         version: row.version + 1,
         ...(outcome === "failed"
           ? { state: "Failed", failure }
-          : { state: "Done", digest: digestOf(`${row.artifactDigest}${row.path}`), objects: 1 }),
+          : { state: "Done", digest: digestOf(`${row.artifactDigest}${row.path}`), objects: 1, doneAt }),
       };
       await this.table.write([{ put: next, when: { version: row.version } }]);
     }

@@ -66,7 +66,7 @@ class World {
       content: new TextEncoder().encode(text),
     }));
     const artifactDigest = treeDigest(files);
-    await this.blobs.putOnce(blobKeys.artifact(artifactDigest), await packArtifact(files));
+    await this.blobs.overwrite(blobKeys.artifact(artifactDigest), await packArtifact(files));
     await this.put({ artifactDigest, path: ".", ...template });
   }
 
@@ -300,7 +300,7 @@ describe("what cannot be rendered fails for good, and says why", () => {
   });
 
   test("an artifact with other content than its digest says", async () => {
-    await world.blobs.putOnce(blobKeys.artifact("sha256:aa"), await packArtifact([]));
+    await world.blobs.overwrite(blobKeys.artifact("sha256:aa"), await packArtifact([]));
     await world.put({ artifactDigest: "sha256:aa", path: "." });
     await world.render(web);
     expect(await world.row()).toMatchObject({

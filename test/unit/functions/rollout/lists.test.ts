@@ -7,7 +7,7 @@ test("a list is read and parsed once, however many steps need a page of it", asy
   const key = await listsIn(stored).store(["a", "b"]);
   let gets = 0;
   const lists = listsIn({
-    putOnce: (name, bytes) => stored.putOnce(name, bytes),
+    renew: (name, before) => stored.renew(name, before),
     overwrite: (name, bytes) => stored.overwrite(name, bytes),
     get(name) {
       gets++;

@@ -46,7 +46,7 @@ describe("a leg that has halted", () => {
     expect(renderingOfA(made)).toMatchObject({ state: "Pending", tries: 0, waiting: [{ name: "web" }] });
     for (const gone of ["failure", "restsUntil", "strikes"]) expect(renderingOfA(made)).not.toHaveProperty(gone);
     const told = made.sender.take().filter((message) => message.to === "render");
-    const source = { namespace: "shop", name: "app" };
+    const source = { namespace: "shop", name: "app", revision: "main@sha1:aaa" };
     expect(told).toEqual([{ to: "render", input: renderingOfA(made)?.input, notify: subject, source }]);
 
     await made.renderAll(struck);

@@ -344,7 +344,8 @@ describe("a restart takes no evidence away", () => {
     for (const row of made.rows<RenderingRow>("Rendering"))
       if (row.state === "Pending") {
         const digest = own?.digest ?? "";
-        const put: RenderingRow = { ...row, state: "Done", digest, objects: 1, version: row.version + 1 };
+        const done = { state: "Done", digest, objects: 1, doneAt: made.now.toISOString() } as const;
+        const put: RenderingRow = { ...row, ...done, version: row.version + 1 };
         await made.table.write([{ put, when: { version: row.version } }]);
       }
     await made.plan();

@@ -30,6 +30,7 @@ async function inEveryState(): Promise<PlannerWorld> {
     const done: RenderingRow = {
       ...row,
       state: "Done" as const,
+      doneAt: made.now.toISOString(),
       digest: ofUnchanged(row.path) ? digest : `sha256:${row.path}-2`,
       version: row.version + 1,
     };

@@ -137,7 +137,7 @@ test("a blob is stored and read although the session ends on the way", async () 
       session = "lives";
     },
   });
-  expect(await new S3BlobStore(client(), Bucket).putOnce("through-the-end", Buffer.from("text"))).toBe(true);
+  expect(await new S3BlobStore(client(), Bucket).overwrite("through-the-end", Buffer.from("text"))).toBe(true);
   session = "ended";
   const read = await new S3BlobStore(client(), Bucket).get("through-the-end");
   expect(Buffer.from(read).toString()).toBe("text");

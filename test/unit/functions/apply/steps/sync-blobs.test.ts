@@ -38,7 +38,7 @@ const save = (store: BlobStore, saved: Inventory, found?: string) =>
 describe("a rendering", () => {
   test("is read once, however often it is wanted", async () => {
     const { store, calls } = watched();
-    await store.putOnce(blobKeys.rendering(digest), bytes);
+    await store.overwrite(blobKeys.rendering(digest), bytes);
     calls.length = 0;
     for (let look = 0; look < 3; look++) expect(await loadRendering(digest, store)).toEqual([configMap("shop/a")]);
     expect(await findRendering(digest, store)).toEqual([configMap("shop/a")]);

@@ -16,7 +16,7 @@ const homeless: ManifestObject = { apiVersion: "v1", kind: "ConfigMap", metadata
 
 async function rendered(blobs: BlobStore, ...objects: readonly ManifestObject[]): Promise<string> {
   const { digest, bytes } = encodeRendering(objects);
-  await blobs.putOnce(blobKeys.rendering(digest), bytes);
+  await blobs.overwrite(blobKeys.rendering(digest), bytes);
   return digest;
 }
 

@@ -37,7 +37,7 @@ function rendering(input: string, more: Partial<RenderingRow>): [string, Renderi
   return [input, row];
 }
 
-const done = (input: string) => rendering(input, { state: "Done", digest: `sha256:of-${input}` });
+const done = (input: string, doneAt = at) => rendering(input, { state: "Done", digest: `sha256:of-${input}`, doneAt });
 const failure = { code: "RenderFailed", message: "no kind", permanent: true };
 
 describe("renderings of a target", () => {
@@ -115,11 +115,40 @@ describe("renderings of a target", () => {
       { kind: "failed", reason: `RenderFailed: not rendered since ${later(at, 500)}` },
     ],
     [
+      "begun and not through in time, and why",
+      ["a"],
+      [rendering("a", { waiting, begunAt: at, failure })],
+      { now: new Date(later(at, 1000)) },
+      { kind: "failed", reason: `RenderFailed: not rendered since ${at}: no kind` },
+    ],
+    [
       "begun long ago, and done",
       ["a"],
-      [rendering("a", { state: "Done", digest: "sha256:x", begunAt: at })],
+      [rendering("a", { state: "Done", digest: "sha256:x", begunAt: at, doneAt: later(at, 80_000) })],
       { now: new Date(later(at, 90_000)) },
       { kind: "ready" },
+    ],
+    ["done within a day", ["a"], [done("a")], { now: new Date(later(at, 86_399)) }, { kind: "ready" }],
+    [
+      "done longer ago",
+      ["a", "b"],
+      [done("a", later(at, 10)), done("b")],
+      { now: new Date(later(at, 86_400)) },
+      { kind: "pending", unasked: [1] },
+    ],
+    [
+      "done longer ago, and kept within a day",
+      ["a"],
+      [rendering("a", { state: "Done", digest: "sha256:x", doneAt: at, keptAt: later(at, 86_400) })],
+      { now: new Date(later(at, 90_000)) },
+      { kind: "ready", digests: ["sha256:x"] },
+    ],
+    [
+      "done before it was noted when",
+      ["a"],
+      [rendering("a", { state: "Done", digest: "sha256:x", begunAt: at })],
+      { now: new Date(later(at, 1100)) },
+      { kind: "pending", unasked: [0] },
     ],
   ])("%s", (_name, inputs, rows, more, expected) => {
     expect(renderingsOf(of(...inputs), new Map(rows), { ...clock, ...more })).toMatchObject(expected);

@@ -1,7 +1,7 @@
 /** Inventories in a bucket whose lifecycle takes what is old: those that a row names are there, and nothing else stays. */
 import { describe, expect, test } from "vitest";
 import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
-import { renewInventories } from "#functions/apply/worker/renew-inventories.ts";
+import { renewBlobs } from "#functions/apply/worker/renew-blobs.ts";
 import { storedText } from "#shared/adapters/stored-text.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -83,10 +83,10 @@ class World {
     return this.worker.table.all().filter((row) => row.type === "SyncOnCluster") as unknown as readonly SyncRow[];
   }
 
-  async renew(ports: Partial<Parameters<typeof renewInventories>[1]> = {}): Promise<ClusterRow | undefined> {
-    const { table } = this.worker;
+  async renew(ports: Partial<Parameters<typeof renewBlobs>[1]> = {}): Promise<ClusterRow | undefined> {
+    const { table, sender } = this.worker;
     const found = { cluster: await this.cluster(), syncs: this.rows(), readAt: this.now() };
-    return renewInventories(found, { table, blobs: this.blobs, log: silentLog, ...ports });
+    return renewBlobs(found, { table, sender, blobs: this.blobs, log: silentLog, ...ports });
   }
 
   /** What the rows refer to is there, and is what it was. */
@@ -142,7 +142,7 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
         };
         const blobs = {
           get: world.blobs.get.bind(world.blobs),
-          putOnce: world.blobs.putOnce.bind(world.blobs),
+          renew: world.blobs.renew.bind(world.blobs),
           overwrite,
         };
         const { table } = new DisturbedPorts({ table: world.worker.table, sender: world.worker.sender }, {});
@@ -169,14 +169,14 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
     world.worker.aheadMs += 25 * day;
     const denied = new StarlingError("may not be read", { code: "BlobDenied", retry: "transient" });
     const before = await world.cluster();
-    const store = { putOnce: async () => true, overwrite: async () => {} };
+    const store = { renew: async () => {}, overwrite: async () => {} };
     const get = async () => {
       throw denied;
     };
     expect(await world.renew({ blobs: { ...store, get } })).toEqual(before);
     expect(await world.cluster()).toEqual(before);
     await world.renew();
-    expect((await world.cluster()).status.renewedAt?.slice(0, 10)).toBe(world.now().toISOString().slice(0, 10));
+    expect((await world.cluster()).status.blobsAt?.slice(0, 10)).toBe(world.now().toISOString().slice(0, 10));
     expect(world.blobs.keys()).toEqual(others);
   });
 
@@ -216,9 +216,9 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
     };
     await world.worker.work({ table: { ...table, query } });
     const recovered = world.rows().find(({ sk }) => sk === row.sk)?.recovered;
-    const { renewedAt = "" } = (await world.cluster()).status;
+    const { blobsAt = "" } = (await world.cluster()).status;
     expect(reads).toBeGreaterThan(0);
     expect(recovered?.at).toBeDefined();
-    expect(renewedAt < (recovered?.at ?? "")).toBe(true);
+    expect(blobsAt < (recovered?.at ?? "")).toBe(true);
   });
 });

@@ -1,0 +1,58 @@
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { isBlobLost } from "#shared/base/errors.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { isToRenew, youngSince } from "#shared/fleet/blob-life.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ContentRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+
+/**
+ * Every list that is named is stored once more, in time, and every artifact that a content names: what is named later was
+ * stored later. What no row names goes by itself, also what was left by somebody who died. @returns undefined while all are young.
+ */
+export async function renewBlobs(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const { lists, clock } = ports;
+  const transaction = new Transaction(known, clock.now());
+  const named = listsOf(known);
+  if (named.size === 0 || !isToRenew(known.unit.blobsAt, transaction.now)) return undefined;
+  for (const key of named) await unlessLost(async () => void (await lists.store(await lists.read(key))));
+  await renewArtifacts(await contentsOf(known, ports), ports);
+  transaction.edit({ blobsAt: transaction.at, listsAt: undefined });
+  return transaction;
+}
+
+/** What a content is rendered from, for as long as its row is there. */
+export async function renewArtifacts(
+  contents: readonly Pick<ContentRow, "plan">[],
+  { blobs, clock }: Pick<PlannerPorts, "blobs" | "clock">,
+): Promise<void> {
+  const digests = contents.flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => artifactDigest));
+  const before = youngSince(clock.now());
+  for (const digest of new Set(digests)) await unlessLost(() => blobs.renew(blobKeys.artifact(digest), before));
+}
+
+/** Whoever needs it has it made anew, or fetched. */
+async function unlessLost(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isBlobLost(error)) throw error;
+  }
+}
+
+/** Jobs are done by then. */
+function listsOf({ unit, legs }: Known): ReadonlySet<string> {
+  const ofLegs = [...legs.values()].flatMap(({ pages }) => pages.map(({ key }) => key));
+  return new Set([unit.members, unit.sweep?.clusters, ...ofLegs].filter((key) => key !== undefined));
+}
+
+/** Also those that are history: clusters that are behind have them. */
+async function contentsOf({ subject, unit }: Known, { table }: PlannerPorts): Promise<readonly ContentRow[]> {
+  const rows = await table.getMany(
+    unit.ledger.map(({ number }) => keys.content(subject, number)),
+    { newer: "kept" },
+  );
+  return rows.filter((row) => !isNewer(row));
+}

@@ -1,0 +1,131 @@
+/** While months pass, what somebody refers to is there, and what nobody refers to is gone, whoever dies between two calls. */
+import { describe, expect, test } from "vitest";
+import { createRandom, type Random } from "#local/base/random.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ContentRow, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { CollectionWorld } from "#test/support/collection-world.ts";
+import { rings, web } from "#test/support/planner-story.ts";
+import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
+
+const day = 86_400;
+const clusters = { c1: "canary", r1: "rest", r2: "rest" };
+
+/** Written down anew: nothing of this is asked of the code that renews. */
+function namedBy({ desired, observed }: SyncRow): readonly string[] {
+  const { applied } = observed ?? {};
+  const named = [desired.renderDigest, desired.instead?.renderDigest, applied?.renderDigest];
+  return [...named, ...(applied?.unsettled ?? [])].flatMap((digest) => digest ?? []);
+}
+
+function renderingsOf(world: CollectionWorld): ReadonlySet<string> {
+  const given = world.syncs().flatMap(({ pk, sk }) => [...(world.given.get(sk + pk) ?? [])]);
+  return new Set([...world.syncs().flatMap(namedBy), ...given].map(blobKeys.rendering));
+}
+
+function sourceOf(world: CollectionWorld): SourceRow | undefined {
+  return world.made.rows<SourceRow>("Source")[0];
+}
+
+function artifactsOf(world: CollectionWorld): ReadonlySet<string> {
+  const contents = world.made.rows<ContentRow>("Content").filter(({ expiresAt }) => expiresAt === undefined);
+  const ofContents = contents.flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => artifactDigest));
+  return new Set([...ofContents, sourceOf(world)?.status.artifact?.digest ?? []].flat().map(blobKeys.artifact));
+}
+
+/** The renderings that are wanted, by their inputs. */
+function inputsOf(world: CollectionWorld): ReadonlySet<string> {
+  return new Set(world.syncs().flatMap(({ desired }) => [desired.input ?? [], desired.instead?.input ?? []].flat()));
+}
+
+/** @param lost - what ended while nothing ran, and nobody has needed since. */
+function expectNeeded(world: CollectionWorld, lost: ReadonlySet<string>): void {
+  const needed = renderingsOf(world).union(artifactsOf(world));
+  expect([...needed.difference(lost)].filter((key) => !world.has(key))).toEqual([]);
+  const rows = new Set(world.made.rows<RenderingRow>("Rendering").map(({ input }) => input));
+  expect([...inputsOf(world)].filter((input) => !rows.has(input))).toEqual([]);
+}
+
+/**
+ * What is wanted is there again after a time in which nothing ran; what else was tried may be lost, and what clusters that
+ * come later are rendered from is fetched then. @returns what is lost.
+ */
+async function expectHealed(world: CollectionWorld): Promise<ReadonlySet<string>> {
+  for (let round = 0; round < 10; round++) await world.settle();
+  const wanted = world.syncs().flatMap(({ desired }) => desired.renderDigest ?? []);
+  const artifact = sourceOf(world)?.status.artifact?.digest ?? "";
+  expect([...wanted.map(blobKeys.rendering), blobKeys.artifact(artifact)].filter((key) => !world.has(key))).toEqual([]);
+  return new Set([...renderingsOf(world).union(artifactsOf(world))].filter((key) => !world.has(key)));
+}
+
+function expectGone(world: CollectionWorld): void {
+  const inFolder = (folder: string) => world.blobs.keys().filter((key) => key.startsWith(`${folder}/`));
+  const renderings = renderingsOf(world);
+  expect(inFolder("renderings").filter((key) => !renderings.has(key))).toEqual([]);
+  const wanted = inputsOf(world);
+  const rows = world.made.rows<RenderingRow>("Rendering");
+  expect(rows.map(({ input }) => input).filter((input) => !wanted.has(input))).toEqual([]);
+  const ofRows = new Set(rows.map(({ artifactDigest }) => blobKeys.artifact(artifactDigest)));
+  const artifacts = artifactsOf(world).union(ofRows);
+  expect(inFolder("artifacts").filter((key) => !artifacts.has(key))).toEqual([]);
+}
+
+type Act = (world: CollectionWorld, random: Random) => Promise<void> | void;
+
+const nobody = { by: "ana", at: "2026-11-21T08:00:00.000Z" };
+
+const acts: Readonly<Record<string, Act>> = {
+  push: (world, random) => world.push(`${random.integer(0, 1_000_000)}`),
+  revert: (world, random) => world.push(world.commits[random.integer(0, world.commits.length - 1)]?.content ?? ""),
+  // Clusters that can be reached only by the one timer.
+  unplug: (world, random) => void world.unplugged.add(random.chance(0.5) ? "r1" : "c1"),
+  plug: (world) => world.unplugged.clear(),
+  fail: (world, random) => void world.failing.add(random.chance(0.5) ? "r2" : "c1"),
+  mend: (world) => world.failing.clear(),
+  suspend: (world) => world.made.operate({ suspended: nobody }),
+  resume: (world) => world.made.operate({}),
+  join: async (world, random) => {
+    const names = new Set(world.clusters().map(({ name }) => name));
+    const name = `x${random.integer(0, 3)}`;
+    if (!names.has(name)) await world.join(name, "rest");
+  },
+  restart: (world) => world.made.operate({ restart: nobody }),
+};
+
+async function play(seed: number, story: { readonly deaths: number; readonly steps: number }) {
+  const random = createRandom(seed);
+  const world = new CollectionWorld();
+  await world.begin(clusters, { ...rings, maxConcurrent: 2, progressDeadline: "1h" }, web);
+  world.death = () =>
+    random.chance(story.deaths)
+      ? { at: random.integer(1, 30), when: random.chance(0.5) ? "before" : "after" }
+      : undefined;
+  const names = Object.keys(acts);
+  const lost = new Set<string>();
+  for (let step = 0; step < story.steps; step++) {
+    const name = names[random.integer(0, names.length - 1)] ?? "";
+    await acts[name]?.(world, random);
+    await world.pass(random.chance(0.2) ? random.integer(30, 150) : random.integer(1, 10));
+    expectNeeded(world, lost);
+    if (!random.chance(0.1)) continue;
+    world.standStill(random.integer(40, 100) * day);
+    for (const key of await expectHealed(world)) lost.add(key);
+  }
+  world.death = () => undefined;
+  return { world, lost };
+}
+
+const seeds = propertySeeds.flatMap((seed) => Array.from({ length: propertyRuns(2) }, (_, run) => seed * 1000 + run));
+
+describe("months", { timeout: 120_000 }, () => {
+  test.each(seeds)("of pushes, silence and deaths (seed %i)", async (seed) => {
+    const { world, lost } = await play(seed, { deaths: 0.1, steps: 15 });
+    world.unplugged.clear();
+    world.failing.clear();
+    await world.made.operate({});
+    await world.pass(280);
+    expectNeeded(world, lost);
+    expectGone(world);
+  });
+});

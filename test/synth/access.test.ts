@@ -78,6 +78,15 @@ test.each([
   expect(key.startsWith(`${folder}/`)).toBe(true);
 });
 
+test("what may be stored once more may be copied within its folder, and nothing else may be stored there", () => {
+  const stack = new Stack(new App(), "Any");
+  const { statements } = blobsOf({ name: "b", arn: "arn:b" }, { read: ["renderings"], renew: ["renderings"] });
+  const puts = statements.filter(({ actions }) => actions.includes("s3:PutObject"));
+  expect(puts.map(({ resources, conditions }) => [resources, stack.resolve(conditions)])).toEqual([
+    [["arn:b/renderings/*"], { StringLike: { "s3:x-amz-copy-source": "b/renderings/*" } }],
+  ]);
+});
+
 function leadingKeysOf(statements: ReturnType<typeof rowsOf>["statements"]): string[] {
   const stack = new Stack(new App(), "Any");
   return statements.flatMap(

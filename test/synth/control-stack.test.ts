@@ -51,7 +51,11 @@ function environmentOf(folder: Folder): Record<string, unknown> {
 /** What a function may do on one service: `action resource`, resources as text. */
 function grantsOf(folder: Folder, service: string): readonly string[] {
   return statementsOf(folder)
-    .flatMap(({ Action, Resource: on }) => listOf(Action).flatMap((a) => listOf(on).map((r) => `${a} ${textOf(r)}`)))
+    .flatMap(({ Action, Resource: on, Condition }) => {
+      const source = Condition?.StringLike?.["s3:x-amz-copy-source"];
+      const copied = source === undefined ? "" : ` from ${textOf(source)}`;
+      return listOf(Action).flatMap((a) => listOf(on).map((r) => `${a} ${textOf(r)}${copied}`));
+    })
     .filter((grant) => grant.startsWith(`${service}:`))
     .sort();
 }
@@ -260,7 +264,13 @@ describe("who may do what", () => {
     ["tick", []],
     ["discover", []],
     ["resolve", ["GetObject artifacts", "ListBucket artifacts", "PutObject artifacts"]],
-    ["rollout", ["GetObject plans", "ListBucket plans", "PutObject plans"]],
+    [
+      "rollout",
+      [
+        ...["GetObject artifacts", "GetObject plans", "ListBucket plans artifacts"],
+        ...["PutObject artifacts from artifacts", "PutObject plans"],
+      ],
+    ],
     [
       "render",
       [
@@ -270,7 +280,7 @@ describe("who may do what", () => {
           "GetObject renderings",
           "ListBucket artifacts incoming renderings",
         ],
-        ...["PutObject incoming", "PutObject renderings"],
+        ...["PutObject artifacts from artifacts", "PutObject incoming", "PutObject renderings"],
       ],
     ],
     ["build", []],
@@ -278,7 +288,7 @@ describe("who may do what", () => {
       "apply",
       [
         ...["GetObject inventories", "GetObject renderings"],
-        ...["ListBucket renderings inventories", "PutObject inventories"],
+        ...["ListBucket renderings inventories", "PutObject inventories", "PutObject renderings from renderings"],
       ],
     ],
     ["report", []],
@@ -288,7 +298,8 @@ describe("who may do what", () => {
     );
     const prefixes = listOf(listed).map((prefix) => prefix.replace(/\/\*$/, ""));
     const grants = grantsOf(folder, "s3")
-      .map((grant) => grant.replace(/^s3:(\w+) .*>\/(\w+)\/\*$/, "$1 $2"))
+      .map((grant) => grant.replace(/ from <starling-state-blobs-name>\/(\w+)\/\*$/, " from $1"))
+      .map((grant) => grant.replace(/^s3:(\w+) [^ ]*>\/(\w+)\/\*/, "$1 $2"))
       .map((grant) => grant.replace(/^s3:(\w+) <starling-state-blobs-arn>$/, `$1 ${prefixes.join(" ")}`));
     expect(grants).toEqual(expected);
   });

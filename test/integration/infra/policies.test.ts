@@ -67,6 +67,9 @@ const mayGoUnused = new Set([
   `apply secretsmanager:GetSecretValue ${secrets}:starling/clusters/*`,
   // Asked for only by S3 itself, when a key does not exist.
   ...["api", "apply", "render", "resolve", "rollout"].map((name) => `${name} s3:ListBucket <starling-state-blobs-arn>`),
+  // Only for what was stored more than a day ago; whether they suffice is below.
+  "apply s3:PutObject <starling-state-blobs-arn>/renderings/*",
+  ...["render", "rollout"].map((name) => `${name} s3:PutObject <starling-state-blobs-arn>/artifacts/*`),
   // Only for what is lost from the bucket.
   "apply sqs:SendMessage <WiringToRenderQueue>",
   "render s3:GetObject <starling-state-blobs-arn>/renderings/*",
@@ -349,6 +352,16 @@ test.each([
   ["apply", { action: "s3:ListBucket", resource: "<starling-state-blobs-arn>", prefix: "artifacts/0.tar.gz" }],
   ["apply", { action: "s3:ListBucket", resource: "<starling-state-blobs-arn>" }],
   ["build", { action: "s3:ListBucket", resource: "<starling-state-blobs-arn>", prefix: "artifacts/0.tar.gz" }],
+  [
+    "apply",
+    {
+      action: "s3:PutObject",
+      resource: "<starling-state-blobs-arn>/renderings/0.json",
+      copySource: "<starling-state-blobs-name>/inventories/c1/0.json",
+    },
+  ],
+  ["apply", { action: "s3:PutObject", resource: "<starling-state-blobs-arn>/renderings/0.json" }],
+  ["rollout", { action: "s3:PutObject", resource: "<starling-state-blobs-arn>/artifacts/0.tar.gz" }],
 ])("%s may not %o", (name, wish) => {
   expect(mayDo(wish, statementsOf(resources, name))).toBe(false);
 });
@@ -362,4 +375,19 @@ test.each([
 ])("%s is told by S3 that %s does not exist", (name, prefix) => {
   const wish = { action: "s3:ListBucket", resource: "<starling-state-blobs-arn>", prefix };
   expect(mayDo(wish, statementsOf(resources, name))).toBe(true);
+});
+
+test.each([
+  ["rollout", "artifacts/0.tar.gz"],
+  ["render", "artifacts/0.tar.gz"],
+  ["render", "renderings/0.json"],
+  ["resolve", "artifacts/0.tar.gz"],
+  ["apply", "renderings/0.json"],
+])("%s may store %s once more, as it is", (name, key) => {
+  const calls = ["GetObject", "PutObject"].map((action) => ({
+    action: `s3:${action}`,
+    resource: `<starling-state-blobs-arn>/${key}`,
+    copySource: `<starling-state-blobs-name>/${key}`,
+  }));
+  for (const wish of calls) expect(mayDo(wish, statementsOf(resources, name))).toBe(true);
 });

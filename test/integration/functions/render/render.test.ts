@@ -28,7 +28,7 @@ const api: Subject = { namespace: "shop", kind: "Sync", name: "api" };
 
 class World {
   readonly table = new MemoryTable();
-  readonly blobs = new MemoryBlobStore();
+  readonly blobs = new MemoryBlobStore(() => this.now);
   readonly sender = new MemorySender();
   builds = 0;
   now = new Date("2026-03-01T10:00:00.000Z");
@@ -310,6 +310,123 @@ describe("what cannot be rendered fails for good, and says why", () => {
   });
 });
 
+describe("what is done", () => {
+  const day = 86_400_000;
+  const pass = (days: number) => {
+    world.now = new Date(world.now.getTime() + days * day);
+    world.blobs.expire(60);
+  };
+  const there = async () => {
+    const { digest = "", artifactDigest } = await world.row();
+    const keys = world.blobs.keys();
+    return [blobKeys.rendering(digest), blobKeys.artifact(artifactDigest)].map((key) => keys.includes(key));
+  };
+  const begin = async () => {
+    await world.ask({ "a.yaml": configMap("a") });
+    await world.render(web);
+    world.sender.take();
+  };
+
+  test("is there for as long as somebody asks for it, and what it is made from too, and is made once", async () => {
+    await begin();
+    for (let asked = 0; asked < 10; asked++) {
+      pass(50);
+      await world.render(web);
+      expect(world.told()).toEqual(["web"]);
+    }
+    expect(await there()).toEqual([true, true]);
+    expect(await world.row()).toMatchObject({ state: "Done", tries: 1, keptAt: world.now.toISOString() });
+    // A hundred and eighty days from now.
+    expect((await world.row()).expiresAt).toBe(world.now.getTime() / 1000 + 15_552_000);
+    pass(61);
+    expect(await there()).toEqual([false, false]);
+  });
+
+  test("is noted once a day at most, however many ask", async () => {
+    await begin();
+    pass(0.9);
+    for (let asked = 0; asked < 3; asked++) await world.render();
+    expect(await world.row()).toMatchObject({ version: 3 });
+    pass(0.1);
+    for (let asked = 0; asked < 3; asked++) await world.render();
+    expect(await world.row()).toMatchObject({ version: 4, keptAt: world.now.toISOString() });
+    expect(world.told()).toEqual([]);
+  });
+
+  test("and gone is made again by who asks, and that makes it new", async () => {
+    await begin();
+    const { digest = "", artifactDigest } = await world.row();
+    pass(1);
+    await world.render();
+    pass(40);
+    world.blobs.lose(blobKeys.rendering(digest));
+    await world.render(api);
+    expect(await there()).toEqual([true, true]);
+    expect(world.told()).toEqual(["api"]);
+    expect(await world.row()).toMatchObject({ state: "Done", losses: 1, doneAt: world.now.toISOString() });
+    expect(await world.row()).not.toHaveProperty("keptAt");
+    expect(artifactDigest).toBe((await world.row()).artifactDigest);
+  });
+
+  test("without what it is made from has that fetched, as of the revision that who asked knew", async () => {
+    await begin();
+    const source = { namespace: "shop", name: "fleet", revision: "main@sha1:0f" };
+    const { artifactDigest } = await world.row();
+    const row: RenderingRow = { ...(await world.row()), sources: [source] };
+    await world.table.write([{ put: row }]);
+    pass(2);
+    world.blobs.lose(blobKeys.artifact(artifactDigest));
+    await world.render();
+    const { revision, ...ref } = source;
+    expect(world.sender.take()).toEqual([{ to: "resolve", source: ref, lost: artifactDigest, revision }]);
+    expect(await there()).toEqual([true, false]);
+  });
+
+  test.each(["before", "after"] as const)(
+    "is kept by the next who asks, where one dies %s any of its calls",
+    async (when) => {
+      for (let at = 1, hasDied = true; hasDied; at++) {
+        world = new World();
+        await begin();
+        pass(50);
+        let calls = 0;
+        hasDied = false;
+        const dying = <Port extends object>(port: Port): Port =>
+          new Proxy(port, {
+            get:
+              (target, name) =>
+              async (...given: unknown[]) => {
+                const dies = ++calls === at;
+                hasDied ||= dies;
+                if (dies && when === "before") throw new Error("dead");
+                const result: unknown = await Reflect.apply(Reflect.get(target, name) as () => unknown, target, given);
+                if (dies) throw new Error("dead");
+                return result;
+              },
+          });
+        const { table, blobs, ...ports } = world.ports();
+        const message = { to: "render", input: "sha256:in" } as const;
+        await render(message, { ...ports, table: dying(table), blobs: dying(blobs) }).catch(() => {});
+        await render(message, world.ports());
+        pass(59);
+        expect(await there()).toEqual([true, true]);
+        expect(at).toBeLessThan(10);
+      }
+    },
+  );
+
+  test("is stored over what was left there long ago", async () => {
+    await begin();
+    const { artifactDigest, path } = await world.row();
+    pass(59);
+    await world.blobs.renew(blobKeys.artifact(artifactDigest), world.now);
+    await world.put({ artifactDigest, path });
+    await world.render();
+    pass(59);
+    expect(await there()).toEqual([true, true]);
+  });
+});
+
 describe("what is lost", () => {
   const source = { namespace: "shop", name: "fleet" };
   const other = { namespace: "other", name: "fleet" };
@@ -325,6 +442,12 @@ describe("what is lost", () => {
       { to: "resolve", source: other, lost: "sha256:aa" },
     ]);
     expect(await world.row()).toMatchObject({ state: "Pending", sources: [source, other], tries: 2 });
+    await asks({ source: { ...source, revision: "main@sha1:0f" } });
+    const { failure, sources } = await world.row();
+    expect(sources).toEqual([other, { ...source, revision: "main@sha1:0f" }]);
+    expect(failure?.message).toMatch(
+      /no blob .*the artifact sha256:aa of Source fleet in namespace other, or of Source fleet in namespace shop at main@sha1:0f is fetched again; where git has it no more, push a commit/,
+    );
   });
 
   test("a rendering is made again, and told", async () => {

@@ -18,6 +18,7 @@ import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { ResolveMessage } from "#shared/messages.ts";
 import type { GitRemote, Log, SecretReader, Write } from "#shared/ports.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -50,9 +51,10 @@ afterAll(async () => {
 /** Counts what is asked of git, and lets a test act before the table is written. */
 class World {
   readonly table = new MemoryTable();
-  readonly blobs = new MemoryBlobStore();
+  readonly blobs = new MemoryBlobStore(() => this.now);
   readonly sender = new MemorySender();
   readonly asked: string[] = [];
+  readonly errors: string[] = [];
   now = new Date("2026-03-01T10:00:00.000Z");
   secret = "";
   beforeWrite: (() => Promise<void>) | undefined;
@@ -88,7 +90,7 @@ class World {
       secrets: { read: async () => this.secret },
       clock: { now: () => this.now },
       ids: randomIds,
-      log: silent,
+      log: { ...silent, error: (text, fields) => this.errors.push(`${text}: ${JSON.stringify(fields)}`) },
     };
   }
 
@@ -103,10 +105,15 @@ class World {
     await this.table.write([{ put: { ...row, ...change(row), version: row.version + 1 } }]);
   }
 
-  async resolve(): Promise<readonly string[]> {
+  async resolve(more: Partial<ResolveMessage> = {}): Promise<readonly string[]> {
     this.asked.length = 0;
-    await resolveSource(message, this.ports(), context);
+    await resolveSource({ ...message, ...more }, this.ports(), context);
     return this.asked;
+  }
+
+  pass(days: number): void {
+    this.now = new Date(this.now.getTime() + days * 86_400_000);
+    this.blobs.expire(60);
   }
 
   ready() {
@@ -176,6 +183,103 @@ describe("a Source that follows a branch", () => {
   let world: World;
   beforeEach(async () => {
     world = await worldWith({ git: { url: server.url(repository), ref: { branch: "main" } }, paths: ["deploy"] });
+  });
+
+  test("has its artifact for as long as it is looked at, and nothing is fetched for that", async () => {
+    await world.resolve();
+    const before = (await world.row()).status.artifact;
+    const stored = world.blobs.keys();
+    expect(stored).toHaveLength(1);
+    for (let looks = 0; looks < 20; looks++) {
+      world.pass(10);
+      expect(await world.resolve()).toEqual(["list refs/heads/main"]);
+    }
+    expect(world.blobs.keys()).toEqual(stored);
+    const { artifact } = (await world.row()).status;
+    expect(artifact).toEqual({ ...before, storedAt: artifact?.storedAt });
+    // Every twenty days, and no more often.
+    expect(artifact?.storedAt).toBe(world.now.toISOString());
+    const { version } = await world.row();
+    world.pass(10);
+    await world.resolve();
+    expect((await world.row()).status.artifact?.storedAt).toBe(artifact?.storedAt);
+    expect((await world.row()).version).toBe(version + 1);
+  });
+
+  test("that nobody looked at for months fetches again what has ended meanwhile", async () => {
+    await world.resolve();
+    const stored = world.blobs.keys();
+    world.pass(90);
+    expect(world.blobs.keys()).toEqual([]);
+    expect(await world.resolve()).toEqual(["list refs/heads/main", "fetch deploy"]);
+    expect(world.blobs.keys()).toEqual(stored);
+    expect((await world.row()).status).toMatchObject({ artifact: { storedAt: world.now.toISOString() } });
+    expect(await world.ready()).toMatchObject({ status: "True" });
+  });
+
+  test("stores what comes back over what was left of it long ago", async () => {
+    await world.resolve();
+    const stored = world.blobs.keys();
+    const at = new Date("2026-02-02T00:00:00Z");
+    await server.commitFiles(repository, { "deploy/app.yaml": "a: 2\n" }, { message: "Second", at });
+    await world.resolve();
+    world.pass(59);
+    await server.commitFiles(repository, { "deploy/app.yaml": "a: 1\n" }, { message: "Third", at });
+    await world.resolve();
+    world.pass(59);
+    expect(world.blobs.keys()).toEqual(expect.arrayContaining([...stored]));
+  });
+
+  describe("and is asked for what it had before", () => {
+    let lost: string;
+    beforeEach(async () => {
+      await world.resolve();
+      lost = (await world.row()).status.artifact?.digest ?? "";
+      const at = new Date("2026-02-02T00:00:00Z");
+      await server.commitFiles(repository, { "deploy/app.yaml": "a: 2\n" }, { message: "Second", at });
+      await world.resolve();
+      world.sender.take();
+    });
+    const had = () => ({ lost, revision: `main@sha1:${first}` });
+
+    test("fetches it at the revision, and stays what it is", async () => {
+      const before = await world.row();
+      const bytes = await world.blobs.get(blobKeys.artifact(lost));
+      world.blobs.lose(blobKeys.artifact(lost));
+      expect(await world.resolve(had())).toEqual(["fetch deploy"]);
+      expect(await world.blobs.get(blobKeys.artifact(lost))).toEqual(bytes);
+      expect(await world.row()).toEqual(before);
+      expect(world.sender.take()).toEqual([]);
+      // It is there.
+      expect(await world.resolve(had())).toEqual([]);
+    });
+
+    test.each([
+      ["that git does not have", async () => ({ lost, revision: `main@sha1:${"0".repeat(40)}` }), "push a commit"],
+      [
+        "that holds something else by now, because spec.paths was another",
+        async () => {
+          await world.change(({ spec }) => ({ spec: { ...spec, paths: ["docs"] } }));
+          return had();
+        },
+        "ArtifactGone",
+      ],
+    ])("says of a revision %s what is lost, and what to do", async (_what, asked, expected) => {
+      world.blobs.lose(blobKeys.artifact(lost));
+      const message = await asked();
+      await world.resolve(message);
+      expect(world.blobs.keys()).toHaveLength(1);
+      expect(world.errors).toEqual([expect.stringContaining(expected)]);
+      for (const named of [lost, message.revision, "fleet", "takes the place"])
+        expect(world.errors[0]).toContain(named);
+      expect(await world.ready()).toMatchObject({ status: "True" });
+    });
+
+    test("asks nothing of git while it is suspended", async () => {
+      world.blobs.lose(blobKeys.artifact(lost));
+      await world.change(() => ({ operations: { suspended: { by: "ana", at: world.now.toISOString(), number: 1 } } }));
+      expect(await world.resolve(had())).toEqual([]);
+    });
   });
 
   test("is pinned, stored and announced", async () => {

@@ -1,9 +1,12 @@
-/** Lists of clusters in a bucket whose lifecycle takes what is old: those that are needed are there, and nothing else stays. */
+/** Blobs in a bucket whose lifecycle takes what is old: those that a subject needs are there, and nothing else stays. */
 import { describe, expect, test } from "vitest";
 import { storedList } from "#shared/adapters/stored-list.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { blobLifeDays } from "#shared/fleet/blob-life.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
+import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -115,5 +118,77 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
       await checkNeeded(made);
       expect(at).toBeLessThan(8);
     }
+  });
+});
+
+describe("artifacts that contents are rendered from", { timeout: 60_000 }, () => {
+  const artifacts = (made: PlannerWorld) => made.blobs.keys().filter((key) => key.startsWith("artifacts/"));
+  const ofContents = (made: PlannerWorld) =>
+    made
+      .contents()
+      .flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => blobKeys.artifact(artifactDigest)))
+      .toSorted();
+
+  /** As `resolve` leaves it. */
+  async function push(made: PlannerWorld, commit: string): Promise<void> {
+    await made.setSource(commit);
+    await made.blobs.overwrite(blobKeys.artifact(digestOf(commit)), Buffer.from(commit));
+  }
+
+  async function begun(): Promise<PlannerWorld> {
+    const made = await settled();
+    await push(made, "bbb");
+    await made.blobs.overwrite(blobKeys.artifact(digestOf("aaa")), Buffer.from("aaa"));
+    await made.rollOut();
+    return made;
+  }
+
+  test("are there for a year, also of a content that only clusters have that are behind, and of a suspended group", async () => {
+    const made = await begun();
+    await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
+    await pass(made, 365);
+    expect(made.contents()).toHaveLength(2);
+    expect(artifacts(made).toSorted()).toEqual(ofContents(made));
+  });
+
+  test("are gone when no content names them any more", async () => {
+    const made = await begun();
+    for (let commit = 0; commit < 25; commit++) {
+      await push(made, `commit ${commit}`);
+      await made.rollOut();
+      await pass(made, 10);
+    }
+    await pass(made, 70);
+    expect(made.contents()).toHaveLength(10);
+    expect(artifacts(made).toSorted()).toEqual(ofContents(made));
+  });
+
+  test("are stored once more when a content is made of one that was stored long ago", async () => {
+    const made = await begun();
+    await push(made, "ccc");
+    made.advanceClock(59 * days);
+    await made.plan();
+    made.advanceClock(2 * days);
+    made.blobs.expire(blobLifeDays);
+    expect(made.contents().map(({ number }) => number)).toEqual([1, 2, 3]);
+    expect(artifacts(made)).toContain(blobKeys.artifact(digestOf("ccc")));
+  });
+
+  test("keep nobody where one is lost", async () => {
+    const made = await begun();
+    made.blobs.lose(blobKeys.artifact(digestOf("aaa")));
+    await pass(made, 100);
+    expect(artifacts(made)).toEqual([blobKeys.artifact(digestOf("bbb"))]);
+  });
+
+  test("are stored at once by the first version that knows of their end, whatever the one before had noted", async () => {
+    const made = await begun();
+    made.advanceClock(30 * days);
+    const { blobsAt: _none, ...unit } = made.unit();
+    const noted: UnitRow = { ...unit, listsAt: made.now.toISOString() };
+    await made.table.write([{ put: noted }]);
+    await made.plan();
+    expect(made.unit().blobsAt).toBe(made.now.toISOString());
+    expect(made.unit()).not.toHaveProperty("listsAt");
   });
 });

@@ -56,6 +56,23 @@ describe("a leg that has halted", () => {
     expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
   });
 
+  test("asks anew, at a look that nobody asked for, where the row has ended by which somebody tried", async () => {
+    const made = await failed(0, struck);
+    const row = renderingOfA(made);
+    if (row === undefined) throw new Error("it was asked for");
+    await made.table.write([{ delete: row }]);
+    made.advanceClock(600);
+    await made.plan();
+    const asked = made.sender.take().filter((message) => message.to === "render");
+    expect(asked).toMatchObject([{ input: row.input, notify: subject }]);
+    expect(renderingOfA(made)).toMatchObject({ state: "Pending", artifactDigest: row.artifactDigest, path: row.path });
+    await made.plan();
+    expect(made.sender.take().filter((message) => message.to === "render")).toEqual([]);
+    await made.renderAll();
+    await made.plan();
+    expect(made.leg("all").phase).toBe("Moving");
+  });
+
   test("asks nothing again that the input itself is wrong about", async () => {
     const made = await failed(0, "no kind");
     await reconcile(made);

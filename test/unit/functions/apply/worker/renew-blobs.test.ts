@@ -1,8 +1,9 @@
-/** Inventories in a bucket whose lifecycle takes what is old: those that a row names are there, and nothing else stays. */
+/** Blobs in a bucket whose lifecycle takes what is old: those that a cluster's rows name are there, and nothing else stays. */
 import { describe, expect, test } from "vitest";
 import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { renewBlobs } from "#functions/apply/worker/renew-blobs.ts";
 import { storedText } from "#shared/adapters/stored-text.ts";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { blobLifeDays } from "#shared/fleet/blob-life.ts";
@@ -220,5 +221,125 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
     expect(reads).toBeGreaterThan(0);
     expect(recovered?.at).toBeDefined();
     expect(blobsAt < (recovered?.at ?? "")).toBe(true);
+  });
+});
+
+describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
+  const digestOf = (name: string) => `sha256:${name}`;
+  const keyOf = (name: string) => blobKeys.rendering(digestOf(name));
+
+  async function worldWith(...rows: readonly SyncRow[]): Promise<World> {
+    const world = await new World().begin();
+    for (const row of rows) await world.worker.table.write([{ put: row }]);
+    return world;
+  }
+
+  const remembered = (name: string) => ({ attempt: 1, fence: 1, renderDigest: digestOf(name) });
+  const applied = (name: string, attempt: number, unsettled: readonly string[] = []) => ({
+    renderDigest: digestOf(name),
+    revision: "main@sha1:aaa",
+    attempt,
+    at: "2026-11-21T08:00:00.000Z",
+    unsettled: unsettled.map(digestOf),
+  });
+  const wanted = { renderDigest: digestOf("wanted") };
+
+  type More = Parameters<typeof syncRowOf>[1] & Pick<SyncRow, "recovered">;
+
+  test.each<[string, More, readonly string[]]>([
+    ["what is wanted", { desired: wanted }, ["wanted"]],
+    [
+      "what the cluster holds, and what may have been left there",
+      { desired: { ...wanted, attempt: 2 }, observed: { applied: applied("held", 1, ["left"]) } },
+      ["wanted", "held", "left"],
+    ],
+    [
+      "what was wanted before it was to be deleted",
+      {
+        desired: {
+          action: "delete",
+          renderDigest: undefined,
+          instead: { ...wanted, revision: "r", rollout: 1 },
+        } as never,
+      },
+      ["wanted"],
+    ],
+    ["what was tried", { desired: { ...wanted, tried: ["a", "b"].map(digestOf) } }, ["wanted", "a", "b"]],
+    [
+      "and not what was tried before it was applied",
+      { desired: { ...wanted, attempt: 2, tried: ["a"].map(digestOf) }, observed: { applied: applied("wanted", 2) } },
+      ["wanted"],
+    ],
+    [
+      "what the cluster remembers of other rows",
+      { desired: wanted, observed: { remembered: remembered("others") } },
+      ["wanted", "others"],
+    ],
+    [
+      "what was accepted of that, until something is applied",
+      { desired: wanted, recovered: { by: "ana", at: "2026-11-20T08:00:00.000Z", remembered: remembered("others") } },
+      ["wanted", "others"],
+    ],
+    [
+      "what the cluster holds of a Sync that was forgotten",
+      { desired: { action: "orphan", renderDigest: undefined } as never, observed: { applied: applied("held", 1) } },
+      ["held"],
+    ],
+  ])("%s", async (_what, { recovered, ...more }, names) => {
+    const row = syncRowOf("c1", { template: "app", ...more });
+    const world = await worldWith({ ...row, ...defined({ recovered }) });
+    for (const name of [...names, "nobody's"]) await world.blobs.overwrite(keyOf(name), Buffer.from(name));
+    for (let period = 0; period < 10; period++) {
+      world.worker.aheadMs += 22 * day;
+      world.blobs.expire(blobLifeDays);
+      await world.renew();
+    }
+    expect(world.blobs.keys().filter((key) => key.startsWith("renderings/"))).toEqual(names.map(keyOf));
+  });
+
+  test("that many clusters have are stored by the first of them on a day", async () => {
+    const world = await worldWith(syncRowOf("c1", { template: "app", desired: wanted }));
+    await world.blobs.overwrite(keyOf("wanted"), Buffer.from("wanted"));
+    world.worker.aheadMs += 25 * day;
+    const renewed: (readonly [string, Date])[] = [];
+    const renew = async (key: string, before: Date) => void renewed.push([key, before]);
+    await world.renew({ blobs: { get: world.blobs.get.bind(world.blobs), overwrite: async () => {}, renew } });
+    expect(renewed.map(([key]) => key)).toContain(keyOf("wanted"));
+    expect(renewed.map(([, before]) => Math.round((world.now().getTime() - before.getTime()) / day))).toEqual([1, 1]);
+  });
+
+  test("are asked for by their input, each once, so that its row stays by which it would be made again", async () => {
+    const app = { input: "sha256:in", source: "app", revision: "main@sha1:aaa" };
+    const instead = { input: "sha256:before", source: "app", revision: "main@sha1:bbb", rollout: 1 };
+    const world = await worldWith(
+      syncRowOf("c1", { template: "a", desired: { ...wanted, ...app } }),
+      syncRowOf("c1", { template: "b", desired: { ...wanted, ...app } }),
+      syncRowOf("c1", { template: "c", desired: { action: "delete", instead } }),
+      syncRowOf("c1", { template: "d", desired: { action: "orphan" } }),
+    );
+    const source = { namespace: "shop", name: "app" };
+    expect(world.worker.sender.take()).toEqual([]);
+    await world.renew();
+    expect(world.worker.sender.take()).toEqual([]);
+    world.worker.aheadMs += 25 * day;
+    await world.renew();
+    expect(world.worker.sender.take()).toEqual([
+      { to: "render", input: "sha256:in", source: { ...source, revision: "main@sha1:aaa" } },
+      { to: "render", input: "sha256:before", source: { ...source, revision: "main@sha1:bbb" } },
+    ]);
+    await world.renew();
+    expect(world.worker.sender.take()).toEqual([]);
+  });
+
+  test("are stored at once by the first version that knows of their end, whatever the one before had noted", async () => {
+    const world = await worldWith(syncRowOf("c1", { template: "app", desired: wanted }));
+    world.worker.aheadMs += 25 * day;
+    const { version, ...before } = await world.cluster();
+    const status = { ...before.status, renewedAt: world.now().toISOString() };
+    const noted: ClusterRow = { ...before, status, version: version + 1 };
+    await world.worker.table.write([{ put: noted, when: { version } }]);
+    const after = await world.renew();
+    expect(after?.status).toMatchObject({ blobsAt: world.now().toISOString() });
+    expect(after?.status).not.toHaveProperty("renewedAt");
   });
 });

@@ -17,8 +17,6 @@ export interface Census {
 
 export type Counts = Readonly<Record<string, number>>;
 
-/** Of `docs/adr/0025`: of these nothing ends yet. */
-const kept: ReadonlySet<string> = new Set(["Rendering", "renderings", "artifacts"]);
 /** What is on its way; gone after a day. */
 const passing = "incoming";
 
@@ -38,11 +36,11 @@ export async function takeCensus(world: World): Promise<Census> {
   };
 }
 
-/** @returns what there is more of than before, but for what nothing ends yet; none when all is as it was. */
+/** @returns what there is more of than before; none when all is as it was. */
 export function growthOf(before: Census, after: Census): readonly string[] {
   const grown = (what: "rows" | "blobs") =>
     Object.entries(after[what])
-      .filter(([name, count]) => !kept.has(name) && count > (before[what][name] ?? 0))
+      .filter(([name, count]) => count > (before[what][name] ?? 0))
       .map(([name, count]) => `${what} ${name}: ${before[what][name] ?? 0} before, ${count} now`);
   const open = after.connections > 0 ? [`${after.connections} connections to API servers are open`] : [];
   return [...grown("rows"), ...grown("blobs"), ...open];

@@ -16,7 +16,9 @@ export const renewedFolders = ["plans", "inventories", "renderings", "artifacts"
 /** Functions that do not run for the rest of its life lose nothing. */
 const renewAfterSeconds = 20 * day;
 /** What was stored so lately is not stored again: a rendering is named by many rows. */
-const youngSeconds = day;
+const youngSeconds = day / 2;
+/** What was stored so lately is given to somebody new. Longer, so that clocks that differ never ask for what is young. */
+const freshSeconds = day;
 /** Longer than a blob: by the row, one that is lost is made again, also where no function ran for months. */
 const rowLifeSeconds = 180 * day;
 
@@ -30,9 +32,14 @@ export function youngSince(now: Date): Date {
   return new Date(now.getTime() - youngSeconds * 1000);
 }
 
-/** Whether what was stored by then may be given to somebody, who stores it again in time. @param storedAt - see above. */
+/** @param storedAt - see above. */
 export function isYoung(storedAt: string | undefined, now: Date): boolean {
   return storedAt !== undefined && storedAt > youngSince(now).toISOString();
+}
+
+/** Whether it may be given to somebody, who stores it again in time. @param storedAt - see above. */
+export function isFresh(storedAt: string | undefined, now: Date): boolean {
+  return storedAt !== undefined && later(storedAt, freshSeconds) > now.toISOString();
 }
 
 /** `expiresAt` of the row of a rendering that somebody asks for now. */

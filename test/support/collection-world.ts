@@ -59,6 +59,8 @@ export class CollectionWorld {
   death: () => Death | undefined = () => undefined;
   /** Digests by Sync that were given to its cluster since the last that it took. */
   readonly given = new Map<string, Set<string>>();
+  /** Renderings that clusters were given and did not find. */
+  readonly missed = new Set<string>();
   #ids = 0;
 
   constructor() {
@@ -192,6 +194,7 @@ export class CollectionWorld {
     const { action, attempt, renderDigest, input, source: from, revision } = desired;
     if (action === "orphan") return;
     if (renderDigest !== undefined && !this.has(blobKeys.rendering(renderDigest))) {
+      this.missed.add(blobKeys.rendering(renderDigest));
       const asked = { input: input ?? "", notify: subject, source: { ...source, name: from ?? "", revision } };
       await sender.send([{ to: "render", ...asked, lost: renderDigest } satisfies RenderMessage]);
       return;

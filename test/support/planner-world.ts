@@ -3,7 +3,7 @@ import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { compareText } from "#shared/base/text-order.ts";
-import { isYoung } from "#shared/fleet/blob-life.ts";
+import { isFresh } from "#shared/fleet/blob-life.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
@@ -213,7 +213,7 @@ export class PlannerWorld {
   ): Promise<void> {
     const doneAt = this.now.toISOString();
     for (const row of this.rows<RenderingRow>("Rendering")) {
-      const isOld = row.state === "Done" && !isYoung(row.doneAt, this.now);
+      const isOld = row.state === "Done" && !isFresh(row.doneAt, this.now);
       if ((row.state !== "Pending" && !isOld) || !of(row)) continue;
       const done =
         failure === undefined

@@ -55,7 +55,8 @@ export class S3BlobStore implements BlobStore {
       }
       return (await Body?.transformToByteArray()) ?? new Uint8Array();
     } catch (error) {
-      throw error instanceof StarlingError ? error : this.#translated(error, key);
+      if (error instanceof StarlingError) throw error;
+      throw this.#translated(error, key);
     }
   }
 
@@ -114,7 +115,9 @@ function isMissing(error: unknown): boolean {
 }
 
 function isExpired(error: unknown): boolean {
-  return error instanceof S3ServiceException && error.name === "ExpiredToken";
+  if (!(error instanceof S3ServiceException)) return false;
+  // The answer to a HEAD has no body that would say so.
+  return error.name === "ExpiredToken" || (error.name === "Unknown" && statusOf(error) === 400);
 }
 
 function statusOf(error: unknown): number | undefined {

@@ -1,6 +1,6 @@
 /** What a cluster is given, so that it comes to a content: pure, from its Syncs and what was rendered for it. */
 import { defined } from "#shared/base/defined.ts";
-import { isYoung } from "#shared/fleet/blob-life.ts";
+import { isFresh } from "#shared/fleet/blob-life.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { isAssigned, isUnchanged } from "#shared/fleet/rollout/judge.ts";
 import type { Relation } from "#shared/fleet/rollout/plan.ts";
@@ -61,7 +61,7 @@ export function renderingsOf(
     if (row?.state === "Done" && row.digest !== undefined) {
       digests.push(row.digest);
       if (row.leftOut !== undefined) leftOut.set(row.digest, row.leftOut);
-      if (isYoung(row.keptAt ?? row.doneAt, clock.now)) continue;
+      if (isFresh(row.keptAt ?? row.doneAt, clock.now)) continue;
       isPending = true;
       unasked.push(index);
       continue;

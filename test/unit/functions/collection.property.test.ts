@@ -28,10 +28,16 @@ function sourceOf(world: CollectionWorld): SourceRow | undefined {
   return world.made.rows<SourceRow>("Source")[0];
 }
 
+/** Of what can be rendered for who comes, and of what is wanted, by which it would be rendered again. */
 function artifactsOf(world: CollectionWorld): ReadonlySet<string> {
   const contents = world.made.rows<ContentRow>("Content").filter(({ expiresAt }) => expiresAt === undefined);
   const ofContents = contents.flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => artifactDigest));
-  return new Set([...ofContents, sourceOf(world)?.status.artifact?.digest ?? []].flat().map(blobKeys.artifact));
+  const wanted = inputsOf(world);
+  const rows = world.made.rows<RenderingRow>("Rendering").filter(({ input }) => wanted.has(input));
+  const ofRows = rows.map(({ artifactDigest }) => artifactDigest);
+  return new Set(
+    [...ofContents, ...ofRows, sourceOf(world)?.status.artifact?.digest ?? []].flat().map(blobKeys.artifact),
+  );
 }
 
 /** The renderings that are wanted, by their inputs. */
@@ -43,6 +49,7 @@ function inputsOf(world: CollectionWorld): ReadonlySet<string> {
 function expectNeeded(world: CollectionWorld, lost: ReadonlySet<string>): void {
   const needed = renderingsOf(world).union(artifactsOf(world));
   expect([...needed.difference(lost)].filter((key) => !world.has(key))).toEqual([]);
+  expect([...world.missed].filter((key) => !lost.has(key))).toEqual([]);
   const rows = new Set(world.made.rows<RenderingRow>("Rendering").map(({ input }) => input));
   expect([...inputsOf(world)].filter((input) => !rows.has(input))).toEqual([]);
 }
@@ -52,11 +59,12 @@ function expectNeeded(world: CollectionWorld, lost: ReadonlySet<string>): void {
  * come later are rendered from is fetched then. @returns what is lost.
  */
 async function expectHealed(world: CollectionWorld): Promise<ReadonlySet<string>> {
+  const before = [...renderingsOf(world).union(artifactsOf(world))].filter((key) => !world.has(key));
   for (let round = 0; round < 10; round++) await world.settle();
   const wanted = world.syncs().flatMap(({ desired }) => desired.renderDigest ?? []);
   const artifact = sourceOf(world)?.status.artifact?.digest ?? "";
   expect([...wanted.map(blobKeys.rendering), blobKeys.artifact(artifact)].filter((key) => !world.has(key))).toEqual([]);
-  return new Set([...renderingsOf(world).union(artifactsOf(world))].filter((key) => !world.has(key)));
+  return new Set(before);
 }
 
 function expectGone(world: CollectionWorld): void {
@@ -66,8 +74,7 @@ function expectGone(world: CollectionWorld): void {
   const wanted = inputsOf(world);
   const rows = world.made.rows<RenderingRow>("Rendering");
   expect(rows.map(({ input }) => input).filter((input) => !wanted.has(input))).toEqual([]);
-  const ofRows = new Set(rows.map(({ artifactDigest }) => blobKeys.artifact(artifactDigest)));
-  const artifacts = artifactsOf(world).union(ofRows);
+  const artifacts = artifactsOf(world);
   expect(inFolder("artifacts").filter((key) => !artifacts.has(key))).toEqual([]);
 }
 
@@ -116,7 +123,9 @@ async function play(seed: number, story: { readonly deaths: number; readonly ste
   return { world, lost };
 }
 
-const seeds = propertySeeds.flatMap((seed) => Array.from({ length: propertyRuns(2) }, (_, run) => seed * 1000 + run));
+/** Years take as long as fifty runs of other properties. */
+const runs = Math.ceil(propertyRuns(50) / 50);
+const seeds = propertySeeds.flatMap((seed) => Array.from({ length: runs }, (_, run) => seed * 1000 + run));
 
 describe("months", { timeout: 120_000 }, () => {
   test.each(seeds)("of pushes, silence and deaths (seed %i)", async (seed) => {

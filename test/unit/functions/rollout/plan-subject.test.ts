@@ -33,7 +33,7 @@ describe("a first rollout", () => {
     await made.plan();
     const [row] = made.rows<RenderingRow>("Rendering");
     if (row === undefined) throw new Error("no rendering was asked for");
-    const source = { namespace: "shop", name: "app" };
+    const source = { namespace: "shop", name: "app", revision: "main@sha1:aaa" };
     const message = { to: "render", input: row.input, notify: subject, source } as const;
     expect(made.sender.take()).toContainEqual(message);
     await made.plan();

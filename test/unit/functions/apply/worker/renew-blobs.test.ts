@@ -20,7 +20,8 @@ import { silentLog } from "#test/support/planner-world.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-const day = 86_400_000;
+const hour = 3_600_000;
+const day = 24 * hour;
 const silent = new KubeError(
   { method: "GET", path: "/api/v1/namespaces/kube-system", secret: false },
   { message: "connection refused", causes: [], code: "ECONNREFUSED" },
@@ -297,7 +298,7 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
     expect(world.blobs.keys().filter((key) => key.startsWith("renderings/"))).toEqual(names.map(keyOf));
   });
 
-  test("that many clusters have are stored by the first of them on a day", async () => {
+  test("that many clusters have are stored by the first of them in half a day", async () => {
     const world = await worldWith(syncRowOf("c1", { template: "app", desired: wanted }));
     await world.blobs.overwrite(keyOf("wanted"), Buffer.from("wanted"));
     world.worker.aheadMs += 25 * day;
@@ -305,7 +306,9 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
     const renew = async (key: string, before: Date) => void renewed.push([key, before]);
     await world.renew({ blobs: { get: world.blobs.get.bind(world.blobs), overwrite: async () => {}, renew } });
     expect(renewed.map(([key]) => key)).toContain(keyOf("wanted"));
-    expect(renewed.map(([, before]) => Math.round((world.now().getTime() - before.getTime()) / day))).toEqual([1, 1]);
+    expect(renewed.map(([, before]) => Math.round((world.now().getTime() - before.getTime()) / hour))).toEqual([
+      12, 12,
+    ]);
   });
 
   test("are asked for by their input, each once, so that its row stays by which it would be made again", async () => {
@@ -339,7 +342,7 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
     const noted: ClusterRow = { ...before, status, version: version + 1 };
     await world.worker.table.write([{ put: noted, when: { version } }]);
     const after = await world.renew();
-    expect(after?.status).toMatchObject({ blobsAt: world.now().toISOString() });
+    expect(after?.status.blobsAt?.slice(0, 10)).toBe(world.now().toISOString().slice(0, 10));
     expect(after?.status).not.toHaveProperty("renewedAt");
   });
 });

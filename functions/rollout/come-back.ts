@@ -1,3 +1,4 @@
+import { askForLost } from "#functions/rollout/ask-lost.ts";
 import { isAhead } from "#functions/rollout/fill-arrivals.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
@@ -76,6 +77,7 @@ export async function letComeBack(
   const parts = ["slot", "arrivals", "syncs", "targets", "left"] as const;
   const found = await seeClusters(transaction, { clusters: page, with: parts }, ports.table);
   const readable = page.filter((cluster) => unreadable.includes(cluster) && found.has(cluster));
+  await askForLost(transaction, [...found.values()], ports);
   const strayed: string[] = [];
   for (const rows of found.values()) {
     const { cluster, fleet, syncs, targets } = rows;

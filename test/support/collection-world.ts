@@ -197,6 +197,9 @@ export class CollectionWorld {
       this.missed.add(blobKeys.rendering(renderDigest));
       const asked = { input: input ?? "", notify: subject, source: { ...source, name: from ?? "", revision } };
       await sender.send([{ to: "render", ...asked, lost: renderDigest } satisfies RenderMessage]);
+      if (observed?.reason === "RenderingLost") return;
+      await this.made.observe(cluster, "Retrying", { name, reason: "RenderingLost" });
+      await sender.send([{ to: "rollout", subject, clusters: [cluster] }]);
       return;
     }
     const given = this.given.get(row.sk + row.pk) ?? new Set<string>();

@@ -138,3 +138,19 @@ describe("months", { timeout: 120_000 }, () => {
     expectGone(world);
   });
 });
+
+test("what is lost with the row by which it would be made again is there again all the same", {
+  timeout: 60_000,
+}, async () => {
+  const world = await new CollectionWorld().begin(clusters, { ...rings, maxConcurrent: 2 }, web);
+  for (let round = 0; round < 3; round++) await world.settle();
+  const wanted = [...renderingsOf(world)];
+  expect(wanted).toHaveLength(1);
+  for (const row of world.made.rows<RenderingRow>("Rendering")) await world.made.table.write([{ delete: row }]);
+  for (const key of wanted) world.blobs.lose(key);
+  await world.settle();
+  expect([...world.missed]).toEqual(wanted);
+  for (let round = 0; round < 3; round++) await world.settle();
+  expect(wanted.filter((key) => !world.has(key))).toEqual([]);
+  expectNeeded(world, new Set(wanted));
+});

@@ -66,6 +66,8 @@ describe("a leg that has halted", () => {
     const asked = made.sender.take().filter((message) => message.to === "render");
     expect(asked).toMatchObject([{ input: row.input, notify: subject }]);
     expect(renderingOfA(made)).toMatchObject({ state: "Pending", artifactDigest: row.artifactDigest, path: row.path });
+    // A hundred and eighty days from now, though nobody were ever to say what became of it.
+    expect(renderingOfA(made)?.expiresAt).toBe(made.now.getTime() / 1000 + 15_552_000);
     await made.plan();
     expect(made.sender.take().filter((message) => message.to === "render")).toEqual([]);
     await made.renderAll();

@@ -1,0 +1,39 @@
+import { askRenderings } from "#functions/rollout/ask-renderings.ts";
+import { readRenderings, requestOf } from "#functions/rollout/decide.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/**
+ * A rendering that a cluster misses is made again by its row. Where that has ended, too, it is asked for anew, as the content
+ * has it that the cluster was given; where that is history, what comes next takes its place.
+ */
+export async function askForLost(
+  transaction: Transaction,
+  clusters: readonly ClusterRows[],
+  ports: PlannerPorts,
+): Promise<void> {
+  const { subject, contents } = transaction.known;
+  for (const { cluster, fleet, syncs } of clusters) {
+    if (fleet === undefined) continue;
+    for (const { desired } of syncs.filter(misses)) {
+      const content = contents.get(desired.rollout) ?? (await ports.table.get(keys.content(subject, desired.rollout)));
+      if (content === undefined) continue;
+      const target = sealedTarget({ ...fleet, cluster }, content.plan);
+      const { rows, newer } = await readRenderings([target], ports.table);
+      const requests = target.inputs.flatMap((input, index) =>
+        "digest" in input && input.digest === desired.input && !rows.has(input.digest) && !newer.has(input.digest)
+          ? requestOf({ content, target }, index)
+          : [],
+      );
+      await askRenderings(transaction, { requests, renderings: rows }, ports);
+    }
+  }
+}
+
+function misses({ desired, observed }: SyncRow): boolean {
+  return observed?.reason === "RenderingLost" && observed.attempt === desired.attempt && desired.action === "apply";
+}

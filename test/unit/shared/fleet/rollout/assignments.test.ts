@@ -51,7 +51,7 @@ describe("renderings of a target", () => {
     [
       "of which something was left out",
       ["a", "b"],
-      [done("a"), rendering("b", { state: "Done", digest: "sha256:b", leftOut: ["Pod t"] })],
+      [done("a"), rendering("b", { state: "Done", digest: "sha256:b", doneAt: at, leftOut: ["Pod t"] })],
       {},
       { kind: "ready", digests: ["sha256:of-a", "sha256:b"], leftOut: new Map([["sha256:b", ["Pod t"]]]) },
     ],

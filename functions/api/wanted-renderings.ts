@@ -1,5 +1,6 @@
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { overridden } from "#shared/fleet/rollout/override.ts";
 import { inputDigest, inputOf, relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import { keys, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
 import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
@@ -55,7 +56,11 @@ export async function findOutOfSync(
     if (template === undefined) return [];
     const arrives = second.has(keyText(arrivalKey(sync)));
     const place: WantedRendering["place"] = legOf(stage, legs)?.phase ?? (arrives ? "arrival" : undefined);
-    return [{ sync, content, place, template, input: inputOf(template, cluster) }];
+    const input = inputOf(template, cluster);
+    // What it has it keeps for itself, when its turn comes.
+    if ("disabled" in input) return [];
+    const special = "problem" in input ? template : overridden(template, input.overrides);
+    return [{ sync, content, place, template: special, input }];
   });
   const renderings = await readDistinct(
     table,

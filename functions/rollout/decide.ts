@@ -10,12 +10,14 @@ import {
   type Assignment,
   assignmentsFor,
   isGiven,
+  leavingOf,
   type RenderingRequest,
   renderingsOf,
 } from "#shared/fleet/rollout/assignments.ts";
 import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { overridden } from "#shared/fleet/rollout/override.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import { specialisationOf } from "#shared/fleet/rollout/specialise.ts";
 import { freezeOver } from "#shared/fleet/rows/brake-row.ts";
@@ -60,7 +62,14 @@ export type Step =
   | { readonly do: "freeze"; readonly name: string }
   /** What is under way there is this very content: it is counted from now on. */
   | { readonly do: "adopt"; readonly slot: SlotRow }
-  | { readonly do: "assign"; readonly assignments: readonly Assignment[] }
+  | {
+      readonly do: "assign";
+      readonly assignments: readonly Assignment[];
+      /** What it has of templates that it is not given any more. */
+      readonly leaving: readonly SyncRow[];
+    }
+  /** It has nothing else to do than to keep the objects of these for itself. */
+  | { readonly do: "leave"; readonly leaving: readonly SyncRow[]; readonly reason: string }
   | { readonly do: "forget"; readonly syncs: readonly SyncRow[]; readonly reason: string };
 
 const itsTurn = { do: "wait", for: "turn", requests: [] } as const;
@@ -133,6 +142,7 @@ export function decide(
   const freeze = fleet && freezeOver(brake, fleet.labels, now);
   const waits: Step = freeze === undefined ? itsTurn : { do: "freeze", name: freeze.name };
   const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
+  const leaving = leavingOf(assigning);
   if (slot !== undefined) {
     const given = syncs.filter(({ name }) => name in slot.attempts);
     // Of what the slot is not for, something may have failed before.
@@ -142,9 +152,12 @@ export function decide(
     if (leg === undefined || isCounted(slot, known) || isBusy) return waits;
     if (isWhole) return { do: "adopt", slot };
   }
-  if (assignments.length === 0) return { do: "unchanged", reason: "already runs this rendering" };
+  if (assignments.length === 0 && leaving.length === 0)
+    return { do: "unchanged", reason: "already runs this rendering" };
   if (freeze !== undefined) return waits;
-  return { do: "assign", assignments };
+  if (assignments.length > 0) return { do: "assign", assignments, leaving };
+  const names = leaving.map(({ name }) => name).join(", ");
+  return { do: "leave", leaving, reason: `is not given ${names} any more; the objects stay` };
 }
 
 /** The newest content of which something is assigned. */
@@ -172,10 +185,11 @@ export function requestOf(
   index: number,
 ): readonly RenderingRequest[] {
   const [template, input] = [content.plan.templates[index], target.inputs[index]];
-  if (template === undefined || input === undefined || "problem" in input) return [];
-  const { source, revision, artifactDigest } = template;
-  const render = buildOptionsOf(template, input.bound);
-  const specialise = specialisationOf(template, input.bound);
+  if (template === undefined || input === undefined || !("digest" in input)) return [];
+  const special = overridden(template, input.overrides);
+  const { source, revision, artifactDigest } = special;
+  const render = buildOptionsOf(special, input.bound);
+  const specialise = specialisationOf(special, input.bound);
   const options = defined({ render, specialise });
   return [{ input: input.digest, source, revision, artifactDigest, path: input.path, ...options }];
 }
@@ -183,5 +197,6 @@ export function requestOf(
 /** Assignments that a step writes at once. */
 export function assignedAtOnce(step: Step): number {
   if (step.do === "forget") return step.syncs.length;
-  return step.do === "assign" ? Math.min(mostAssignments, step.assignments.length) : 0;
+  if (step.do === "leave") return step.leaving.length;
+  return step.do === "assign" ? Math.min(mostAssignments, step.assignments.length) + step.leaving.length : 0;
 }

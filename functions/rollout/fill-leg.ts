@@ -161,6 +161,7 @@ const becomes = {
   forget: "Skipped",
   away: "Unreachable",
   unchanged: "Unchanged",
+  leave: "Unchanged",
   fail: "Failed",
 } as const;
 

@@ -79,7 +79,8 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
 
 /** Those for which everything is rendered by now. A path that says nothing for a cluster says nothing later either. */
 function renderedAmong(found: readonly Unrendered[], { rows }: Renderings): readonly Unrendered["key"][] {
-  const isRendered = (input: TargetInput) => "digest" in input && rows.get(input.digest)?.state === "Done";
+  const isRendered = (input: TargetInput) =>
+    "disabled" in input || ("digest" in input && rows.get(input.digest)?.state === "Done");
   return found.filter(({ target }) => target.inputs.every(isRendered)).map(({ key }) => key);
 }
 
@@ -87,7 +88,7 @@ function renderedAmong(found: readonly Unrendered[], { rows }: Renderings): read
 function endedAmong({ target, content }: Unrendered, { rows, newer }: Renderings): readonly RenderingRequest[] {
   if (content === undefined) return [];
   return target.inputs.flatMap((input, index) =>
-    "problem" in input || rows.has(input.digest) || newer.has(input.digest)
+    !("digest" in input) || rows.has(input.digest) || newer.has(input.digest)
       ? []
       : requestOf({ content, target }, index),
   );

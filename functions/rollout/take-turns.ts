@@ -43,6 +43,8 @@ export async function takeTurns<Next extends Candidate>(
       if (rows.slot === undefined) left--;
       giveSlot(transaction, { ...candidate, step }, ports);
     }
+    if (step.do === "assign" || step.do === "leave")
+      forgetSyncs(transaction, { syncs: step.leaving, as: "deselected" }, ports);
     if (step.do === "forget") forgetSyncs(transaction, { syncs: step.syncs, as: "gone" }, ports);
     if (step.do === "wait") requests.push(...step.requests);
     if (step.do === "away") transaction.cannotRead(rows.cluster);

@@ -41,12 +41,14 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       await world.join(
         { name: "one", ...tier("gold"), values: { domain: "one.example" } },
         { name: "two", ...tier("std"), values: { domain: "many.example", unused: "x" } },
+        { name: "four", ...tier("std") },
         { name: "three", ...tier("std"), values: { domain: "many.example", unused: "y" } },
       );
       const commit = await world.createRepository("app", {
         "deploy/namespace.yaml": namespaceManifest,
         "deploy/settings.yaml": configMap("settings", {
           url: "https://${TIER}.${DOMAIN}/${PATH:=}",
+          size: "${SIZE}",
           script: "echo $${HOME}",
         }),
         "deploy/script.yaml": configMap("script", { run: "echo ${HOME:?}" }).replace(
@@ -63,9 +65,13 @@ describe.each(fleetTargets)("on $name", (fleet) => {
               name: "app",
               source: "app",
               path: "deploy",
-              parameters: { DOMAIN: "{{ cluster.values.domain }}", TIER: "{{ cluster.labels.tier }}" },
+              parameters: { SIZE: "1", DOMAIN: "{{ cluster.values.domain }}", TIER: "{{ cluster.labels.tier }}" },
               substitute: true,
               apply: { interval: "4h" },
+              overrides: [
+                { clusters: { selector: { matchLabels: { tier: "gold" } } }, parameters: { SIZE: "9" } },
+                { clusters: { names: ["four"] }, disabled: true },
+              ],
             },
           ],
           rollout: { maxConcurrent: 3 },
@@ -74,12 +80,17 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       await world.untilInSync("web", commit);
       expect((await read(world, "one", "settings")).data).toEqual({
         url: "https://gold.one.example/",
+        size: "9",
         script: "echo ${HOME}",
       });
       for (const cluster of ["two", "three"])
-        expect((await read(world, cluster, "settings")).data).toMatchObject({ url: "https://std.many.example/" });
+        expect((await read(world, cluster, "settings")).data).toMatchObject({
+          url: "https://std.many.example/",
+          size: "1",
+        });
       expect((await read(world, "one", "script")).data).toEqual({ run: "echo ${HOME:?}" });
       expect(await renderingsOf(world)).toBe(2);
+      expect((await world.kubectl("four", { method: "GET", path: `${configs}/settings` })).status).toBe(404);
 
       const before = await versionsOf(world, "one", "two", "three");
       await setValues(world, "three", { domain: "many.example", unused: "z" });

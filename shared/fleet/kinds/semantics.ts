@@ -5,7 +5,7 @@ import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
-import type { SyncTemplate } from "#shared/fleet/kinds/sync-template.ts";
+import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { checkGitUrl } from "#shared/source/git-url.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
 
@@ -59,14 +59,25 @@ function versionRangeProblem(text: string): string | undefined {
 }
 
 function templateProblems(at: string, template: SyncTemplate): readonly FieldProblem[] {
-  const { values, valuesFrom = [] } = template.render?.helm ?? {};
   const lacking = chartProblem(template);
+  const overrides = (template.overrides ?? []).map((fields, index) => [`${at}.overrides[${index}]`, fields] as const);
+  const all = [[at, template] as const, ...overrides];
   return [
-    ...pathProblems(`${at}.path`, template.path),
     ...(lacking === undefined ? [] : [{ field: `${at}.${lacking.field}`, message: lacking.message }]),
-    ...valuesFrom.flatMap(({ path }, index) => pathProblems(`${at}.render.helm.valuesFrom[${index}].path`, path)),
+    ...all.flatMap(([place, fields]) => renderProblems(place, fields)),
+    ...specialisationProblems(all),
+  ];
+}
+
+function renderProblems(
+  at: string,
+  { path, render }: Pick<TemplateOverride, "path" | "render">,
+): readonly FieldProblem[] {
+  const { values, valuesFrom = [] } = render?.helm ?? {};
+  return [
+    ...(path === undefined ? [] : pathProblems(`${at}.path`, path)),
+    ...valuesFrom.flatMap(({ path: file }, index) => pathProblems(`${at}.render.helm.valuesFrom[${index}].path`, file)),
     ...expressionsIn(values).flatMap((text) => pathProblems(`${at}.render.helm.values`, text)),
-    ...specialisationProblems(at, template),
   ];
 }
 

@@ -22,17 +22,27 @@ export const specialisationFields = {
 const specialised = z.strictObject(specialisationFields);
 export type SpecialisationFields = z.infer<typeof specialised>;
 
-/** What the schema cannot say of them. */
+interface Problem {
+  readonly field: string;
+  readonly message: string;
+}
+
+/**
+ * What the schema cannot say of them.
+ * @param all - the template's, and those of its overrides, by their places.
+ */
 export function specialisationProblems(
-  at: string,
-  { parameters = {}, substitute }: SpecialisationFields,
-): readonly { readonly field: string; readonly message: string }[] {
-  const problems = Object.entries(parameters).flatMap(([name, text]) => {
-    const message = checkPathTemplate(text);
-    return message === undefined ? [] : [{ field: `${at}.parameters.${name}`, message }];
+  all: readonly (readonly [at: string, fields: SpecialisationFields])[],
+): readonly Problem[] {
+  const isUsed = all.some(([, { substitute }]) => substitute === true);
+  return all.flatMap(([at, { parameters = {} }]) => {
+    const problems = Object.entries(parameters).flatMap(([name, text]) => {
+      const message = checkPathTemplate(text);
+      return message === undefined ? [] : [{ field: `${at}.parameters.${name}`, message }];
+    });
+    const [first] = Object.keys(parameters);
+    if (first === undefined || isUsed) return problems;
+    const message = `do nothing without substitute: true, which puts them in place of \${${first}} in the texts of objects`;
+    return [...problems, { field: `${at}.parameters`, message }];
   });
-  const [first] = Object.keys(parameters);
-  if (first === undefined || substitute === true) return problems;
-  const message = `do nothing without substitute: true, which puts them in place of \${${first}} in the texts of objects`;
-  return [...problems, { field: `${at}.parameters`, message }];
 }

@@ -1,22 +1,31 @@
 import * as z from "zod";
+import { boundedList } from "#shared/base/bounded.ts";
+import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
 import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { specialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
 import { renderOptions } from "#shared/source/render-options.ts";
 import { sourcePath } from "#shared/source/source-path.ts";
 
-export const applyOptions = z.strictObject({
+const applyFields = {
   /** Delete what left the source. `false` keeps it in the inventory, to be pruned when this turns true again. */
-  prune: z.boolean().default(true),
+  prune: z.boolean(),
   /** What to do about objects that changed in the cluster: put them back, only report them, or not look. */
-  drift: z.enum(["correct", "report", "off"], 'must be "correct", "report" or "off"').default("correct"),
+  drift: z.enum(["correct", "report", "off"], 'must be "correct", "report" or "off"'),
   /** How often an applied Sync is looked at again. */
-  interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }).default("10m"),
+  interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }),
   /**
    * Where namespaced objects go that name no namespace, as with `kubectl apply -n`; those that name one keep it. Absent:
    * such objects are refused, because nothing falls into `default` unasked.
    */
   defaultNamespace: nameSchema.optional(),
+};
+
+export const applyOptions = z.strictObject({
+  ...applyFields,
+  prune: applyFields.prune.default(true),
+  drift: applyFields.drift.default("correct"),
+  interval: applyFields.interval.default("10m"),
 });
 export type ApplyOptions = z.infer<typeof applyOptions>;
 
@@ -31,7 +40,24 @@ const templateFields = {
   apply: applyOptions.prefault({}),
 };
 
-export const syncTemplate = z.strictObject({ name: nameSchema, ...templateFields });
+/** What the template is on some clusters: any field but its name and its Source. */
+const templateOverride = z.strictObject({
+  clusters: clusterSelectionSchema,
+  /** They are not given the template; objects that one of them has of it stay. */
+  disabled: z.boolean().optional(),
+  path: sourcePath.optional(),
+  render: renderOptions.optional(),
+  ...specialisationFields,
+  apply: z.strictObject(applyFields).partial().optional(),
+});
+export type TemplateOverride = z.infer<typeof templateOverride>;
+
+export const syncTemplate = z.strictObject({
+  name: nameSchema,
+  ...templateFields,
+  /** All that are for a cluster, in their order: later ones win. */
+  overrides: boundedList(templateOverride, 50).optional(),
+});
 export type SyncTemplate = z.infer<typeof syncTemplate>;
 
 export const syncSpec = z.strictObject({ cluster: nameSchema, ...templateFields });

@@ -3,6 +3,7 @@ import { defined } from "#shared/base/defined.ts";
 import { isFresh } from "#shared/fleet/blob-life.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { isAssigned, isUnchanged } from "#shared/fleet/rollout/judge.ts";
+import { overridden } from "#shared/fleet/rollout/override.ts";
 import type { Relation } from "#shared/fleet/rollout/plan.ts";
 import { hashOf, later } from "#shared/fleet/rows/due.ts";
 import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
@@ -26,7 +27,8 @@ export interface RenderingRequest
 export type LeftOut = ReadonlyMap<string, readonly string[]>;
 
 export type Rendered =
-  | { readonly kind: "ready"; readonly digests: readonly string[]; readonly leftOut?: LeftOut }
+  /** Of a template that the cluster is not given there is none. */
+  | { readonly kind: "ready"; readonly digests: readonly (string | undefined)[]; readonly leftOut?: LeftOut }
   /** Of the inputs, those whose rendering this subject has not asked for, or is old: it would not be told, or had. */
   | { readonly kind: "pending"; readonly unasked: readonly number[] }
   | { readonly kind: "failed"; readonly reason: string };
@@ -48,12 +50,16 @@ export function renderingsOf(
   renderings: ReadonlyMap<string, RenderingRow>,
   clock: RenderingClock,
 ): Rendered {
-  const digests: string[] = [];
+  const digests: (string | undefined)[] = [];
   const leftOut = new Map<string, readonly string[]>();
   const unasked: number[] = [];
   let isPending = false;
   for (const [index, input] of inputs.entries()) {
     if ("problem" in input) return { kind: "failed", reason: `RenderFailed: ${input.problem}` };
+    if ("disabled" in input) {
+      digests.push(undefined);
+      continue;
+    }
     const row = renderings.get(input.digest);
     const isAgain = row?.restsUntil !== undefined && row.requestedAt < (clock.retriedAt ?? "");
     if (row?.state === "Failed" && !isAgain)
@@ -97,7 +103,7 @@ export interface Assigning {
   readonly relation: Pick<Relation, "templates" | "rollout"> | undefined;
   /** By template of the content, in its order. */
   readonly inputs: readonly TargetInput[];
-  readonly digests: readonly string[];
+  readonly digests: readonly (string | undefined)[];
   readonly leftOut?: LeftOut | undefined;
   /** Every Sync of the subject on the cluster. */
   readonly syncs: readonly SyncRow[];
@@ -120,12 +126,12 @@ export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
   for (const [index, template] of content.plan.templates.entries()) {
     const name = syncName(subject, template.name);
     const [renderDigest, input] = [digests[index], inputs[index]];
-    if (renderDigest === undefined || input === undefined)
+    if (input !== undefined && "disabled" in input) continue;
+    if (renderDigest === undefined || input === undefined || "problem" in input)
       throw new Error("a target was taken for rendered and is not");
-    if (isUnchanged(previous(name), { renderDigest, apply: template.apply })) continue;
-    const { revision, apply, source } = template;
-    const made =
-      "problem" in input ? {} : { input: input.digest, source, ...toldOf(assigning.leftOut?.get(renderDigest)) };
+    const { revision, apply, source } = overridden(template, input.overrides);
+    if (isUnchanged(previous(name), { renderDigest, apply })) continue;
+    const made = { input: input.digest, source, ...toldOf(assigning.leftOut?.get(renderDigest)) };
     assignments.push({
       cluster,
       name,
@@ -147,6 +153,16 @@ function toldOf(texts: readonly string[] | undefined): Pick<Assigned, "leftOut">
   if (texts === undefined) return {};
   const more = texts.length - mostTold;
   return { leftOut: more > 0 ? [...texts.slice(0, mostTold), `and ${more} more`] : texts };
+}
+
+/** What the cluster has of templates that it is not given any more. */
+export function leavingOf({ subject, content, inputs, syncs }: Assigning): readonly SyncRow[] {
+  const disabled = content.plan.templates.filter((_, index) => {
+    const input = inputs[index];
+    return input !== undefined && "disabled" in input;
+  });
+  const names = new Set(disabled.map(({ name }) => syncName(subject, name)));
+  return syncs.filter(({ name, desired }) => names.has(name) && desired.action !== "orphan");
 }
 
 /** Its Syncs, less the content's, less what the spec wants now. */
@@ -177,9 +193,13 @@ export function takenBack(row: SyncRow, now: Date): Assigned | undefined {
 
 /** True when everything of a content was given to the cluster already, and nothing that it has not. */
 export function isGiven(assigning: Assigning): boolean {
-  const { subject, content, digests, syncs } = assigning;
+  const { subject, content, inputs, digests, syncs } = assigning;
+  if (leavingOf(assigning).length > 0) return false;
   if (removalsOf(assigning).some(({ desired }) => desired.action !== "delete")) return false;
-  return content.plan.templates.every(({ name, apply }, index) => {
+  return content.plan.templates.every((template, index) => {
+    const input = inputs[index];
+    if (input !== undefined && "disabled" in input) return true;
+    const { name, apply } = overridden(template, input !== undefined && "digest" in input ? input.overrides : []);
     const sync = syncs.find((one) => one.name === syncName(subject, name));
     const renderDigest = digests[index];
     return sync !== undefined && renderDigest !== undefined && isAssigned(sync, { renderDigest, apply });

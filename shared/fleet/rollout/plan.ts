@@ -8,11 +8,19 @@ import { compareText } from "#shared/base/text-order.ts";
 import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
-import type { SyncTemplate } from "#shared/fleet/kinds/sync-template.ts";
+import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { boundInputs, optionsDigest } from "#shared/fleet/rollout/chart-inputs.ts";
+import { overridden, overridesFor } from "#shared/fleet/rollout/override.ts";
 import { bindParameters, specialisationOf } from "#shared/fleet/rollout/specialise.ts";
 import type { Artifact, FleetRow, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { BoundInputs, Plan, PlannedTemplate, SealedTarget, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  BoundInputs,
+  Plan,
+  PlannedOverride,
+  PlannedTemplate,
+  SealedTarget,
+  TargetInput,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import { helmOptions } from "#shared/source/helm/helm-options.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
@@ -80,8 +88,19 @@ function pinned(template: SyncTemplate, artifact: Pick<Artifact, "revision" | "d
       render: template.render ?? detectedRender(template.path, artifact),
       parameters: template.parameters,
       substitute: template.substitute,
+      overrides: template.overrides?.map((override) => pinnedOverride(template, override, artifact)),
     }),
   };
+}
+
+/** Of another folder than the template's it is found out anew what it is, where nobody said so. */
+function pinnedOverride(
+  { render }: SyncTemplate,
+  override: TemplateOverride,
+  artifact: Pick<Artifact, "charts">,
+): PlannedOverride {
+  if (override.path === undefined || override.render !== undefined || render !== undefined) return override;
+  return { ...override, render: detectedRender(override.path, artifact) ?? "detect" };
 }
 
 /** Charts are known by their folders. What is no chart is looked at when it is rendered. */
@@ -115,9 +134,11 @@ export interface RenderingInput {
   readonly release?: { readonly name: string; readonly namespace: string };
   readonly specialise?: Specialisation;
   readonly bound?: BoundInputs;
+  /** They are in it. */
+  readonly overrides?: readonly number[];
 }
 
-export function inputDigest(input: RenderingInput): string {
+export function inputDigest({ overrides: _applied, ...input }: RenderingInput): string {
   const { render } = input;
   if (render?.helm === undefined) return digestOf({ ...input, engine: renderEngine });
   return digestOf({ ...input, render: { helm: optionsDigest(render.helm) }, engine: renderEngine });
@@ -205,7 +226,13 @@ export function inputsOf({ templates }: Pick<Plan, "templates">, member: Omit<Me
 export function sealedTarget(member: Pick<Member, "cluster" | "uid" | "labels" | "values">, plan: Plan): SealedTarget {
   const inputs = inputsOf(plan, member).map(
     (input): TargetInput =>
-      "problem" in input ? input : { digest: inputDigest(input), path: input.path, ...defined({ bound: input.bound }) },
+      "path" in input
+        ? {
+            digest: inputDigest(input),
+            path: input.path,
+            ...defined({ overrides: input.overrides, bound: input.bound }),
+          }
+        : input,
   );
   return { cluster: member.cluster, uid: member.uid, inputs };
 }
@@ -219,9 +246,12 @@ export function stageOf({ stages }: RolloutStrategy, cluster: SelectableCluster)
 
 /** What the template is rendered from on this cluster, or why that cannot be said. */
 export function inputOf(
-  template: PlannedTemplate,
+  planned: PlannedTemplate,
   cluster: Pick<FleetRow, "name" | "labels" | "values">,
-): RenderingInput | { readonly problem: string } {
+): RenderingInput | { readonly problem: string } | { readonly disabled: true } {
+  const overrides = overridesFor(planned, cluster);
+  const template = overridden(planned, overrides);
+  if (template.disabled === true) return { disabled: true };
   const rendered = renderPath(template.path, cluster);
   if (!rendered.ok) return { problem: rendered.message };
   const chart = boundInputs(template, cluster);
@@ -239,6 +269,7 @@ export function inputOf(
     path: rendered.path,
     ...defined({ render, release, specialise: specialisationOf(template, bound) }),
     ...(Object.keys(bound).length === 0 ? {} : { bound }),
+    ...(overrides.length === 0 ? {} : { overrides }),
   };
 }
 

@@ -1,6 +1,6 @@
 /** What the planner writes, and nobody else: units, contents, legs, slots, targets, arrivals, and the requests for renderings. */
 
-import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
+import type { ApplyOptions, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { BuildOptions, RenderOptions } from "#shared/source/render-options.ts";
@@ -17,6 +17,14 @@ export interface PlannedTemplate {
   readonly parameters?: Readonly<Record<string, string>> | undefined;
   readonly substitute?: boolean | undefined;
   readonly apply: ApplyOptions;
+  /** Taken away from clusters, by an override. */
+  readonly disabled?: boolean | undefined;
+  readonly overrides?: readonly PlannedOverride[] | undefined;
+}
+
+/** As in the template; `detect` is for a folder of another kind than the template's. */
+export interface PlannedOverride extends Omit<TemplateOverride, "render"> {
+  readonly render?: RenderOptions | "detect" | undefined;
 }
 
 /** What a content takes its clusters to. */
@@ -61,7 +69,15 @@ export interface BoundInputs {
 
 /** What one template is rendered from on one cluster, or why that cannot be said. */
 export type TargetInput =
-  | { readonly digest: string; readonly path: string; readonly bound?: BoundInputs }
+  | {
+      readonly digest: string;
+      readonly path: string;
+      /** Places of the template's overrides that are for the cluster. */
+      readonly overrides?: readonly number[];
+      readonly bound?: BoundInputs;
+    }
+  /** It is not given the template. */
+  | { readonly disabled: true }
   | { readonly problem: string };
 
 /** A target as it was sealed; kept in a blob. */

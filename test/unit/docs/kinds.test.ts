@@ -7,7 +7,10 @@ import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 const page = readFileSync(new URL("../../../docs/kinds.md", import.meta.url), "utf8");
 const kinds: readonly WritableKind[] = ["Source", "ClusterDiscovery", "Cluster", "SyncGroup", "Sync"];
-const selection = /^spec\.(?:clusters|rollout\.stages\[\]\.clusters)\.(?=selector|names|notNames|all)/;
+const selection =
+  /^spec\.(?:clusters|rollout\.stages\[\]\.clusters|templates\[\]\.overrides\[\]\.clusters)\.(?=selector|names|notNames|all)/;
+/** Fields that an override has of its template. */
+const override = /^spec\.templates\[\]\.overrides\[\]\.(?!clusters|disabled)/;
 
 function section(title: string): string {
   const start = page.indexOf(`\n## ${title}\n`);
@@ -33,13 +36,23 @@ function tableOf(text: string, columns: number): readonly string[] {
 describe("docs/kinds.md", () => {
   test.each(kinds)("lists the fields of %s as the schema has them", (kind) => {
     const expected = fieldsOf(kind)
-      .filter((field) => !selection.test(field.path))
+      .filter((field) => !selection.test(field.path) && !override.test(field.path))
       .map((field) => `${field.path} | ${field.type} | ${field.required ? "required" : (field.default ?? "")}`);
     expect([...tableOf(section(kind), 3)].sort()).toEqual([...expected].sort());
   });
 
+  test("is right in that an override has the template's fields, but for its name and its Source", () => {
+    const said = (of: RegExp) =>
+      fieldsOf("SyncGroup").flatMap(({ path, type, most = "" }) =>
+        of.test(path) ? [`${path.replace(of, "")} | ${type} | ${most}`] : [],
+      );
+    const template = said(/^spec\.templates\[\]\.(?!name$|source$|overrides)/);
+    expect(said(override).sort()).toEqual(template.sort());
+  });
+
   test("lists what each field may have at most", () => {
-    const fields = kinds.flatMap(fieldsOf).map((field) => ({ ...field, path: field.path.replace(selection, "") }));
+    const all = kinds.flatMap(fieldsOf).filter(({ path }) => !override.test(path));
+    const fields = all.map((field) => ({ ...field, path: field.path.replace(selection, "") }));
     const expected = fields.flatMap(({ path, most }) => (most === undefined ? [] : [`${path} | ${most}`]));
     expect(tableOf(section("Limits"), 2)).toEqual([...new Set(expected)].sort());
   });

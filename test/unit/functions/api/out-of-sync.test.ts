@@ -54,7 +54,7 @@ async function withRollout({
   const fleet = await api.table.get(keys.fleet("c2"));
   if (fleet === undefined) throw new Error("it was applied");
   const input = inputOf(planned, fleet);
-  if ("problem" in input) throw new Error(input.problem);
+  if (!("path" in input)) throw new Error(JSON.stringify(input));
   const current = syncRow("c1", "shop.web");
   const assigned: SyncRow["desired"] = { ...current.desired, renderDigest: digest, revision: wanted, rollout: 13 };
   const leg = legRow({ content: 13, stage: "all" }, ["Succeeded", "Waiting", "Waiting"], change);

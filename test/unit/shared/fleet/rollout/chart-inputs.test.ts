@@ -28,7 +28,8 @@ interface Of {
 function inputOf(template: PlannedTemplate, { labels = {}, values = {} }: Of = {}) {
   const plan: Plan = { templates: [template], contentHash: "sha256:c" };
   const [input] = sealedTarget({ cluster: "one", uid: "u", labels, values }, plan).inputs;
-  if (input === undefined || "problem" in input) return { problem: input?.problem };
+  if (input === undefined || "disabled" in input) throw new Error("it is not disabled");
+  if ("problem" in input) return { problem: input.problem };
   return { digest: input.digest, bound: input.bound, helm: buildOptionsOf(template, input.bound)?.helm };
 }
 

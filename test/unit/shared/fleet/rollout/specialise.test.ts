@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
+import { overridden } from "#shared/fleet/rollout/override.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { specialisationOf } from "#shared/fleet/rollout/specialise.ts";
 import type { Plan, PlannedTemplate, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
@@ -27,14 +28,14 @@ function sealed(template: PlannedTemplate, { cluster = "one", labels = {}, value
 
 function digestOf(template: PlannedTemplate, of: Of): string {
   const input = sealed(template, of);
-  if ("problem" in input) throw new Error(input.problem);
+  if (!("digest" in input)) throw new Error(JSON.stringify(input));
   return input.digest;
 }
 
 /** What a rendering is asked for with, from what was sealed. */
 function variablesOf(template: PlannedTemplate, of: Of) {
   const input = sealed(template, of);
-  return "problem" in input ? input : specialisationOf(template, input.bound)?.variables;
+  return "digest" in input ? specialisationOf(overridden(template, input.overrides), input.bound)?.variables : input;
 }
 
 describe("the inputs of a template", () => {

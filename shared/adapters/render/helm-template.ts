@@ -17,6 +17,9 @@ export interface HelmTemplateOptions extends Partial<ProcessBounds> {
   readonly helm: () => Promise<string>;
 }
 
+/** Of each of the two renderings: both together are less than their function has. */
+const timeoutSeconds = 40;
+
 /**
  * `helm template` on the files of a chart, which were read before (see `readChart`). Everything that it is given is in a
  * folder of its own that goes with it; it has an empty PATH, no plugins, no credentials, no cluster, a proxy that is not
@@ -27,7 +30,7 @@ export class HelmTemplate implements HelmRunner {
   readonly #helm: () => Promise<string>;
 
   constructor({ helm, ...bounds }: HelmTemplateOptions) {
-    this.#bounds = { ...defaultBounds, ...bounds };
+    this.#bounds = { ...defaultBounds, timeoutSeconds, ...bounds };
     this.#helm = foundOnce(helm);
   }
 

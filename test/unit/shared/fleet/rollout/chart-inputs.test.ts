@@ -1,8 +1,10 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import type { Plan, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
+import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 type Helm = Readonly<Record<string, unknown>>;
 
@@ -146,6 +148,37 @@ test.each([
 ])("a cluster without %s is named with it", (_legend, helm, of, problem) => {
   expect(inputOf(planned(helm), of)).toEqual({ problem });
 });
+
+test.each(propertySeeds)(
+  "no value of a cluster becomes structure, another expression or another value (seed %d)",
+  (seed) => {
+    const values = {
+      host: "{{ cluster.values.a }}",
+      list: [{ x: "{{ cluster.values.b }}" }],
+      kept: "{{ $labels.pod }}",
+    };
+    const template = planned({ values });
+    const text = fc.oneof(
+      fc.string(),
+      fc.constantFrom(
+        "{{ cluster.values.b }}",
+        "{{ cluster.name }}",
+        '"}, {"',
+        "__proto__",
+        "\n---\n",
+        "{{ now }}",
+        "null",
+      ),
+    );
+    fc.assert(
+      fc.property(text, text, (a, b) => {
+        const { helm } = inputOf(template, { values: { a, b } });
+        expect(JSON.parse(helm?.values ?? "")).toEqual({ host: a, list: [{ x: b }], kept: "{{ $labels.pod }}" });
+      }),
+      { seed, numRuns: propertyRuns(200) },
+    );
+  },
+);
 
 test("a chart without a namespace is named", () => {
   expect(inputOf(planned({}, { apply: {} })).problem).toMatch(/^apply\.defaultNamespace: is required for a Helm chart/);

@@ -44,7 +44,7 @@ const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.sync
 const objects = [...ofNamespaces, partitions.discoveries] as const;
 const listed = [partitions.subjectEntries, partitions.sourceEntries] as const;
 const directories = [partitions.fleet, ...listed] as const;
-const whatPeopleWrite = [...objects, partitions.clusters, ...directories] as const;
+const whatPeopleWrite = [...objects, partitions.clusters, partitions.clusterValues, ...directories] as const;
 
 export interface WiringProps {
   readonly installation: string;
@@ -154,6 +154,7 @@ export class Wiring extends Construct {
             partitions.discoveries,
             partitions.found,
             partitions.clusters,
+            partitions.clusterValues,
             partitions.fleet,
             partitions.sourceEntries,
             partitions.uses,
@@ -277,6 +278,7 @@ export class Wiring extends Construct {
           read: [
             ...ofNamespaces,
             partitions.clusters,
+            partitions.clusterValues,
             partitions.fleet,
             partitions.fleetVersion,
             partitions.brake,

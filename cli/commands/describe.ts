@@ -1,3 +1,4 @@
+import { describeClusterValues } from "#cli/format/describe-cluster-values.ts";
 import { describeDiscovery } from "#cli/format/describe-discovery.ts";
 import { describeCluster, describeGroup, describeSource, describeUnreadable } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
@@ -9,6 +10,7 @@ import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import type {
   ClusterObject,
+  ClusterValuesObject,
   DiscoveryObject,
   EventItem,
   RolloutObject,
@@ -57,6 +59,10 @@ async function pageOf(session: Session, object: NamedObject, options: DescribeOp
       if (isUnreadable(cluster)) return describeUnreadable(cluster, now);
       const syncs = await readList<SyncObject>(session, { path: `${path}/syncs`, limit: syncsOfCluster });
       return describeCluster({ object: cluster, syncs: syncs.items, now });
+    }
+    case "ClusterValues": {
+      const values = await read<ClusterValuesObject>(session, path);
+      return isUnreadable(values) ? describeUnreadable(values, now) : describeClusterValues(values, now);
     }
     case "SyncGroup": {
       const group = await read<SyncGroupObject>(session, path);

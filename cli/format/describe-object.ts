@@ -1,4 +1,5 @@
 import { formatAge, formatTime } from "#cli/format/age.ts";
+import { clusterValuesText } from "#cli/format/describe-cluster-values.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText, getTable, worstFirst } from "#cli/format/get-table.ts";
 import { actText, frozenText, objectState } from "#cli/format/object-state.ts";
@@ -6,6 +7,7 @@ import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable, shorten } from "#cli/format/table.ts";
 import type {
   ClusterObject,
+  ClusterValuesObject,
   DiscoveryObject,
   EventItem,
   SourceObject,
@@ -14,7 +16,7 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
-import type { Discovered, Operations } from "#shared/fleet/rows/object-rows.ts";
+import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 
 /** The conditions below say it whole. */
 const remarkWidth = 90;
@@ -78,7 +80,7 @@ export function describeCluster({
   syncs,
   now,
 }: Omit<Described<ClusterObject>, "events"> & { readonly syncs: readonly SyncObject[] }): string {
-  const { eks, endpoint, access, values } = cluster.spec;
+  const { eks, endpoint, access } = cluster.spec;
   const { mismatch, discovered } = cluster.status;
   const { name } = cluster.metadata;
   const table = getTable("Sync", worstFirst(syncs), { now, width: "normal", namespaces: "all" });
@@ -98,8 +100,8 @@ export function describeCluster({
       ["Answers", mismatch === undefined ? undefined : `another cluster, kube-system uid ${mismatch}`],
       ["Frozen", cluster.status.frozen === undefined ? undefined : frozenText(cluster.status.frozen)],
       ["Kubernetes", cluster.status.version],
-      ["Values", valuesText(values, discovered)],
     ]),
+    sectionText("Values", clusterValuesText(cluster.status.values)),
     sectionText("Conditions", conditionsText(cluster.status.conditions, now)),
     sectionText(
       `Syncs (${syncs.length})`,
@@ -115,18 +117,6 @@ export function describeCluster({
 
 function goneText(since: string | undefined): string {
   return since === undefined ? "" : `; EKS says since ${since} that there is no such cluster`;
-}
-
-/** Those that count, and where each comes from that nobody has written on the Cluster. */
-function valuesText(
-  own: Readonly<Record<string, string>> = {},
-  discovered: Discovered | undefined,
-): string | undefined {
-  if (discovered === undefined) return pairsText(own);
-  const found = Object.entries(discovered.values).filter(([name]) => !Object.hasOwn(own, name));
-  const origin = ` (clusterdiscovery/${discovered.by})`;
-  const said = [...Object.entries(own), ...found.map(([name, value]) => [name, value + origin] as const)];
-  return pairsText(Object.fromEntries(said));
 }
 
 export function describeGroup({
@@ -195,7 +185,10 @@ function nextForGroup(group: SyncGroupObject): readonly string[] {
   return group.status.rollout === undefined ? [] : [`starling rollout status ${name} ${where}`];
 }
 
-export function headText(object: SourceObject | DiscoveryObject | ClusterObject | SyncGroupObject, now: Date): string {
+export function headText(
+  object: SourceObject | DiscoveryObject | ClusterObject | ClusterValuesObject | SyncGroupObject,
+  now: Date,
+): string {
   const state = objectState(object);
   const seen = state.seenAt === undefined ? "" : `, seen ${formatAge(state.seenAt, now)} ago`;
   return fieldsText([

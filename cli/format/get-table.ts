@@ -7,6 +7,7 @@ import { hasNamespace, type KindName } from "#cli/session/kind-names.ts";
 import type {
   AnyObject,
   ClusterObject,
+  ClusterValuesObject,
   DiscoveryObject,
   RolloutObject,
   SourceObject,
@@ -14,6 +15,7 @@ import type {
   SyncObject,
 } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Remarks of a row; `-o wide` shows them whole. */
@@ -127,6 +129,15 @@ const clusterColumns: readonly Column<ClusterObject>[] = [
   remark,
 ];
 
+const valuesColumns: readonly Column<ClusterValuesObject>[] = [
+  name,
+  { name: "PRIORITY", cell: ({ spec }) => String(spec.priority) },
+  { name: "CLUSTERS", cell: ({ status }) => String(status.clusters ?? "-") },
+  { name: "SELECTION", cell: ({ spec }) => selectionText(spec.clusters) },
+  state,
+  { name: "VALUES", cell: ({ spec }) => Object.keys(spec.values).sort().join(",") || "-" },
+];
+
 const groupColumns: readonly Column<SyncGroupObject>[] = [
   name,
   { name: "REVISION", cell: (group) => revisionText(group.status.revision) },
@@ -190,6 +201,7 @@ const rolloutColumns: readonly Column<RolloutObject>[] = [
 const columnsOf = {
   Source: sourceColumns,
   ClusterDiscovery: discoveryColumns,
+  ClusterValues: valuesColumns,
   Cluster: clusterColumns,
   SyncGroup: groupColumns,
   Sync: syncColumns,

@@ -70,6 +70,12 @@ function stateOfKind(object: AnyObject): ObjectState {
       return fromReady(object.status.conditions, { seenAt: object.status.lookedAt, untouched: "Pending" });
     case "Cluster":
       return fromCluster(object.status);
+    case "ClusterValues":
+      return {
+        word: object.status.clusters === 0 ? "NoClusters" : "Ready",
+        ...optional("since", object.metadata.creationTimestamp),
+        remark: "",
+      };
     case "SyncGroup":
       return fromSubject(object.status);
     case "Sync": {

@@ -1,7 +1,7 @@
 import { usageFailure } from "#cli/session/failure.ts";
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 
-export type KindName = "Source" | "ClusterDiscovery" | "Cluster" | "SyncGroup" | "Sync" | "Rollout";
+export type KindName = "Source" | "ClusterDiscovery" | "Cluster" | "ClusterValues" | "SyncGroup" | "Sync" | "Rollout";
 
 const aliases: Readonly<Record<string, KindName>> = {
   source: "Source",
@@ -13,6 +13,8 @@ const aliases: Readonly<Record<string, KindName>> = {
   cluster: "Cluster",
   clusters: "Cluster",
   cl: "Cluster",
+  clustervalues: "ClusterValues",
+  cv: "ClusterValues",
   syncgroup: "SyncGroup",
   syncgroups: "SyncGroup",
   sg: "SyncGroup",
@@ -27,6 +29,7 @@ const plurals: Readonly<Record<KindName, string>> = {
   Source: "sources",
   ClusterDiscovery: "clusterdiscoveries",
   Cluster: "clusters",
+  ClusterValues: "clustervalues",
   SyncGroup: "syncgroups",
   Sync: "syncs",
   Rollout: "rollouts",
@@ -51,7 +54,7 @@ export interface NamedObject {
 }
 
 /** Of the installation, and of no namespace. */
-const ofInstallation: ReadonlySet<string> = new Set<KindName>(["ClusterDiscovery", "Cluster"]);
+const ofInstallation: ReadonlySet<string> = new Set<KindName>(["ClusterDiscovery", "Cluster", "ClusterValues"]);
 
 export function hasNamespace(kind: string): boolean {
   return !ofInstallation.has(kind);

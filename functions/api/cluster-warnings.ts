@@ -25,20 +25,23 @@ export async function clusterWarnings(
   const empty = await emptyOf(table, selections, own);
   return selections.map((selection, index) => {
     const names = missing[index] ?? [];
-    if (names.length > 0) return [missingText(names)];
+    if (names.length > 0) return [missingText(names, documents[index]?.kind)];
     if (selection === undefined || !empty.has(index)) return [];
-    return [`no registered cluster matches ${selectionText(selection)} yet: nothing is rolled out until one does`];
+    const none = `no registered cluster matches ${selectionText(selection)} yet`;
+    return [documents[index]?.kind === "ClusterValues" ? none : `${none}: nothing is rolled out until one does`];
   });
 }
 
 function selectionOf(document: Document): ClusterSelection | undefined {
-  if (document.kind === "SyncGroup") return document.spec.clusters;
+  if (document.kind === "SyncGroup" || document.kind === "ClusterValues") return document.spec.clusters;
   return document.kind === "Sync" ? { names: [document.spec.cluster] } : undefined;
 }
 
-function missingText(names: readonly string[]): string {
+function missingText(names: readonly string[], kind: Document["kind"] | undefined): string {
   const one = names.length === 1;
-  return `${one ? "cluster" : "clusters"} ${names.join(", ")} ${one ? "is" : "are"} not registered yet: nothing is rolled out there until ${one ? "it is" : "they are"}`;
+  const missing = `${one ? "cluster" : "clusters"} ${names.join(", ")} ${one ? "is" : "are"} not registered yet`;
+  if (kind === "ClusterValues") return missing;
+  return `${missing}: nothing is rolled out there until ${one ? "it is" : "they are"}`;
 }
 
 async function missingOf(

@@ -4,14 +4,22 @@ import { operationsChange, repositoryOf, subjectOf, unchanged } from "#functions
 import { firstRows } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { audit, sendAfter, writeObject } from "#functions/api/write-object.ts";
-import { everySubject } from "#shared/adapters/concerned-subjects.ts";
+import { registered } from "#functions/api/registered.ts";
+import { audit, sendAfter, sendSideBySide, writeObject } from "#functions/api/write-object.ts";
+import { everySubject, subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
 import { forgetSyncs, isAssigned, requireForgettable } from "#shared/adapters/forget-syncs.ts";
 import { isConflict } from "#shared/base/errors.ts";
+import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
-import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { fleetVersionUpdate, valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import { type ClusterRow, newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import {
+  type ClusterRow,
+  type ClusterValuesRow,
+  newestAct,
+  type SourceRow,
+  type SubjectRow,
+} from "#shared/fleet/rows/object-rows.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** Names in an error; the rest is counted. */
@@ -42,6 +50,7 @@ export async function deleteObject(ports: ApiPorts, request: DeleteRequest): Pro
   if (row.type === "Source") return deleteSource(ports, { row, request });
   if (row.type === "Cluster") return deleteCluster(ports, { row, request });
   if (row.type === "ClusterDiscovery") return deleteDiscovery(ports, { row, request });
+  if (row.type === "ClusterValues") return deleteClusterValues(ports, { row, request });
   return deleteSubject(ports, { row, request });
 }
 
@@ -118,6 +127,24 @@ async function deleteDiscovery(
   return { outcome: "deleted", consequences };
 }
 
+/** What it said of clusters is what was said before it, or nothing: whoever refers to that is told of it. */
+async function deleteClusterValues(
+  ports: ApiPorts,
+  { row, request }: { readonly row: ClusterValuesRow; readonly request: DeleteRequest },
+): Promise<DeleteAnswer> {
+  const selected = (await registered(ports.table)).filter((cluster) => selects(row.spec.clusters, cluster));
+  const count = `${selected.length} ${selected.length === 1 ? "cluster" : "clusters"}`;
+  const names = Object.keys(row.spec.values).join(", ");
+  const message = `deleting ${objectText(request.reference)} takes its values (${names}) from ${count}; what uses them is rendered anew, or waits for somebody to set them`;
+  const consequences = { syncs: 0, clusters: selected.length, message };
+  if (request.confirmed === "ask") {
+    throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
+  }
+  await removeRow(ports, { row, request, also: [valuesVersionUpdate()] });
+  await sendSideBySide(ports, await subjectsTaking(selected, ports.table));
+  return { outcome: "deleted", consequences };
+}
+
 async function deleteCluster(
   ports: ApiPorts,
   { row, request }: { readonly row: ClusterRow; readonly request: DeleteRequest },
@@ -168,7 +195,7 @@ async function removeRow(
     row,
     request,
     also,
-  }: { row: SourceRow | ClusterRow | DiscoveryRow; request: DeleteRequest; also: readonly Write[] },
+  }: { row: SourceRow | ClusterRow | ClusterValuesRow | DiscoveryRow; request: DeleteRequest; also: readonly Write[] },
 ): Promise<void> {
   const { reference, caller, cascade } = request;
   try {

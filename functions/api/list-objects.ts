@@ -3,11 +3,16 @@ import { assignedTo, type StoredSync, syncObjects } from "#functions/api/list-sy
 import { collect, keepsLabels, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { registered } from "#functions/api/registered.ts";
+import { readClusterValues } from "#shared/adapters/cluster-values.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
+import { isNewerRow } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import {
   type ClusterObject,
+  type ClusterValuesObject,
   clusterObject,
+  clusterValuesObject,
   type DiscoveryObject,
   discoveryObject,
   type SourceObject,
@@ -20,7 +25,7 @@ import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterRow, ClusterValuesRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, type RowKey, type RowKeyOf, type RowRange } from "#shared/fleet/rows/row.ts";
 import type { RowRead } from "#shared/fleet/rows/stored-row.ts";
 import type { Page, Table } from "#shared/ports.ts";
@@ -90,6 +95,20 @@ export function listDiscoveries(
   });
 }
 
+export async function listClusterValues(
+  table: Table,
+  page: PageRequest,
+): Promise<ListPage<ClusterValuesObject | UnreadableObject<"ClusterValues">>> {
+  const fleet = await registered(table);
+  return collect(page, {
+    read: (part) => table.query({ ...ranges.clusterValues, newer: "kept", ...part }),
+    keep(row) {
+      if (isNewer(row)) return unreadable(row, "ClusterValues");
+      return keepsLabels(page, row) ? clusterValuesObject(row, fleet) : undefined;
+    },
+  });
+}
+
 /** Clusters, each with how its Syncs are: one that answers and runs nothing as it should is not well. */
 export async function listClusters(
   ports: Ports,
@@ -108,6 +127,7 @@ export async function listClusters(
 function unreadable<Kind extends WritableKind>(row: NewerRow, kind: Kind): UnreadableObject<Kind> {
   if (kind === "Cluster") return unreadableObject(row, { kind, name: clusterOf(row) });
   if (kind === "ClusterDiscovery") return unreadableObject(row, { kind, name: keys.discovery.read(row).name });
+  if (kind === "ClusterValues") return unreadableObject(row, { kind, name: keys.clusterValues.read(row).name });
   const { namespace, name } = keys.object.read(row);
   return unreadableObject(row, { kind, namespace, name });
 }
@@ -122,24 +142,36 @@ async function withSyncs({ table, installation, clock }: Ports, found: readonly 
   // Of freezes that cannot be read those tell who ask for them, and every worker.
   const reading = brakeAmong(await table.getMany([keys.brake], { newer: "kept" }));
   const now = clock.now();
+  const values = await knownValues(table);
   return found.map((row) => {
     if (isNewer(row)) return unreadable(row, "Cluster");
     const freeze = reading.ok ? freezeOver(reading.brake, labelsOf(row), now) : undefined;
-    return clusterObject(row, installation, { syncs: byCluster.get(row.name) ?? [], freeze });
+    return clusterObject(row, installation, { syncs: byCluster.get(row.name) ?? [], freeze, values });
   });
+}
+
+/** @returns undefined when only a newer version can read some of it: then nobody knows which values count. */
+async function knownValues(table: Table): Promise<readonly ClusterValuesRow[] | undefined> {
+  try {
+    return await readClusterValues(table);
+  } catch (error) {
+    if (isNewerRow(error)) return undefined;
+    throw error;
+  }
 }
 
 /** @throws StarlingError `NotFound` */
 export async function getObject(
   ports: Ports,
   reference: ObjectReference,
-): Promise<SourceObject | DiscoveryObject | ClusterObject | SyncGroupObject | UnreadableObject> {
+): Promise<SourceObject | DiscoveryObject | ClusterObject | ClusterValuesObject | SyncGroupObject | UnreadableObject> {
   const row = await readRow(ports.table, objectKey(reference));
   if (row === undefined || row.type === "Sync") throw refusal("NotFound", `${objectText(reference)} does not exist`);
   if (isNewer(row)) return unreadable(row, reference.kind);
   if (row.type === "Source") return sourceObject(row);
   if (row.type === "SyncGroup") return syncGroupObject(row);
   if (row.type === "ClusterDiscovery") return discoveryObject(row, ports.installation);
+  if (row.type === "ClusterValues") return clusterValuesObject(row, await registered(ports.table));
   const [cluster] = await withSyncs(ports, [row]);
   return cluster ?? clusterObject(row, ports.installation);
 }

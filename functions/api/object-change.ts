@@ -3,15 +3,16 @@ import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { renewalAt } from "#shared/fleet/blob-life.ts";
 import { nextLook } from "#shared/fleet/discovery/next-look.ts";
-import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
+import type { ClusterSelection, SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { fleetVersionUpdate, valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type {
   ClusterRow,
+  ClusterValuesRow,
   DirectoryRow,
   FleetRow,
   Operations,
@@ -27,7 +28,7 @@ import type { Write } from "#shared/ports.ts";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
 
 /** The rows that people write. */
-export type WrittenRow = SourceRow | DiscoveryRow | ClusterRow | SyncGroupRow | UserSyncRow;
+export type WrittenRow = SourceRow | DiscoveryRow | ClusterRow | ClusterValuesRow | SyncGroupRow | UserSyncRow;
 
 export type Outcome = "created" | "configured" | "unchanged";
 
@@ -39,6 +40,8 @@ export interface ObjectChange {
   readonly messages: readonly Message[];
   /** Of the fleet, as they were and as they are: whoever takes one of them has to look at it again. */
   readonly clusters: readonly SelectableCluster[];
+  /** Likewise, of which only the selection is known. */
+  readonly selections?: readonly ClusterSelection[];
 }
 
 export interface ChangeContext {
@@ -91,6 +94,7 @@ function rowChange(before: WrittenRow | undefined, after: WrittenRow, now: Date)
   if (after.type === "Source") return sourceChange(before as SourceRow | undefined, after, now);
   if (after.type === "ClusterDiscovery") return discoveryChange(before as DiscoveryRow | undefined, after, now);
   if (after.type === "Cluster") return clusterChange(before as ClusterRow | undefined, due(after, renewalAt(after)));
+  if (after.type === "ClusterValues") return valuesChange(before as ClusterValuesRow | undefined, after);
   return subjectChange(before as SubjectRow | undefined, after, now);
 }
 
@@ -150,11 +154,21 @@ export function repositoryOf(row: SourceRow): string {
 function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowChange {
   const fleet = fleetRow(after);
   const old = before === undefined ? [] : [fleetRow(before)];
-  const what = ({ uid, labels, values, arn }: FleetRow) => canonicalJson([uid, labels, values, arn ?? ""]);
+  const what = ({ uid, labels, values, discoveredValues, arn }: FleetRow) =>
+    canonicalJson([uid, labels, values, discoveredValues ?? [], arn ?? ""]);
   if (old.some((row) => what(row) === what(fleet)))
     return { after, writes: [putRow(before, after)], messages: [], clusters: [] };
   const writes = [putRow(before, after), { put: fleet }, fleetVersionUpdate(after.name)];
   return { after, writes, messages: [], clusters: [...old, fleet] };
+}
+
+/** What it says of clusters is not written with them: whoever plans lays it over what they have. */
+function valuesChange(before: ClusterValuesRow | undefined, after: ClusterValuesRow): RowChange {
+  const put = putRow(before, after);
+  const said = ({ spec }: ClusterValuesRow) => canonicalJson(spec);
+  if (before !== undefined && said(before) === said(after)) return { after, writes: [put], messages: [], clusters: [] };
+  const selections = [...(before === undefined ? [] : [before.spec.clusters]), after.spec.clusters];
+  return { after, writes: [put, valuesVersionUpdate()], messages: [], clusters: [], selections };
 }
 
 function subjectChange(before: SubjectRow | undefined, after: SubjectRow, now: Date): RowChange {

@@ -19,7 +19,7 @@ export function linesAbout(object: ObjectReference & { readonly cluster?: string
   const { kind, namespace = "", name, cluster } = object;
   if (kind === "Cluster") return [{ cluster: name }, { kind, name }];
   const on = cluster === undefined ? {} : { cluster };
-  if (kind === "ClusterDiscovery") return [{ kind, name }];
+  if (kind === "ClusterDiscovery" || kind === "ClusterValues") return [{ kind, name }];
   const itself = { kind, namespace, name, ...on };
   return kind === "Source" ? [itself] : [itself, { namespace, subject: `${kind}/${name}`, ...on }];
 }

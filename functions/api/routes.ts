@@ -9,7 +9,14 @@ import { deleteObject } from "#functions/api/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/freezes.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
 import { listEvents } from "#functions/api/list-events.ts";
-import { getObject, listClusters, listDiscoveries, listSources, listSyncGroups } from "#functions/api/list-objects.ts";
+import {
+  getObject,
+  listClusters,
+  listClusterValues,
+  listDiscoveries,
+  listSources,
+  listSyncGroups,
+} from "#functions/api/list-objects.ts";
 import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/list-syncs.ts";
 import { listTargets, targetStatesOf } from "#functions/api/list-targets.ts";
 import { matchPath, type PathParams, part } from "#functions/api/match-path.ts";
@@ -80,6 +87,22 @@ const routes: readonly Route[] = [
     answer: ({ ports, params }) => getObject(ports, discoveryOf(params)),
   },
   { method: "DELETE", path: "/v1/clusterdiscoveries/:name", answer: (call) => remove(call, discoveryOf(call.params)) },
+  {
+    method: "GET",
+    path: "/v1/clustervalues",
+    answer: ({ ports, request }) => list("ClusterValues", request, (page) => listClusterValues(ports.table, page)),
+  },
+  {
+    method: "GET",
+    path: "/v1/clustervalues/:name",
+    answer: ({ ports, params }) => getObject(ports, valuesOf(params)),
+  },
+  { method: "DELETE", path: "/v1/clustervalues/:name", answer: (call) => remove(call, valuesOf(call.params)) },
+  {
+    method: "GET",
+    path: "/v1/clustervalues/:name/logs",
+    answer: ({ ports, request, params }) => readLogs(ports, request, linesAbout(valuesOf(params))),
+  },
   { method: "GET", path: "/v1/clusters", answer: clusters },
   {
     method: "GET",
@@ -358,6 +381,10 @@ function clusterOf(params: PathParams): ObjectReference {
 
 function discoveryOf(params: PathParams): ObjectReference {
   return { kind: "ClusterDiscovery", name: part(params, "name") };
+}
+
+function valuesOf(params: PathParams): ObjectReference {
+  return { kind: "ClusterValues", name: part(params, "name") };
 }
 
 function subjectFrom(params: PathParams): Subject {

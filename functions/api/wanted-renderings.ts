@@ -1,3 +1,5 @@
+import { readClusterValues } from "#shared/adapters/cluster-values.ts";
+import { effectiveValues } from "#shared/fleet/effective-values.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
@@ -43,6 +45,7 @@ export async function findOutOfSync(
     if (stage === undefined || number === undefined || sync.desired.rollout >= number) return [];
     return [{ sync, cluster, stage, content: keys.content(sync.subject, number) }];
   });
+  const values = staged.length === 0 ? [] : await readClusterValues(table);
   const second = await readDistinct(table, [
     ...staged.map(({ content }) => content),
     ...staged.map(({ sync }) => arrivalKey(sync)),
@@ -56,7 +59,7 @@ export async function findOutOfSync(
     if (template === undefined) return [];
     const arrives = second.has(keyText(arrivalKey(sync)));
     const place: WantedRendering["place"] = legOf(stage, legs)?.phase ?? (arrives ? "arrival" : undefined);
-    const input = inputOf(template, cluster);
+    const input = inputOf(template, { ...cluster, values: effectiveValues(cluster, values) });
     // What it has it keeps for itself, when its turn comes.
     if ("disabled" in input) return [];
     const special = "problem" in input ? template : overridden(template, input.overrides);

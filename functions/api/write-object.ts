@@ -2,10 +2,12 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import type { ObjectChange, WrittenRow } from "#functions/api/object-change.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { registered } from "#functions/api/registered.ts";
 import { subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
+import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Message } from "#shared/messages.ts";
 
@@ -88,7 +90,12 @@ export function audit(ports: ApiPorts, entry: AuditEntry): void {
 /** Sends each message once, and one to every subject that takes a cluster which is another one now. */
 export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[]): Promise<void> {
   const messages = changes.flatMap((change) => change.messages);
-  const clusters = changes.flatMap((change) => change.clusters);
+  const selections = changes.flatMap((change) => change.selections ?? []);
+  const isMeant = (cluster: SelectableCluster) => selections.some((selection) => selects(selection, cluster));
+  const clusters = [
+    ...changes.flatMap((change) => change.clusters),
+    ...(selections.length === 0 ? [] : (await registered(ports.table)).filter(isMeant)),
+  ];
   if (clusters.length > 0) messages.push(...(await subjectsTaking(clusters, ports.table)));
   const distinct = new Map(messages.map((message) => [JSON.stringify(message), message]));
   await sendSideBySide(ports, [...distinct.values()]);

@@ -99,8 +99,8 @@ function changeOf(
 }
 
 /** What the planner needs of a cluster. */
-function whatPlans({ uid, labels, values, arn }: FleetRow): string {
-  return canonicalJson([uid, labels, values, arn ?? ""]);
+function whatPlans({ uid, labels, values, discoveredValues, arn }: FleetRow): string {
+  return canonicalJson([uid, labels, values, discoveredValues ?? [], arn ?? ""]);
 }
 
 /** A row can be in a transaction once. */

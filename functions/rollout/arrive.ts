@@ -4,6 +4,7 @@ import { startOver } from "#functions/rollout/retry.ts";
 import { sealedInPage } from "#functions/rollout/seal-leg.ts";
 import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
+import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
@@ -38,14 +39,16 @@ export async function arrivePage(
 async function append(
   transaction: Transaction,
   { leg, fleet }: { readonly leg: LegRow; readonly fleet: readonly FleetRow[] },
-  { lists }: PlannerPorts,
+  { lists, table }: PlannerPorts,
 ): Promise<void> {
   const { plan } = transaction.content(leg.content);
   const pages = await Promise.all(leg.pages.map(({ key }) => lists.read<SealedTarget>(key)));
   const known = new Set(pages.flat().map(({ cluster }) => cluster));
-  const fresh = fleet
-    .filter(({ name }) => !known.has(name))
-    .map((row) => sealedTarget({ ...row, cluster: row.name }, plan));
+  const others = await withEffectiveValues(
+    fleet.filter(({ name }) => !known.has(name)),
+    table,
+  );
+  const fresh = others.map((row) => sealedTarget({ ...row, cluster: row.name }, plan));
   if (fresh.length === 0) return;
   // Most come one by one: were each a page of its own, the row would grow with them.
   const last = pages.at(-1) ?? [];

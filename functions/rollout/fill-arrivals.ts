@@ -7,6 +7,7 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { stageNow } from "#functions/rollout/stage-now.ts";
 import { isFull, takeTurns } from "#functions/rollout/take-turns.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
+import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
@@ -111,16 +112,19 @@ async function bringIn(
   const names = arrivals.map(({ cluster }) => cluster);
   const parts = ["slot", "arrivals", "syncs", "targets"] as const;
   const clusters = await seeClusters(transaction, { clusters: names, with: parts }, ports.table);
+  const entries = [...clusters.values()].flatMap(({ fleet }) => fleet ?? []);
+  const valued = new Map((await withEffectiveValues(entries, ports.table)).map((entry) => [entry.name, entry]));
   const candidates: Arrived[] = [];
   for (const arrival of arrivals) {
     const rows = clusters.get(arrival.cluster);
+    const entry = valued.get(arrival.cluster);
     const stage = stageNow(known, rows?.fleet);
     const { content: lost } = arrival;
     const former = lost === undefined ? undefined : await ports.table.get(keys.content(known.subject, lost));
     const only = former && rows && lostOf(known, former, rows.syncs);
     if (rows === undefined) waiting.set(arrival.cluster, "others");
     else if (
-      rows.fleet === undefined ||
+      entry === undefined ||
       stage?.on === undefined ||
       only?.size === 0 ||
       (only === undefined && isAhead(rows, stage))
@@ -130,7 +134,7 @@ async function bringIn(
     } else if (isStopped(known, stage)) waiting.set(arrival.cluster, "others");
     else {
       const content = former ?? transaction.content(contentFor(rows.syncs, stage, known));
-      const target = sealedTarget({ ...rows.fleet, cluster: arrival.cluster }, content.plan);
+      const target = sealedTarget({ ...entry, cluster: arrival.cluster }, content.plan);
       // A joiner is no reason to render again what rests.
       const retriedAt = arrival.why === "returned" ? arrival.since : undefined;
       candidates.push({ target, rows, content, stage: stage.name, retriedAt, only, arrival });

@@ -1,7 +1,8 @@
+import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
-import { fleetParts } from "#shared/fleet/rows/fleet-version.ts";
+import { fleetParts, valuesPart } from "#shared/fleet/rows/fleet-version.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
@@ -22,7 +23,10 @@ export async function readFleet({ names, notNames = [] }: ClusterSelection, tabl
     names === undefined
       ? await Array.fromAsync(allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start })))
       : await table.getMany(names.map(keys.fleet), { newer: "kept" });
-  const clusters = rows.filter((row) => row.type === "Fleet");
+  const clusters = await withEffectiveValues(
+    rows.filter((row) => row.type === "Fleet"),
+    table,
+  );
   const registered = new Set([...rows.map(clusterOf), ...notNames]);
   return {
     clusters,
@@ -31,10 +35,10 @@ export async function readFleet({ names, notNames = [] }: ClusterSelection, tabl
   };
 }
 
-/** What is to be read for the version, whatever the size of the fleet: the versions of its parts, or the few rows that are named. */
+/** What is to be read for the version, whatever the size of the fleet: the versions of its parts, or the few rows that are named; and that of the ClusterValues. */
 export function fleetVersionKeys({ names }: ClusterSelection): readonly RowKeyOf<"Fleet" | "FleetVersion">[] {
   const isFew = names !== undefined && names.length <= fleetParts.length;
-  return isFew ? names.map(keys.fleet) : fleetParts.map(keys.fleetVersion);
+  return [...(isFew ? names.map(keys.fleet) : fleetParts.map(keys.fleetVersion)), keys.fleetVersion(valuesPart)];
 }
 
 /** Another one, and `readFleet` may find something else. @param rows - those of these keys among others. */

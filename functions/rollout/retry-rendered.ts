@@ -7,6 +7,7 @@ import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { failedInPage, tryAgain } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
+import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { inParts } from "#shared/base/in-parts.ts";
@@ -67,8 +68,11 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
   for await (const page of allPages((start) => table.query({ ...range, ...start }))) {
     const failed = page.filter((row) => !isNewer(row)).filter(({ reason }) => isRenderFailure(reason));
     const found = await readClusters(known, { clusters: failed.map(({ cluster }) => cluster), with: ["syncs"] }, table);
+    const entries = [...found.values()].flatMap(({ fleet }) => fleet ?? []);
+    const valued = new Map((await withEffectiveValues(entries, table)).map((entry) => [entry.name, entry]));
     yield failed.flatMap((key): readonly Unrendered[] => {
-      const { cluster, fleet, syncs = [] } = found.get(key.cluster) ?? {};
+      const { cluster, syncs = [] } = found.get(key.cluster) ?? {};
+      const fleet = valued.get(key.cluster);
       const stage = unit.stages.find(({ name }) => name === key.stage);
       const content = stage && contents.get(contentFor(syncs, stage, known));
       if (cluster === undefined || fleet === undefined || content === undefined) return [];

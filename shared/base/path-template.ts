@@ -1,6 +1,6 @@
 /**
  * `{{ cluster.name }}`, `{{ cluster.labels.KEY }}` and `{{ cluster.values.KEY }}` in a template's path, each with an
- * optional `| default(text)`. A closed list of names and no code: a path can choose a folder and nothing else.
+ * optional `| default(text)`; `cluster.values.KEY.KEY` looks into a map. A closed list of names and no code: a path can choose a folder and nothing else.
  */
 import { excerpt } from "#shared/base/excerpt.ts";
 import { ownValue } from "#shared/base/own-value.ts";
@@ -8,7 +8,8 @@ import { ownValue } from "#shared/base/own-value.ts";
 export interface TemplateCluster {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly values: Readonly<Record<string, string>>;
+  /** As JSON has them. */
+  readonly values: Readonly<Record<string, unknown>>;
 }
 
 export type RenderedPath =
@@ -16,7 +17,7 @@ export type RenderedPath =
   | { readonly ok: false; readonly message: string };
 
 const reference =
-  /^ *cluster\.(?:(name)|labels\.([A-Za-z0-9][-A-Za-z0-9_./]*)|values\.([A-Za-z_][A-Za-z0-9_]*)) *(?:\| *default\(([^(){}|]*)\) *)?$/;
+  /^ *cluster\.(?:(name)|labels\.([A-Za-z0-9][-A-Za-z0-9_./]*)|values\.([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_-]+)*)) *(?:\| *default\(([^(){}|]*)\) *)?$/;
 /** What may stand in the resulting path: anything but an escape from the artifact. */
 const escapes = /(^|\/)\.\.(\/|$)|^\/|\0/;
 /** As long as a path that is written out. A planner holds one for each template and cluster. */
@@ -67,6 +68,7 @@ export function renderText(text: string, cluster: TemplateCluster): RenderedText
   const problem = checkPathTemplate(text);
   if (problem !== undefined) return { ok: false, message: problem };
   const missing: string[] = [];
+  const unfit: string[] = [];
   let result = "";
   for (const { literal, expression } of piecesOf(text)) {
     result += literal;
@@ -77,12 +79,17 @@ export function renderText(text: string, cluster: TemplateCluster): RenderedText
         ? cluster.name
         : label !== undefined
           ? ownValue(cluster.labels, label)
-          : ownValue(cluster.values, value ?? "");
+          : valueAt(cluster.values, (value ?? "").split("."));
     if (found === undefined && fallback === undefined) missing.push(expression.trim());
-    result += found ?? fallback ?? "";
+    if (typeof found === "object") unfit.push(expression.trim());
+    else result += found ?? fallback ?? "";
   }
   if (missing.length > 0) {
-    return { ok: false, message: `cluster ${cluster.name} has no ${missing.join(", ")}; set it on the Cluster` };
+    return { ok: false, message: `cluster ${cluster.name} has no ${missing.join(", ")}; ${remedyOf(missing)}` };
+  }
+  if (unfit.length > 0) {
+    const message = `${unfit.join(", ")} of cluster ${cluster.name} is a list or a map; name one text, number, true or false in it`;
+    return { ok: false, message };
   }
   return { ok: true, text: result };
 }
@@ -100,4 +107,18 @@ export function renderPath(text: string, cluster: TemplateCluster): RenderedPath
     return { ok: false, message: `path: "${excerpt(path)}" for cluster ${cluster.name} leaves the artifact` };
   }
   return { ok: true, path };
+}
+
+/** A text, number, truth value, or an object that is none of them. */
+function valueAt(values: unknown, [name, ...rest]: readonly string[]): string | object | undefined {
+  if (name === undefined) return typeof values === "object" && values !== null ? values : String(values);
+  if (typeof values !== "object" || values === null || Array.isArray(values)) return undefined;
+  const found = ownValue(values as Readonly<Record<string, unknown>>, name);
+  return found === undefined ? undefined : valueAt(found, rest);
+}
+
+/** Where it can be set. */
+function remedyOf(missing: readonly string[]): string {
+  if (!missing.some((expression) => expression.startsWith("cluster.values."))) return "set it on the Cluster";
+  return "set it on the Cluster; a value may also come from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)";
 }

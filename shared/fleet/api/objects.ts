@@ -3,20 +3,24 @@ import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import type { RolloutPhase } from "#shared/fleet/api/content-phase.ts";
 import { discoveryIdentity } from "#shared/fleet/discovery/discovery-identity.ts";
+import { type EffectiveValue, valueOrigins } from "#shared/fleet/effective-values.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
+import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import type { ClusterValuesSpec } from "#shared/fleet/kinds/cluster-values.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
-import { labelsOf, specOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { fleetRow, labelsOf, specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow, DiscoveryStatus } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
 import type {
   ClusterRow,
   ClusterStatus,
+  ClusterValuesRow,
   Condition,
   Discovered,
   ObjectRow,
@@ -68,6 +72,17 @@ export type ClusterObject = ApiObject<
     readonly discovered?: Discovered;
     /** Those that count, where not all of them are written in `metadata`. */
     readonly labels?: Readonly<Record<string, string>>;
+    /** Those that count, by name, each with who set it. */
+    readonly values?: Readonly<Record<string, EffectiveValue>>;
+  }
+>;
+export type ClusterValuesObject = ApiObject<
+  "ClusterValues",
+  ClusterValuesSpec,
+  {
+    /** How many registered clusters it selects. */
+    readonly clusters?: number;
+    readonly conditions: readonly Condition[];
   }
 >;
 export type DiscoveryObject = ApiObject<
@@ -179,7 +194,14 @@ export interface ApiList<Item> {
   readonly items: readonly Item[];
 }
 
-export type AnyObject = SourceObject | DiscoveryObject | ClusterObject | SyncGroupObject | SyncObject | RolloutObject;
+export type AnyObject =
+  | SourceObject
+  | DiscoveryObject
+  | ClusterObject
+  | ClusterValuesObject
+  | SyncGroupObject
+  | SyncObject
+  | RolloutObject;
 
 export function sourceObject(row: SourceRow): SourceObject {
   return { ...head("Source", row), spec: row.spec, ...operationsOf(row), status: row.status };
@@ -191,19 +213,43 @@ export function discoveryObject(row: DiscoveryRow, installation: string): Discov
   return { ...head("ClusterDiscovery", row), spec: row.spec, ...operationsOf(row), status };
 }
 
-export function clusterObject(
-  row: ClusterRow,
-  installation: string,
-  seen: { readonly syncs?: readonly CountedSync[]; readonly freeze?: Freeze | undefined } = {},
-): ClusterObject {
+/** @param fleet - the registered clusters; left out, how many it selects is not told. */
+export function clusterValuesObject(row: ClusterValuesRow, fleet?: readonly SelectableCluster[]): ClusterValuesObject {
+  const clusters = fleet?.filter((cluster) => selects(row.spec.clusters, cluster)).length;
+  const status = { ...row.status, ...defined({ clusters }) };
+  return { ...head("ClusterValues", row), spec: row.spec, ...operationsOf(row), status };
+}
+
+interface SeenOfCluster {
+  readonly syncs?: readonly CountedSync[];
+  readonly freeze?: Freeze | undefined;
+  /** Every ClusterValues, see `inOrder`; left out, what values count is not told. */
+  readonly values?: readonly ClusterValuesRow[] | undefined;
+}
+
+export function clusterObject(row: ClusterRow, installation: string, seen: SeenOfCluster = {}): ClusterObject {
   const { syncs = [], freeze } = seen;
   const frozen = freeze === undefined ? {} : { frozen: frozenBy(freeze) };
   const access = specOf(row).access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
   const { discovered } = row;
   const found = discovered === undefined ? {} : { discovered, labels: labelsOf(row) };
   const { blobsAt: _blobsAt, renewedAt: _renewedAt, ...known } = row.status;
-  const status = { ...known, ...access, ...frozen, ...found, ...lastSeen(row, syncs), syncs: countSyncs(syncs) };
+  const values = seen.values === undefined ? {} : valuesOf(row, seen.values);
+  const status = {
+    ...known,
+    ...access,
+    ...frozen,
+    ...found,
+    ...values,
+    ...lastSeen(row, syncs),
+    syncs: countSyncs(syncs),
+  };
   return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status };
+}
+
+function valuesOf(row: ClusterRow, ordered: readonly ClusterValuesRow[]): Pick<ClusterObject["status"], "values"> {
+  const values = valueOrigins(fleetRow(row), ordered, row.discovered?.by);
+  return Object.keys(values).length === 0 ? {} : { values };
 }
 
 /** Looks that find nothing new are not noted in the Cluster's row. */

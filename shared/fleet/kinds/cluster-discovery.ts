@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { boundedList, boundedMap, boundedText } from "#shared/base/bounded.ts";
-import { eksRoleSchema, valueName } from "#shared/fleet/kinds/cluster.ts";
+import { eksRoleSchema } from "#shared/fleet/kinds/cluster.ts";
 import { installationMetadata, labelKeySchema, labelValueSchema, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
+import { valueName } from "#shared/fleet/kinds/values.ts";
 
 /** What Starling itself says of a discovered cluster is below this. */
 export const ownLabelPrefix = "starling.dev/";

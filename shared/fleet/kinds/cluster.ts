@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { boundedMap, boundedText } from "#shared/base/bounded.ts";
+import { boundedText } from "#shared/base/bounded.ts";
 import { hiddenValue } from "#shared/base/hidden-value.ts";
 import { parseEksArn } from "#shared/fleet/eks-arn.ts";
 import { installationMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { valuesSchema } from "#shared/fleet/kinds/values.ts";
 import { readAuthority } from "#shared/kube/certificate-authority.ts";
 
 const endpointSchema = z.strictObject({
@@ -56,10 +57,6 @@ export const eksRoleSchema = z.strictObject({
   ),
 });
 
-export const valueName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, "must be an identifier: at most 63 characters of A-Z, a-z, 0-9 and _");
-
 export const clusterSpec = z
   .strictObject({
     eks: eksSchema.optional(),
@@ -67,7 +64,7 @@ export const clusterSpec = z
     /** How Starling becomes somebody the cluster knows. Absent: as itself. */
     access: z.strictObject({ role: eksRoleSchema }).optional(),
     /** Facts about the cluster that paths may refer to as `{{ cluster.values.NAME }}`. */
-    values: boundedMap(valueName, boundedText(1024), 100).optional(),
+    values: valuesSchema.optional(),
   })
   // With neither it is about a cluster that is discovered: whether there is one, the api knows.
   .refine(({ eks, endpoint }) => eks === undefined || endpoint === undefined, {

@@ -9,6 +9,7 @@ import { isHidden } from "#shared/base/hidden-value.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { clusterDocument } from "#shared/fleet/kinds/cluster.ts";
 import { clusterDiscoveryDocument } from "#shared/fleet/kinds/cluster-discovery.ts";
+import { clusterValuesDocument } from "#shared/fleet/kinds/cluster-values.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { sourceDocument } from "#shared/fleet/kinds/source.ts";
 import { syncDocument, syncGroupDocument } from "#shared/fleet/kinds/sync-group.ts";
@@ -17,6 +18,7 @@ export const documentSchemas = {
   Source: sourceDocument,
   ClusterDiscovery: clusterDiscoveryDocument,
   Cluster: clusterDocument,
+  ClusterValues: clusterValuesDocument,
   SyncGroup: syncGroupDocument,
   Sync: syncDocument,
 } as const;

@@ -26,6 +26,7 @@ export function specOf({ spec, discovered }: Pick<ClusterRow, "spec" | "discover
 /** Its entry in the fleet's directory. */
 export function fleetRow(row: ClusterRow): FleetRow {
   const { eks, values = {} } = specOf(row);
+  const discoveredValues = Object.keys(values).filter((name) => !Object.hasOwn(row.spec.values ?? {}, name));
   return {
     ...keys.fleet(row.name),
     type: "Fleet",
@@ -35,6 +36,7 @@ export function fleetRow(row: ClusterRow): FleetRow {
     uid: incarnationOf(row),
     labels: labelsOf(row),
     values,
+    ...(discoveredValues.length === 0 ? {} : { discoveredValues }),
     ...defined({ arn: eks?.arn }),
   };
 }

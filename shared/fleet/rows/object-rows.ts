@@ -1,8 +1,10 @@
 /** Rows of what people write: spec and operations by `api`, status by one function. */
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import type { ClusterValuesSpec } from "#shared/fleet/kinds/cluster-values.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
+import type { Values } from "#shared/fleet/kinds/values.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 /** A condition as in Kubernetes: `reason` is a stable CamelCase word, `message` is for people. */
@@ -166,6 +168,9 @@ export function incarnationOf({ uid, operations }: Pick<ClusterRow, "uid" | "ope
   return operations.accepted?.forgotten === true ? `${uid}#${operations.accepted.number}` : uid;
 }
 
+/** What people say of clusters that they select. */
+export type ClusterValuesRow = ObjectRow<"ClusterValues", ClusterValuesSpec, { readonly conditions: readonly [] }>;
+
 /** What the planner needs of every cluster; one partition, written with the Cluster in one transaction. */
 export interface FleetRow extends Row {
   readonly type: "Fleet";
@@ -173,7 +178,10 @@ export interface FleetRow extends Row {
   /** Of its incarnation. */
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly values: Readonly<Record<string, string>>;
+  /** Without those of ClusterValues; see `effective-values.ts`. */
+  readonly values: Values;
+  /** Names of those that were discovered, and that nobody wrote on the Cluster. */
+  readonly discoveredValues?: readonly string[];
   /** Of EKS; absent: it is not there, or a version wrote it that did not note it. */
   readonly arn?: string;
 }

@@ -6,6 +6,7 @@ import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type {
   ClusterRow,
+  ClusterValuesRow,
   DirectoryRow,
   FleetRow,
   FleetVersionRow,
@@ -32,6 +33,7 @@ export type StoredRow =
   | SyncGroupRow
   | UserSyncRow
   | ClusterRow
+  | ClusterValuesRow
   | SyncRow
   | LeaseRow
   | CheckRow

@@ -52,6 +52,12 @@ const right: Readonly<Record<WritableKind, object>> = {
     metadata: { name: "eu-1", labels: { env: "prod" } },
     spec: { endpoint: { server: "https://10.0.0.1:6443", token: { secret: "a" } }, values: { domain: "x" } },
   },
+  ClusterValues: {
+    apiVersion,
+    kind: "ClusterValues",
+    metadata: { name: "eu" },
+    spec: { clusters: { names: ["eu-1"] }, priority: 10, values: { domain: "x", ports: [80, 443], on: true } },
+  },
   SyncGroup: {
     apiVersion,
     kind: "SyncGroup",
@@ -102,7 +108,7 @@ function membersOf(value: unknown): readonly Step[] {
 /** A document with one thing wrong, or two, and often with nothing wrong. */
 const documents = fc
   .record({
-    kind: fc.constantFrom<WritableKind>("Source", "Cluster", "SyncGroup", "Sync"),
+    kind: fc.constantFrom<WritableKind>("Source", "Cluster", "ClusterValues", "SyncGroup", "Sync"),
     changes: fc.array(
       fc.record({
         at: fc.nat(),

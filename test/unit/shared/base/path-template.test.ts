@@ -4,7 +4,7 @@ import { checkPathTemplate, renderPath } from "#shared/base/path-template.ts";
 const cluster = {
   name: "eu-1",
   labels: { ring: "canary", "topology.kubernetes.io/region": "eu-central-1", empty: "", sneaky: "../../etc" },
-  values: { tenant: "shop" },
+  values: { tenant: "shop", port: 8443, on: true, zero: 0, deep: { zone: { name: "a" } }, list: ["x"], text: "a.b" },
 };
 
 describe("a path", () => {
@@ -22,6 +22,10 @@ describe("a path", () => {
     ["a{{ cluster.labels.empty | default(b) }}", "a"],
     ["a..b/{{ cluster.name }}...", "a..b/eu-1..."],
     ["braces/{ }/}{", "braces/{ }/}{"],
+    ["{{ cluster.values.port }}/{{ cluster.values.on }}/{{ cluster.values.zero }}", "8443/true/0"],
+    ["zones/{{ cluster.values.deep.zone.name }}", "zones/a"],
+    ["zones/{{ cluster.values.deep.none.name | default(b) }}", "zones/b"],
+    ["{{ cluster.values.text.length | default(none) }}", "none"],
   ])("%s is %s", (text, path) => {
     expect(checkPathTemplate(text)).toBeUndefined();
     expect(renderPath(text, cluster)).toEqual({ ok: true, path });
@@ -31,7 +35,11 @@ describe("a path", () => {
     ["{{ cluster.labels.none }}", "cluster eu-1 has no cluster.labels.none; set it on the Cluster"],
     [
       "{{ cluster.values.a }}/{{ cluster.labels.b }}",
-      "cluster eu-1 has no cluster.values.a, cluster.labels.b; set it on the Cluster",
+      "cluster eu-1 has no cluster.values.a, cluster.labels.b; set it on the Cluster; a value may also come from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)",
+    ],
+    [
+      "{{ cluster.values.deep.zone }}/{{ cluster.values.list }}",
+      "cluster.values.deep.zone, cluster.values.list of cluster eu-1 is a list or a map; name one text, number, true or false in it",
     ],
     ["{{ cluster.labels.sneaky }}", '"../../etc" for cluster eu-1 leaves the artifact'],
     ["a/{{ cluster.labels.none | default(..) }}/b", '"a/../b" for cluster eu-1 leaves the artifact'],

@@ -78,13 +78,13 @@ describe("a document that is wrong", () => {
       "a kind with a typo",
       { ...source(), kind: "Syncgroup" },
       [
-        'kind: is "Syncgroup"; expected one of Source, ClusterDiscovery, Cluster, SyncGroup, Sync (did you mean SyncGroup?)',
+        'kind: is "Syncgroup"; expected one of Source, ClusterDiscovery, Cluster, ClusterValues, SyncGroup, Sync (did you mean SyncGroup?)',
       ],
     ],
     [
       "a kind of others",
       { ...source(), kind: "Deployment" },
-      ['kind: is "Deployment"; expected one of Source, ClusterDiscovery, Cluster, SyncGroup, Sync'],
+      ['kind: is "Deployment"; expected one of Source, ClusterDiscovery, Cluster, ClusterValues, SyncGroup, Sync'],
     ],
     [
       "a kind of every object",

@@ -190,7 +190,8 @@ describe("the members", () => {
     const plan = planned(group({ templates }));
     const inputs = (values: Member["values"]) => inputsOf(plan, { cluster: "b", labels: {}, values });
     expect(inputs({ tenant: "x" })).toEqual([{ artifactDigest: "sha256:a", path: "x", render: { kustomize: {} } }]);
-    const problem = "path: cluster b has no cluster.values.tenant; set it on the Cluster";
+    const problem =
+      "path: cluster b has no cluster.values.tenant; set it on the Cluster; a value may also come from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)";
     expect(inputs({})).toEqual([{ problem }]);
   });
 });

@@ -1,0 +1,21 @@
+import { allItems } from "#shared/base/all-pages.ts";
+import { effectiveValues, inOrder } from "#shared/fleet/effective-values.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
+import type { ClusterValuesRow, FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Table } from "#shared/ports.ts";
+
+/**
+ * Every ClusterValues, in the order in which they are laid over one another. Which clusters one selects that only a newer
+ * version can read, nobody knows: then nothing can be said of any.
+ * @throws StarlingError `NewerRow`
+ */
+export async function readClusterValues(table: Table): Promise<readonly ClusterValuesRow[]> {
+  return inOrder(await Array.fromAsync(allItems((start) => table.query({ ...ranges.clusterValues, ...start }))));
+}
+
+/** Entries of the fleet with the values that count. @throws StarlingError `NewerRow` */
+export async function withEffectiveValues(fleet: readonly FleetRow[], table: Table): Promise<readonly FleetRow[]> {
+  if (fleet.length === 0) return fleet;
+  const ordered = await readClusterValues(table);
+  return fleet.map((row) => ({ ...row, values: effectiveValues(row, ordered) }));
+}

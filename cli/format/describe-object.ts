@@ -1,10 +1,10 @@
 import { formatAge, formatTime } from "#cli/format/age.ts";
-import { clusterValuesText } from "#cli/format/describe-cluster-values.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText, getTable, worstFirst } from "#cli/format/get-table.ts";
 import { actText, frozenText, objectState } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable, shorten } from "#cli/format/table.ts";
+import { clusterValuesText } from "#cli/format/values-text.ts";
 import type {
   ClusterObject,
   ClusterValuesObject,

@@ -6,7 +6,7 @@ export type Value = string | number | boolean | readonly Value[] | { readonly [n
 export type Values = Readonly<Record<string, Value>>;
 
 /** As JSON. The planner holds the values of every cluster of a group at once. */
-export const maxValuesBytes = 16_384;
+const maxValuesBytes = 16_384;
 const maxValues = 100;
 /** Of lists and maps in one another. */
 const maxDepth = 8;

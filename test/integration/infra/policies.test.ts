@@ -269,6 +269,11 @@ describe("a role lets its function do its work", () => {
     await until("a cluster that is forgotten", async () => JSON.stringify(await looked()).includes('"found":1'));
     await api.call("GET", "/v1/clusterdiscoveries");
     await api.call("DELETE", "/v1/clusterdiscoveries/all?confirm=true");
+    const said = { clusters: { all: true }, values: { domain: "example.com" } };
+    await api.apply([{ ...version, kind: "ClusterValues", metadata: { name: "every" }, spec: said }]);
+    await api.call("GET", "/v1/clustervalues");
+    await api.call("GET", "/v1/clustervalues/every");
+    await api.call("DELETE", "/v1/clustervalues/every?confirm=true");
     await post("/v1/freezes/brake");
     await api.call("GET", "/v1/freezes");
     await api.call("DELETE", "/v1/freezes/brake");

@@ -6,7 +6,7 @@ import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 const page = readFileSync(new URL("../../../docs/kinds.md", import.meta.url), "utf8");
-const kinds: readonly WritableKind[] = ["Source", "ClusterDiscovery", "Cluster", "SyncGroup", "Sync"];
+const kinds: readonly WritableKind[] = ["Source", "ClusterDiscovery", "Cluster", "ClusterValues", "SyncGroup", "Sync"];
 const selection =
   /^spec\.(?:clusters|rollout\.stages\[\]\.clusters|templates\[\]\.overrides\[\]\.clusters)\.(?=selector|names|notNames|all)/;
 /** Fields that an override has of its template. */

@@ -131,7 +131,7 @@ test.each([
     "a value",
     { values: { host: "{{ cluster.values.domain }}" } },
     {},
-    "render.helm.values: cluster one has no cluster.values.domain; set it on the Cluster",
+    "render.helm.values: cluster one has no cluster.values.domain; set it on the Cluster; a value may also come from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)",
   ],
   [
     "a label of a path",

@@ -131,7 +131,15 @@ const documents = fc
       }
     }
     return document;
-  });
+  })
+  // Whether a cluster was discovered, of which it is the rest, only the API knows.
+  .filter((document) => !isRestOfCluster(document));
+
+function isRestOfCluster(document: unknown): boolean {
+  const { kind, spec } = document as { readonly kind?: unknown; readonly spec?: unknown };
+  if (kind !== "Cluster" || typeof spec !== "object" || spec === null) return false;
+  return !Object.hasOwn(spec, "eks") && !Object.hasOwn(spec, "endpoint");
+}
 
 const escaped = (text: string) => text.replaceAll("\u0007", "\\u0007").replaceAll("\u202e", "\\u202e");
 

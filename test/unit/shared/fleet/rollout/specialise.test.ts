@@ -64,7 +64,8 @@ describe("the inputs of a template", () => {
   test("lack a key by its name, the cluster's, and where to set it", () => {
     const template = planned({ parameters: { DOMAIN: "{{ cluster.values.domain }}" }, substitute: true });
     expect(sealed(template, { cluster: "prod-1" })).toEqual({
-      problem: "parameters.DOMAIN: cluster prod-1 has no cluster.values.domain; set it on the Cluster",
+      problem:
+        "parameters.DOMAIN: cluster prod-1 has no cluster.values.domain; set it on the Cluster; a value may also come from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)",
     });
   });
 

@@ -5,13 +5,13 @@ import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
-import { isStalled, legKey } from "#shared/fleet/rollout/legs.ts";
+import { frozenIn, isStalled, legKey, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import type { Brake } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { FleetRow, Operations } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRef, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegRef, LegRow, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message, RolloutMessage } from "#shared/messages.ts";
 import { everyRow } from "#test/support/every-row.ts";
@@ -261,31 +261,50 @@ export class PlannerModel {
     return this.world.rows("SyncGroup").length === 0;
   }
 
-  /** Everything that was asked for is done, or a stage stands still and says why. */
+  /** Everything that was asked for is done, or a stage stands still and says why, or has nobody left but whom a freeze holds. */
   isAtRest(): boolean {
     const [unit, group] = [this.watch.unit(), this.watch.group()];
     if (group?.dueKey !== undefined) return false;
     if (unit === undefined || group === undefined) return group === undefined && unit?.dueKey === undefined;
-    if (unit.jobs.length + this.watch.slots().length > 0 || unit.looking !== undefined) return false;
+    if (unit.jobs.length + this.watch.slots().length > 0) return false;
+    const moving = unit.stages.flatMap((stage) => stage.moving ?? []);
+    // What a stage waits for, a reconcile waits for, too.
+    if (unit.looking !== undefined && moving.every((leg) => this.#isStalled(leg))) return false;
     if (unit.dueKey !== undefined && dueAtOf(unit.dueKey) <= this.world.now.toISOString()) return false;
-    const isStill = unit.stages.every(({ moving }) => moving === undefined || this.#isStalled(moving));
+    const isStill = moving.every((leg) => this.#isStalled(leg) || this.#isFrozen(leg));
     const stopped = unit.stages.some(({ failedArrivals }) => failedArrivals > 0);
-    const isServed = unit.arrivals.waiting === 0 || stopped || group.operations.deletion !== undefined;
+    const frozen = Object.values(unit.arrivalsHeld?.frozen ?? {}).reduce((sum, count) => sum + count, 0);
+    const isServed = unit.arrivals.waiting === frozen || stopped || group.operations.deletion !== undefined;
     if (!isStill || !isServed) return false;
     return this.watch.rowsOf<SyncRow>("SyncOnCluster").every((row) => !isOutstanding(row) || isParked(row));
   }
 
+  #leg(moving: LegRef): LegRow | undefined {
+    return this.world.legs().find((one) => legKey(one) === legKey(moving));
+  }
+
   #isStalled(moving: LegRef): boolean {
-    const leg = this.world.legs().find((one) => legKey(one) === legKey(moving));
+    const leg = this.#leg(moving);
     return leg !== undefined && isStalled(leg);
   }
 
-  /** No more disturbances: messages arrive, clusters answer, time passes. @returns whether it came to rest. */
-  async calm(): Promise<boolean> {
+  /** A freeze holds everybody who is left, and nobody else waits. */
+  #isFrozen(moving: LegRef): boolean {
+    const leg = this.#leg(moving);
+    const frozen = leg === undefined ? 0 : frozenIn(leg).length;
+    return leg !== undefined && frozen > 0 && waitingOf(leg) === frozen && leg.counts.Assigned === 0;
+  }
+
+  /**
+   * No more disturbances, but for a freeze, if any: messages arrive, clusters answer, time passes. @returns whether it came
+   * to rest.
+   */
+  async calm(freeze?: ModelFreeze): Promise<boolean> {
     this.workers.flights.length = 0;
     this.workers.away.clear();
     this.workers.busy.clear();
     for (const { name } of (await this.#brake()).freezes) await this.thaw(name);
+    if (freeze !== undefined) await this.freeze(freeze);
     await this.operate(({ suspended, ...others }, at) =>
       suspended === undefined ? others : { ...others, resumed: { by: "ana", at } },
     );

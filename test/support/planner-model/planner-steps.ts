@@ -50,6 +50,8 @@ export interface Scenario {
   /** Whether a first rollout is over before the steps begin. */
   readonly begins: "new" | "rolled out";
   readonly steps: readonly Step[];
+  /** A ring that is frozen when the disturbances end, until everybody else has come to rest. */
+  readonly frozen: number | undefined;
 }
 
 /** What the renderings of a template differ by. */
@@ -210,6 +212,7 @@ function scenarioOf(fleet: Scenario["rings"] | fc.Arbitrary<Scenario["rings"]>):
     paths: fc.constantFrom("one" as const, "ring" as const, "cluster" as const),
     begins: fc.constantFrom("new" as const, "rolled out" as const),
     steps: fc.array(step, { minLength: 5, maxLength: 50, size: "max" }),
+    frozen: ring,
   });
 }
 
@@ -236,7 +239,10 @@ export class Play {
   #lives = 0;
   #isMade = false;
 
-  constructor(model: PlannerModel, { rings, strategy, templates, paths }: Omit<Scenario, "steps" | "begins">) {
+  constructor(
+    model: PlannerModel,
+    { rings, strategy, templates, paths }: Omit<Scenario, "steps" | "begins" | "frozen">,
+  ) {
     this.model = model;
     this.#rings = rings;
     this.paths = paths;

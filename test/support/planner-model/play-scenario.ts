@@ -5,9 +5,9 @@ import { expectTrueCounts } from "#test/support/planner-model/true-counts.ts";
 
 /**
  * Plays a scenario against what always holds; then lets the disturbances end, and expects the end that a quiet run has:
- * first a rest, complete or halted with its reason, and after one more revision every cluster at it.
+ * where a freeze lasts, a rest of all others; then a rest of all, complete or halted with its reason, and after one more revision every cluster at it.
  */
-export async function playScenario({ steps, begins, ...fleet }: Scenario): Promise<void> {
+export async function playScenario({ steps, begins, frozen, ...fleet }: Scenario): Promise<void> {
   const { length: clusters } = fleet.rings;
   const model = new PlannerModel(clusters);
   const story = new Play(model, fleet);
@@ -17,6 +17,8 @@ export async function playScenario({ steps, begins, ...fleet }: Scenario): Promi
     for (let time = 0; time < times; time++) await story.step(step);
   }
 
+  if (frozen !== undefined)
+    expect(await model.calm({ name: "lasting", labels: { ring: `r${frozen}` } }), describe(model)).toBe(true);
   expect(await model.calm(), describe(model)).toBe(true);
   expect(model.servers.excesses(), "more clusters were changing than may").toEqual([]);
   await looksTwice(model);

@@ -1,4 +1,5 @@
 import { renderChart } from "#functions/build/render-chart.ts";
+import { changesOf, kustomized, withNamespace } from "#functions/build/specialise-documents.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { HelmRunner, KustomizeRunner, TreeFile } from "#shared/ports.ts";
@@ -6,11 +7,11 @@ import { refuseForeignFiles } from "#shared/source/foreign-files.ts";
 import { chartFile } from "#shared/source/helm/chart.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { kustomizationsOf } from "#shared/source/kustomization.ts";
-import { type ChangeObject, readManifests } from "#shared/source/manifests.ts";
+import { type Base, needsKustomize } from "#shared/source/kustomize/generated-kustomization.ts";
+import { readManifests } from "#shared/source/manifests.ts";
 import { nestedKustomizations, readPlainFiles } from "#shared/source/plain-files.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
-import { substituteObject } from "#shared/source/substitution/substitute-object.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/yaml.ts";
@@ -55,7 +56,7 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
   }
   const read = await readDocuments({ ...request, path }, renderers);
   const { documents, leftOut } = siftHooks(read, request.render?.helm?.hooks ?? "Refuse");
-  const objects = readManifests(documents, changeOf(request.specialise)).map((manifest) => manifest.object);
+  const objects = readManifests(documents, changesOf(request.specialise)).map((manifest) => manifest.object);
   if (objects.length === 0) {
     throw new ManifestError(
       "EmptyRender",
@@ -66,28 +67,38 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
   return { objects, leftOut };
 }
 
-function changeOf(specialise: Specialisation | undefined): ChangeObject | undefined {
-  const variables = specialise?.variables;
-  return variables && ((object, refuse) => substituteObject(object, variables, refuse));
+async function readDocuments(request: RenderRequest, renderers: Renderers): Promise<readonly ManifestDocument[]> {
+  const { files, specialise = {} } = request;
+  const base = await readBase(request, renderers, needsKustomize(specialise) ? "included" : "built");
+  if (needsKustomize(specialise)) {
+    const { kustomize } = renderers;
+    return withNamespace(await kustomized(files, base, { specialise, kustomize }), specialise);
+  }
+  return withNamespace(base.documents ?? [], specialise);
 }
 
-async function readDocuments(request: RenderRequest, renderers: Renderers): Promise<ManifestDocument[]> {
+/** @param kustomization - whether a folder that is one is built here, or included by the one that is made around it. */
+async function readBase(
+  request: RenderRequest,
+  renderers: Renderers,
+  kustomization: "included" | "built",
+): Promise<Base> {
   const { files, path, render } = request;
-  if (render?.helm !== undefined) return renderChart({ files, path, release: render.helm }, renderers);
-  if (render?.plain !== undefined) return plainDocuments(files, { folder: path, without: [] });
+  if (render?.helm !== undefined)
+    return { documents: await renderChart({ files, path, release: render.helm }, renderers) };
+  if (render?.plain !== undefined) return { documents: plainDocuments(files, { folder: path, without: [] }) };
   const byPath = new Map(files.map((file) => [file.path, file]));
   if (render === undefined && byPath.has(path === "." ? chartFile : `${path}/${chartFile}`))
     throw unforeseenChart(path);
-  const built =
-    render?.kustomize !== undefined || kustomizationsOf(byPath, path).length > 0
-      ? [path]
-      : nestedKustomizations(files, path);
-  const documents = built.includes(path) ? [] : plainDocuments(files, { folder: path, without: built });
+  const isWhole = render?.kustomize !== undefined || kustomizationsOf(byPath, path).length > 0;
+  if (isWhole && kustomization === "included") return { folder: path };
+  const built = isWhole ? [path] : nestedKustomizations(files, path);
+  const documents = isWhole ? [] : plainDocuments(files, { folder: path, without: built });
   for (const folder of built) {
     const output = await renderers.kustomize.build({ files, path: folder });
     documents.push(...parseManifests(output, `${folder} (as built by kustomize)`));
   }
-  return documents;
+  return { documents };
 }
 
 type Part = Parameters<typeof readPlainFiles>[1];

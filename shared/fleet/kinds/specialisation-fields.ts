@@ -1,7 +1,9 @@
 /** What a template says of how clusters differ. */
 import * as z from "zod";
-import { boundedMap } from "#shared/base/bounded.ts";
+import { boundedMap, boundedText } from "#shared/base/bounded.ts";
 import { checkPathTemplate } from "#shared/base/path-template.ts";
+import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
+import { editFields } from "#shared/source/edits.ts";
 
 const parameterName = z
   .string()
@@ -12,11 +14,19 @@ const parameterName = z
 
 const parameterValue = z.string("must be a text; put it in quotes").max(4096, "must have at most 4096 characters");
 
+const targetNamespace = boundedText(1024).refine(
+  (text) => text.includes("{{") || nameSchema.safeParse(text).success,
+  "must be the name of a namespace: 1 to 63 characters of a-z, 0-9 and -, or hold {{ cluster.name }} or its like",
+);
+
 export const specialisationFields = {
   /** By name; a text may hold `{{ cluster.name }}` and its like, as `path` may. */
   parameters: boundedMap(parameterName, parameterValue, 100).optional(),
   /** Whether `${NAME}` in the texts of objects is what the parameter says. */
   substitute: z.boolean().optional(),
+  /** Of every object that is in a namespace; may hold `{{ cluster.name }}` and its like. */
+  targetNamespace: targetNamespace.optional(),
+  ...editFields,
 };
 
 const specialised = z.strictObject(specialisationFields);
@@ -35,12 +45,18 @@ export function specialisationProblems(
   all: readonly (readonly [at: string, fields: SpecialisationFields])[],
 ): readonly Problem[] {
   const isUsed = all.some(([, { substitute }]) => substitute === true);
-  return all.flatMap(([at, { parameters = {} }]) => {
-    const problems = Object.entries(parameters).flatMap(([name, text]) => {
+  const isNamed = all.some(([, fields]) => fields.targetNamespace !== undefined);
+  return all.flatMap(([at, { parameters = {}, targetNamespace: namespace = "", createNamespace }]) => {
+    const problem = checkPathTemplate(namespace);
+    const problems = problem === undefined ? [] : [{ field: `${at}.targetNamespace`, message: problem }];
+    if (createNamespace !== undefined && !isNamed)
+      problems.push({ field: `${at}.createNamespace`, message: "needs targetNamespace, which names it" });
+    const wrong = Object.entries(parameters).flatMap(([name, text]) => {
       const message = checkPathTemplate(text);
       return message === undefined ? [] : [{ field: `${at}.parameters.${name}`, message }];
     });
     const [first] = Object.keys(parameters);
+    problems.push(...wrong);
     if (first === undefined || isUsed) return problems;
     const message = `do nothing without substitute: true, which puts them in place of \${${first}} in the texts of objects`;
     return [...problems, { field: `${at}.parameters`, message }];

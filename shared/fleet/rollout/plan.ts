@@ -11,7 +11,7 @@ import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { boundInputs, optionsDigest } from "#shared/fleet/rollout/chart-inputs.ts";
 import { overridden, overridesFor } from "#shared/fleet/rollout/override.ts";
-import { bindParameters, specialisationOf } from "#shared/fleet/rollout/specialise.ts";
+import { bindFields, editsDigest, specialisationFieldsOf, specialisationOf } from "#shared/fleet/rollout/specialise.ts";
 import type { Artifact, FleetRow, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   BoundInputs,
@@ -86,8 +86,7 @@ function pinned(template: SyncTemplate, artifact: Pick<Artifact, "revision" | "d
     apply: template.apply,
     ...defined({
       render: template.render ?? detectedRender(template.path, artifact),
-      parameters: template.parameters,
-      substitute: template.substitute,
+      ...specialisationFieldsOf(template),
       overrides: template.overrides?.map((override) => pinnedOverride(template, override, artifact)),
     }),
   };
@@ -138,8 +137,10 @@ export interface RenderingInput {
   readonly overrides?: readonly number[];
 }
 
-export function inputDigest({ overrides: _applied, ...input }: RenderingInput): string {
-  const { render } = input;
+export function inputDigest({ overrides: _applied, ...whole }: RenderingInput): string {
+  const { render, specialise } = whole;
+  const edits = specialise?.edits && editsDigest(specialise.edits);
+  const input = edits === undefined ? whole : { ...whole, specialise: { ...specialise, edits } };
   if (render?.helm === undefined) return digestOf({ ...input, engine: renderEngine });
   return digestOf({ ...input, render: { helm: optionsDigest(render.helm) }, engine: renderEngine });
 }
@@ -256,9 +257,9 @@ export function inputOf(
   if (!rendered.ok) return { problem: rendered.message };
   const chart = boundInputs(template, cluster);
   if ("problem" in chart) return chart;
-  const parameters = bindParameters(template, cluster);
-  if ("problem" in parameters) return parameters;
-  const bound = { ...chart.bound, ...parameters };
+  const fields = bindFields(template, cluster);
+  if ("problem" in fields) return fields;
+  const bound = { ...chart.bound, ...fields };
   const { name, artifactDigest, render, apply } = template;
   const release =
     render?.helm === undefined

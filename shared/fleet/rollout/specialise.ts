@@ -1,30 +1,72 @@
 /** What a template's fields come to on a cluster: pure, from the template and what was bound of the cluster. */
+import { defined } from "#shared/base/defined.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 import { renderText, type TemplateCluster } from "#shared/base/path-template.ts";
-import type { BoundInputs, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
+import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
+import type { SpecialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
+import type { BoundInputs } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Edits } from "#shared/source/edits.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 
-type Specialised = Pick<PlannedTemplate, "parameters" | "substitute">;
+/** Nothing but these fields of what has more. */
+export function specialisationFieldsOf(template: SpecialisationFields): SpecialisationFields {
+  const { parameters, substitute, targetNamespace } = template;
+  return defined({ parameters, substitute, targetNamespace, ...pickEdits(template) });
+}
+
+function pickEdits(template: SpecialisationFields): Edits {
+  const { components, patches, namePrefix, nameSuffix, images, commonMetadata, createNamespace } = template;
+  return defined({ components, patches, namePrefix, nameSuffix, images, commonMetadata, createNamespace });
+}
 
 /** Nothing is bound of what is not used: it makes no other rendering, and lacks nothing. */
-export function bindParameters(
-  { parameters = {}, substitute }: Specialised,
+export function bindFields(
+  { parameters = {}, substitute, targetNamespace }: SpecialisationFields,
   cluster: TemplateCluster,
-): { readonly parameters?: NonNullable<BoundInputs["parameters"]> } | { readonly problem: string } {
-  if (substitute !== true) return {};
+): Pick<BoundInputs, "parameters" | "namespace"> | { readonly problem: string } {
   const bound: Record<string, string> = {};
-  for (const [name, text] of Object.entries(parameters)) {
+  for (const [name, text] of substitute === true ? Object.entries(parameters) : []) {
     if (!text.includes("{{")) continue;
     const rendered = renderText(text, cluster);
     if (!rendered.ok) return { problem: `parameters.${name}: ${rendered.message}` };
     bound[name] = rendered.text;
   }
-  return Object.keys(bound).length === 0 ? {} : { parameters: bound };
+  const used = Object.keys(bound).length === 0 ? {} : { parameters: bound };
+  if (targetNamespace?.includes("{{") !== true) return used;
+  const namespace = renderText(targetNamespace, cluster);
+  if (!namespace.ok) return { problem: `targetNamespace: ${namespace.message}` };
+  if (!nameSchema.safeParse(namespace.text).success) {
+    const problem = `targetNamespace: "${excerpt(namespace.text)}" for cluster ${cluster.name} is no name of a namespace: 1 to 63 characters of a-z, 0-9 and -`;
+    return { problem };
+  }
+  return { ...used, namespace: namespace.text };
 }
 
 /** As a rendering has it: everything written out. Undefined where the objects stay as they are. */
-export function specialisationOf(
-  { parameters, substitute }: Specialised,
-  bound: BoundInputs = {},
-): Specialisation | undefined {
-  return substitute === true ? { variables: { ...parameters, ...bound.parameters } } : undefined;
+export function specialisationOf(template: SpecialisationFields, bound: BoundInputs = {}): Specialisation | undefined {
+  const { parameters, substitute, targetNamespace } = template;
+  const specialise = defined({
+    edits: editsOf(template),
+    namespace: bound.namespace ?? targetNamespace,
+    variables: substitute === true ? { ...parameters, ...bound.parameters } : undefined,
+  });
+  return Object.keys(specialise).length === 0 ? undefined : specialise;
+}
+
+const known = new WeakMap<SpecialisationFields, Edits>();
+
+/** The same object for the same template: its digest is taken once for all clusters. */
+function editsOf(template: SpecialisationFields): Edits | undefined {
+  const edits = known.get(template) ?? pickEdits(template);
+  known.set(template, edits);
+  return Object.keys(edits).length === 0 ? undefined : edits;
+}
+
+const digests = new WeakMap<Edits, string>();
+
+export function editsDigest(edits: Edits): string {
+  const digest = digests.get(edits) ?? digestOf(edits);
+  digests.set(edits, digest);
+  return digest;
 }

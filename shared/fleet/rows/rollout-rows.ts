@@ -1,5 +1,6 @@
 /** What the planner writes, and nobody else: units, contents, legs, slots, targets, arrivals, and the requests for renderings. */
 
+import type { SpecialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { ApplyOptions, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
@@ -7,15 +8,13 @@ import type { BuildOptions, RenderOptions } from "#shared/source/render-options.
 import type { Specialisation } from "#shared/source/specialisation.ts";
 
 /** What one template means in a plan: pinned to a revision and its artifact. */
-export interface PlannedTemplate {
+export interface PlannedTemplate extends SpecialisationFields {
   readonly name: string;
   readonly source: string;
   readonly revision: string;
   readonly artifactDigest: string;
   readonly path: string;
   readonly render?: RenderOptions;
-  readonly parameters?: Readonly<Record<string, string>> | undefined;
-  readonly substitute?: boolean | undefined;
   readonly apply: ApplyOptions;
   /** Taken away from clusters, by an override. */
   readonly disabled?: boolean | undefined;
@@ -65,6 +64,8 @@ export interface BoundInputs {
   readonly texts?: Readonly<Record<string, string>>;
   /** By name of the parameter. */
   readonly parameters?: Readonly<Record<string, string>>;
+  /** `targetNamespace`. */
+  readonly namespace?: string;
 }
 
 /** What one template is rendered from on one cluster, or why that cannot be said. */

@@ -232,6 +232,33 @@ describe("a document that is wrong", () => {
       ],
     ],
     [
+      "edits that would change nothing, or two things at once",
+      template({
+        images: [{ name: "a" }, { name: "b", newTag: "1", digest: `sha256:${"a".repeat(64)}` }],
+        targetNamespace: "Shop",
+        namePrefix: "A_",
+        patches: [{ target: { kind: "Deployment" } }],
+        components: ["../other"],
+      }),
+      [
+        expect.stringMatching(/^spec\.templates\[0\]\.targetNamespace: must be the name of a namespace/),
+        expect.stringMatching(/^spec\.templates\[0\]\.components\[0\]: must be a relative path without "\.\."/),
+        expect.stringMatching(/^spec\.templates\[0\]\.patches\[0\]\.patch: is required/),
+        expect.stringMatching(/^spec\.templates\[0\]\.namePrefix: must be characters of a-z, 0-9, - and \./),
+        expect.stringMatching(/^spec\.templates\[0\]\.images\[0\]: needs newName, newTag or digest/),
+        expect.stringMatching(/^spec\.templates\[0\]\.images\[1\]: has newTag and digest; keep one of them/),
+      ],
+    ],
+    [
+      "a namespace that nobody names",
+      template({ createNamespace: {}, overrides: [{ clusters: { all: true }, parameters: { A: "{{ now }}" } }] }),
+      [
+        "spec.templates[0].createNamespace: needs targetNamespace, which names it",
+        expect.stringMatching(/^spec\.templates\[0\]\.overrides\[0\]\.parameters\.A: "{{ now }}" is not an expression/),
+        expect.stringMatching(/^spec\.templates\[0\]\.overrides\[0\]\.parameters: do nothing without substitute/),
+      ],
+    ],
+    [
       "values that are no file's business",
       chart({ helm: { values: { a: "x".repeat(70_000) } } }),
       [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.values: must have at most 65536 bytes as JSON/)],

@@ -69,6 +69,25 @@ describe("the inputs of a template", () => {
     });
   });
 
+  test("are the edits, and the namespace that they come to", () => {
+    const images = [{ name: "web", newTag: "2" }];
+    const template = planned({ images, targetNamespace: "shop-{{ cluster.labels.tier }}" });
+    const of = { labels: { tier: "gold" } };
+    const input = sealed(template, of);
+    expect(input).toMatchObject({ bound: { namespace: "shop-gold" } });
+    expect("digest" in input && specialisationOf(template, input.bound)).toEqual({
+      edits: { images },
+      namespace: "shop-gold",
+    });
+    expect(digestOf(template, of)).not.toBe(digestOf(template, { labels: { tier: "std" } }));
+    const other = planned({ images: [{ name: "web", newTag: "3" }], targetNamespace: template.targetNamespace });
+    expect(digestOf(template, of)).not.toBe(digestOf(other, of));
+    expect(sealed(template, { labels: { tier: "a/b" } })).toEqual({
+      problem:
+        'targetNamespace: "shop-a/b" for cluster one is no name of a namespace: 1 to 63 characters of a-z, 0-9 and -',
+    });
+  });
+
   test("are data: a value that looks like an expression is none", () => {
     const template = planned({ parameters: { A: "{{ cluster.values.a }}", B: "${A}" }, substitute: true });
     const a = "{{ cluster.name }} ${B} {{ cluster.values.secret }}";

@@ -1,0 +1,65 @@
+import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
+import { groupOf } from "#shared/kube/object-id.ts";
+import type { KustomizeRunner, TreeFile } from "#shared/ports.ts";
+import { type Base, generatedKustomization } from "#shared/source/kustomize/generated-kustomization.ts";
+import { type ChangeObject, readManifests } from "#shared/source/manifests.ts";
+import type { Specialisation } from "#shared/source/specialisation.ts";
+import { substituteObject } from "#shared/source/substitution/substitute-object.ts";
+import { type ManifestDocument, parseManifests } from "#shared/source/yaml/yaml.ts";
+
+/** The documents as kustomize makes them of a base and the edits that are its business. */
+export async function kustomized(
+  files: readonly TreeFile[],
+  base: Base,
+  { specialise, kustomize }: { readonly specialise: Specialisation; readonly kustomize: KustomizeRunner },
+): Promise<ManifestDocument[]> {
+  // A kustomization that lies among plain files is no object.
+  const given = base.documents === undefined ? base : { documents: base.documents.filter(isNoKustomization) };
+  const output = await kustomize.build(generatedKustomization(files, given, specialise)).catch((error: unknown) => {
+    // What is no object is told with its file and line, which kustomize does not know.
+    readManifests(given.documents ?? [], changesOf(specialise));
+    throw error;
+  });
+  return parseManifests(output, "the objects (as specialised by kustomize)");
+}
+
+function isNoKustomization({ object }: ManifestDocument): boolean {
+  return typeof object.apiVersion !== "string" || groupOf(object.apiVersion) !== "kustomize.config.k8s.io";
+}
+
+/** With the Namespace that the template asks for, where it is not among them. */
+export function withNamespace(
+  documents: readonly ManifestDocument[],
+  { edits, namespace }: Specialisation = {},
+): readonly ManifestDocument[] {
+  if (edits?.createNamespace === undefined || namespace === undefined) return documents;
+  if (documents.some(({ object }) => isNamespace(object, namespace))) return documents;
+  const object = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } };
+  return [...documents, { object, file: "createNamespace", document: 1, line: 1 }];
+}
+
+function isNamespace({ apiVersion, kind, metadata }: JsonObject, name: string): boolean {
+  return apiVersion === "v1" && kind === "Namespace" && isJsonObject(metadata) && metadata.name === name;
+}
+
+/** What is done to each object, in this order: labels and annotations, and then the variables in its texts. */
+export function changesOf({ edits = {}, namespace, variables }: Specialisation = {}): ChangeObject {
+  return (object, refuse) => {
+    const { commonMetadata, createNamespace } = edits;
+    const own = namespace !== undefined && isNamespace(object, namespace) ? createNamespace : undefined;
+    const marked = [own, commonMetadata].reduce<JsonObject>(withMarks, object);
+    return variables === undefined ? marked : substituteObject(marked, variables, refuse);
+  };
+}
+
+type Marks = NonNullable<NonNullable<Specialisation["edits"]>["commonMetadata"]>;
+
+/** Over its own labels and annotations. */
+function withMarks(object: JsonObject, marks: Marks | undefined): JsonObject {
+  const metadata = isJsonObject(object.metadata) ? object.metadata : {};
+  const changed = (["labels", "annotations"] as const).flatMap((member) => {
+    const [added, before] = [marks?.[member], metadata[member]];
+    return added === undefined ? [] : [[member, { ...(isJsonObject(before) ? before : {}), ...added }] as const];
+  });
+  return changed.length === 0 ? object : { ...object, metadata: { ...metadata, ...Object.fromEntries(changed) } };
+}

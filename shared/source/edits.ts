@@ -1,0 +1,66 @@
+/** What is done to all objects of a folder, or to some, after it was rendered. The same on every cluster: it is data. */
+import * as z from "zod";
+import { boundedList, boundedMap, boundedText } from "#shared/base/bounded.ts";
+import { sourcePath } from "#shared/source/source-path.ts";
+
+const selector = boundedText(500).min(1).optional();
+
+const patch = z.strictObject({
+  /** Which objects; names and kinds are regular expressions, as in kustomize. Absent: the one that the patch names. */
+  target: z
+    .strictObject({
+      group: selector,
+      version: selector,
+      kind: selector,
+      name: selector,
+      namespace: selector,
+      labelSelector: selector,
+      annotationSelector: selector,
+    })
+    .optional(),
+  /** A strategic merge patch, or the operations of a JSON patch (RFC 6902), as YAML. */
+  patch: boundedText(65_536).min(1),
+});
+
+const image = z
+  .strictObject({
+    /** As manifests have it, without tag and digest. */
+    name: boundedText(500).min(1),
+    newName: boundedText(500).min(1).optional(),
+    newTag: boundedText(128).min(1).optional(),
+    digest: boundedText(200)
+      .regex(/^[a-z0-9]+:[0-9a-f]{32,}$/, "must be a digest as sha256:…, in hexadecimal digits")
+      .optional(),
+  })
+  .refine(
+    ({ newName, newTag, digest }) => newName !== undefined || newTag !== undefined || digest !== undefined,
+    "needs newName, newTag or digest; it would change nothing",
+  )
+  .refine(
+    ({ newTag, digest }) => newTag === undefined || digest === undefined,
+    "has newTag and digest; keep one of them",
+  );
+
+const affix = boundedText(100).regex(/^[a-z0-9.-]+$/, "must be characters of a-z, 0-9, - and .");
+const marks = z.strictObject({
+  labels: boundedMap(z.string().min(1), boundedText(4096), 50).optional(),
+  annotations: boundedMap(z.string().min(1), boundedText(4096), 50).optional(),
+});
+
+export const editFields = {
+  /** Folders with a Component of kustomize, from the root of the repository. */
+  components: boundedList(sourcePath, 20).optional(),
+  patches: boundedList(patch, 50).optional(),
+  /** Before the name of every object, and of what refers to it. */
+  namePrefix: affix.optional(),
+  nameSuffix: affix.optional(),
+  images: boundedList(image, 100).optional(),
+  /** On every object, over its own; not in the templates of Pods, nor in selectors. */
+  commonMetadata: marks.optional(),
+  /** The Namespace `targetNamespace` comes with the objects, and has these. */
+  createNamespace: marks.optional(),
+};
+
+/** As a rendering has it. */
+export const edits = z.strictObject(editFields);
+export type Edits = z.infer<typeof edits>;

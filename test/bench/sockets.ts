@@ -15,6 +15,9 @@ const mostOpen = 60;
 /** More than a worker writes at once, each in a namespace that is there. */
 const objects = Array.from({ length: 12 }, (_, index) => configMap(`default/settings-${index}`));
 const toldEvery = 100;
+/** A machine that is busy may keep a cluster from answering in time. More of them say something of the worker. */
+const mostTries = 3;
+const mostSilentShare = 0.02;
 
 /** What a sandbox has and keeps open: one process with the descriptors of one works on one cluster after the other. */
 export async function sockets(options: BenchOptions): Promise<BenchResult> {
@@ -33,6 +36,7 @@ export async function sockets(options: BenchOptions): Promise<BenchResult> {
     });
     const failures: string[] = [];
     const [times, kept, keptToClusters]: [number[], number[], number[]] = [[], [], []];
+    let silent = 0;
     for (let index = 0; index < count && failures.length === 0; index += 1) {
       const cluster = `c${index}`;
       const connection = host.addCluster(cluster);
@@ -40,20 +44,28 @@ export async function sockets(options: BenchOptions): Promise<BenchResult> {
       const worker = new BenchWorker(aws.address, "set", { cluster, aws: clients });
       await worker.register(connection);
       await worker.assign(objects);
-      const started = performance.now();
-      const returned = await sandbox.invoke(cluster);
-      times.push(performance.now() - started);
+      let returned = 0;
+      for (let tries = 1; ; tries += 1) {
+        const started = performance.now();
+        returned += await sandbox.invoke(cluster);
+        times.push(performance.now() - started);
+        if (returned > 0 || tries === mostTries || (await worker.observed()).phase !== "Unreachable") break;
+        // As the planner does when it answers again.
+        await worker.assign(objects);
+        silent += 1;
+      }
       kept.push(sandbox.descriptors() - idle);
       keptToClusters.push(sandbox.connectionsTo(port));
       if (returned > 0) failures.push(`the message for ${cluster} went back to the queue`);
       await worker.checkApplied().catch((error: Error) => failures.push(`${cluster}: ${error.message}`));
       if ((index + 1) % toldEvery === 0) say(`${index + 1} clusters: ${kept.at(-1)} open, ${open} at most`);
     }
+    if (silent > Math.ceil(count * mostSilentShare)) failures.push(`${silent} times a cluster did not answer`);
     const [mostKept, mostToClusters] = [Math.max(...kept), Math.max(...keptToClusters)];
     if (open > mostOpen) failures.push(`${open} sockets were open at once, of ${mostOpen}`);
     if (mostToClusters > 0) failures.push(`${mostToClusters} connections to clusters outlived an invocation`);
-    const figures = { descriptors, mostOpen: open, mostKept, mostToClusters, ...spread(times) };
-    return { target: "embedded v1.36.2", ratios: {}, figures: { [`${times.length} clusters`]: figures }, failures };
+    const figures = { descriptors, mostOpen: open, mostKept, mostToClusters, silent, ...spread(times) };
+    return { target: "embedded v1.36.2", ratios: {}, figures: { [`${kept.length} clusters`]: figures }, failures };
   } finally {
     await sandbox.stop();
     for (const client of Object.values(clients)) if (typeof client === "object") client.destroy();

@@ -101,6 +101,8 @@ export class Wiring extends Construct {
       functionTimeout: Duration.minutes(5),
       // The lease of a worker that died is over then, and keeps a second one out for as long as the first is alive.
       visibilityTimeout: Duration.seconds(330),
+      // Two of them are looks at what was not ready yet, for which a message comes back by itself.
+      maxReceiveCount: 7,
     });
     const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
 
@@ -381,7 +383,7 @@ export class Wiring extends Construct {
         STARLING_SECRET_PREFIX: plain(`${installation}/clusters/`),
         // For renderings that are lost, or needed still.
         STARLING_QUEUE_RENDER: toRender.send(),
-        STARLING_QUEUE_APPLY: toApply.send(),
+        STARLING_QUEUE_APPLY: toApply.ownWork(),
         STARLING_QUEUE_REPORT: toReport.send(),
       },
       namedByRows: [

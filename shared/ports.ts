@@ -132,14 +132,16 @@ export interface MessageSender {
   send(messages: readonly Message[]): Promise<void>;
 }
 
-/** A message that was not worked off. */
+/** A message that stays in its queue. */
 export interface UndoneMessage {
   readonly receiptHandle: string;
   /** How often it was received, this time included. */
   readonly receives: number;
+  /** When it comes back; left out: it was not worked off, and comes soon, and ever later. */
+  readonly afterSeconds?: number;
 }
 
-/** Says when messages come back that were not worked off; else their queue hides them for all of its visibility timeout. */
+/** Says when messages come back; else their queue hides them for all of its visibility timeout. */
 export interface MessageReturns {
   giveBack(messages: readonly UndoneMessage[]): Promise<void>;
 }

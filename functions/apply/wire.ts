@@ -7,6 +7,7 @@ import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
+import { SqsReturns } from "#shared/adapters/aws/sqs-returns.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { ClusterClients } from "#shared/lambda/cluster-clients.ts";
@@ -45,12 +46,13 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
   return sqsHandler({
     queue: "apply",
     log,
+    delays: new SqsReturns(aws.sqs, env.STARLING_QUEUE_APPLY),
     work(messages, context) {
-      return eachMessage(messages, ({ cluster, check }) =>
-        check === true
-          ? answerCheck(cluster, { table: ports.table, newWay })
-          : connector.during(() => workCluster(cluster, { remainingMs: context.getRemainingTimeInMillis() }, ports)),
-      );
+      return eachMessage(messages, ({ cluster, check, receives }) => {
+        if (check === true) return answerCheck(cluster, { table: ports.table, newWay });
+        const remainingMs = context.getRemainingTimeInMillis();
+        return connector.during(() => workCluster(cluster, { remainingMs, receives }, ports));
+      });
     },
   });
 }

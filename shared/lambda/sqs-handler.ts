@@ -31,27 +31,43 @@ export type SqsHandler = (event: SqsEvent, context: InvocationContext) => Promis
 
 type MessageTo<Q extends QueueName> = Extract<Message, { to: Q }>;
 
-/** What the messages of a batch have in common: where they come from. */
-interface Correlated {
+/** What the messages of a batch have in common: where they come from, and how often. */
+interface Delivered {
   readonly correlationId?: string;
+  /** How often it was received, this time included: less a promise than an estimate. */
+  readonly receives: number;
 }
 
 export interface SqsHandlerOptions<Q extends QueueName> {
   readonly queue: Q;
   readonly log: Log;
   /**
-   * Works on the messages of one batch and returns those to be tried again, by index. What it throws returns the whole
+   * Works on the messages of one batch and returns those that stay in the queue, by index. What it throws returns the whole
    * batch to the queue.
    */
-  readonly work: (messages: readonly MessageTo<Q>[], context: InvocationContext) => Promise<readonly Failure[]>;
+  readonly work: (
+    messages: readonly (MessageTo<Q> & Delivered)[],
+    context: InvocationContext,
+  ) => Promise<readonly Undone[]>;
   /** Left out: what is to be tried again comes back after the visibility timeout of the queue. */
   readonly returns?: MessageReturns;
+  /** For messages that are worked off, and come back all the same. */
+  readonly delays?: MessageReturns;
 }
 
+/** To be tried again. */
 export interface Failure {
   readonly index: number;
   readonly error: unknown;
 }
+
+/** Worked off for now: it is its own next message. */
+interface Delay {
+  readonly index: number;
+  readonly afterSeconds: number;
+}
+
+type Undone = Failure | Delay;
 
 /**
  * A Lambda handler for one queue, with partial batch responses. A message that is not one of Starling's is dropped with
@@ -62,7 +78,8 @@ export function sqsHandler<Q extends QueueName>(options: SqsHandlerOptions<Q>): 
     const records = event.Records.flatMap((record) => {
       const message = parse(record.body, options.queue);
       const correlationId = correlationOf(record);
-      if (message !== undefined) return [{ record, message: { ...message, ...defined({ correlationId }) } }];
+      const receives = Number(record.attributes.ApproximateReceiveCount);
+      if (message !== undefined) return [{ record, message: { ...message, receives, ...defined({ correlationId }) } }];
       options.log.error("dropped a message that is not one of Starling's", {
         messageId: record.messageId,
         ...defined({ correlationId }),
@@ -71,38 +88,47 @@ export function sqsHandler<Q extends QueueName>(options: SqsHandlerOptions<Q>): 
     });
     if (records.length === 0) return { batchItemFailures: [] };
     const messages = records.map(({ message }) => message);
-    const failures = await underCorrelation(
-      leadingCorrelation(messages.map(({ correlationId }) => correlationId)),
-      () => options.work(messages, context),
+    const undone = await underCorrelation(leadingCorrelation(messages.map(({ correlationId }) => correlationId)), () =>
+      options.work(messages, context),
     );
-    const failed = failures.flatMap(({ index, error }) => {
-      const record = records[index]?.record;
+    const kept = undone.flatMap((one) => {
+      const record = records[one.index]?.record;
       if (record === undefined) return [];
+      if ("afterSeconds" in one) return [{ record, afterSeconds: one.afterSeconds }];
       options.log.warn("message goes back to the queue", {
         messageId: record.messageId,
         ...defined({ correlationId: correlationOf(record) }),
-        code: errorCode(error),
-        error: errorMessage(error),
+        code: errorCode(one.error),
+        error: errorMessage(one.error),
       });
-      return [record];
+      return [{ record }];
     });
-    await giveBack(failed, options);
-    return { batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) };
+    const [delayed, failed] = [kept.filter(isDelayed), kept.filter((one) => !isDelayed(one))];
+    await giveBack(failed, options.returns, options.log);
+    await giveBack(delayed, options.delays, options.log);
+    return { batchItemFailures: kept.map(({ record }) => ({ itemIdentifier: record.messageId })) };
   };
   return middy(handle) as unknown as SqsHandler;
 }
 
+interface Kept {
+  readonly record: SqsRecord;
+  readonly afterSeconds?: number;
+}
+
+function isDelayed({ afterSeconds }: Kept): boolean {
+  return afterSeconds !== undefined;
+}
+
 /** Where that fails, too, they come back later. */
-async function giveBack(
-  failed: readonly SqsRecord[],
-  { returns, log }: { readonly returns?: MessageReturns; readonly log: Log },
-): Promise<void> {
-  if (returns === undefined || failed.length === 0) return;
+async function giveBack(kept: readonly Kept[], returns: MessageReturns | undefined, log: Log): Promise<void> {
+  if (returns === undefined || kept.length === 0) return;
   try {
     await returns.giveBack(
-      failed.map(({ receiptHandle, attributes }) => ({
+      kept.map(({ record: { receiptHandle, attributes }, afterSeconds }) => ({
         receiptHandle,
         receives: Number(attributes.ApproximateReceiveCount),
+        ...defined({ afterSeconds }),
       })),
     );
   } catch (error) {
@@ -110,15 +136,21 @@ async function giveBack(
   }
 }
 
-/** Works on every message by itself, all at once, under its own correlation; those that throw are tried again. */
-export async function eachMessage<T extends Correlated>(
+/**
+ * Works on every message by itself, all at once, under its own correlation; those that throw are tried again.
+ * @param work - gives the seconds after which its message comes back, where it is to.
+ */
+export async function eachMessage<T extends Pick<Delivered, "correlationId">>(
   messages: readonly T[],
-  work: (message: T) => Promise<void>,
-): Promise<readonly Failure[]> {
+  work: (message: T) => Promise<unknown>,
+): Promise<readonly Undone[]> {
   const results = await Promise.allSettled(
     messages.map((message) => underCorrelation(message.correlationId, () => work(message))),
   );
-  return results.flatMap((result, index) => (result.status === "rejected" ? [{ index, error: result.reason }] : []));
+  return results.flatMap((result, index): readonly Undone[] => {
+    if (result.status === "rejected") return [{ index, error: result.reason }];
+    return typeof result.value === "number" ? [{ index, afterSeconds: result.value }] : [];
+  });
 }
 
 function correlationOf({ messageAttributes = {} }: SqsRecord): string | undefined {

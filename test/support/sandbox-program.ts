@@ -43,7 +43,8 @@ async function act(message: ToSandbox): Promise<number> {
 async function invoke(cluster: string): Promise<number> {
   if (handler === undefined) throw new Error("nothing is wired");
   const body = JSON.stringify({ to: "apply", cluster });
-  const attributes = { ApproximateReceiveCount: "1" };
+  // Too often to come back by itself: what is next is sent.
+  const attributes = { ApproximateReceiveCount: "9" };
   const record = { messageId: randomUUID(), receiptHandle: randomUUID(), body, attributes };
   const context = createLambdaContext({ functionName: "apply", timeoutSeconds });
   return (await handler({ Records: [record] }, context)).batchItemFailures.length;

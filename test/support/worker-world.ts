@@ -3,6 +3,7 @@
 import type { ClusterConnector, WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import { defined } from "#shared/base/defined.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -28,6 +29,8 @@ interface WorkOptions {
   /** The same blobs through another store: a sandbox that has read none of them. */
   readonly blobs?: BlobStore;
   readonly remainingMs?: number;
+  /** Of the message that the worker is called by; none by default. */
+  readonly receives?: number;
   readonly log?: Log;
 }
 
@@ -184,8 +187,8 @@ export class WorkerWorld {
   }
 
   /** @param options.remainingMs - of the invocation; five minutes by default. */
-  async work(options: WorkOptions = {}): Promise<void> {
-    const { remainingMs = 300_000, table = this.table, ...instead } = options;
+  async work(options: WorkOptions = {}): Promise<number | undefined> {
+    const { remainingMs = 300_000, receives, table = this.table, ...instead } = options;
     const ports: WorkerPorts = {
       table: versionedTable(table, this.table),
       blobs: this.blobs,
@@ -198,6 +201,6 @@ export class WorkerWorld {
       installation: "installation-1",
       ...instead,
     };
-    await workCluster("c1", { remainingMs }, ports);
+    return workCluster("c1", { remainingMs, ...defined({ receives }) }, ports);
   }
 }

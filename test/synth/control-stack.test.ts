@@ -403,7 +403,10 @@ describe("every queue", () => {
     for (const { id, Properties } of queues) {
       const redrive = Properties.RedrivePolicy as { maxReceiveCount: number } | undefined;
       if (deadLetters.has(`<${id}.Arn>`)) expect(redrive).toBeUndefined();
-      else expect(redrive?.maxReceiveCount).toBe(id.startsWith("WiringToRollout") ? 12 : 5);
+      else
+        expect(redrive?.maxReceiveCount).toBe(
+          id.startsWith("WiringToRollout") ? 12 : id.startsWith("WiringToApply") ? 7 : 5,
+        );
     }
   });
 

@@ -46,7 +46,7 @@ describe("the plan of the machine", () => {
       const lambda = plan.functions.find(({ name }) => name === source.function);
       expect(queue?.visibilityTimeoutSeconds).toBeGreaterThan(lambda?.timeoutSeconds ?? 0);
       // What comes back after seconds is tried more often.
-      expect(queue?.redrive?.maxReceiveCount).toBe(lambda?.folder === "rollout" ? 12 : 5);
+      expect(queue?.redrive?.maxReceiveCount).toBe({ rollout: 12, apply: 7 }[lambda?.folder ?? ""] ?? 5);
       expect(plan.queues.some(({ name }) => name === queue?.redrive?.queue)).toBe(true);
       return [lambda?.folder, queue?.fifo, source.batchSize, source.batchingWindowSeconds, source.maximumConcurrency];
     });

@@ -19,20 +19,24 @@ import type { Message } from "#shared/messages.ts";
 const reserveMs = 10_000;
 const maxPasses = 10;
 
-/** @param budget.remainingMs - what is left of the invocation. */
-export async function workCluster(
-  cluster: string,
-  budget: { readonly remainingMs: number },
-  ports: WorkerPorts,
-): Promise<void> {
+interface Budget {
+  /** What is left of the invocation. */
+  readonly remainingMs: number;
+  /** How often the message about the cluster was received; left out: there is none that could come back. */
+  readonly receives?: number;
+}
+
+/** @returns after how many seconds its message is to come back; undefined when it is done with. */
+export async function workCluster(cluster: string, budget: Budget, ports: WorkerPorts): Promise<number | undefined> {
   const started = ports.clock.now();
   const until = new Date(started.getTime() + budget.remainingMs);
   const deadline = new Date(until.getTime() - Math.min(reserveMs, budget.remainingMs / 2));
   const wish = { owner: ports.ids.unique(), now: started, until: leaseEnd(started, until) };
   const given = await acquireLease(cluster, wish, ports.table);
-  if (given === undefined) return;
+  if (given === undefined) return undefined;
   const lease = new HeldLease(given, until, ports);
   const messages: Message[] = [];
+  let own: Message | undefined;
   try {
     for (let pass = 1; pass === 1 || (await lease.again()); pass++) {
       const done = await onePass(cluster, { lease, deadline, ports, messages, isFirst: pass === 1 });
@@ -41,6 +45,7 @@ export async function workCluster(
       if (last && (!done.released || done.unfinished)) messages.push({ to: "apply", cluster });
       if (last) break;
     }
+    own = nextOwn(cluster, messages, budget.receives);
   } catch (error) {
     // Where the table is what failed, whoever comes next is careful for nothing.
     await tellFailure(lease.lease, ports.table).catch(() => {});
@@ -48,8 +53,30 @@ export async function workCluster(
   } finally {
     lease.stop();
     // Also of a pass that failed half way: what it wrote by then would not be told by the next one.
-    await ports.sender.send(distinct(messages));
+    await ports.sender.send(distinct(messages).filter((message) => !isSame(message, own)));
   }
+  return own && (own.delaySeconds ?? 0);
+}
+
+/** So often a message is its own next one: whoever dies with it later leaves it tries enough before it is a dead letter. */
+const mostReturns = 2;
+/** It is as old as when it was sent: where that were longer, its age would tell of a queue that stands still. */
+const longestReturnSeconds = 60;
+
+/** The first of those about the cluster: instead of it, the message that was received comes back, and none is sent. */
+function nextOwn(
+  cluster: string,
+  messages: readonly Message[],
+  receives = Number.POSITIVE_INFINITY,
+): Message | undefined {
+  if (receives > mostReturns) return undefined;
+  const own = messages.filter((message) => message.to === "apply" && message.cluster === cluster);
+  const [first] = own.sort((a, b) => (a.delaySeconds ?? 0) - (b.delaySeconds ?? 0));
+  return (first?.delaySeconds ?? 0) <= longestReturnSeconds ? first : undefined;
+}
+
+function isSame(message: Message, other: Message | undefined): boolean {
+  return JSON.stringify(message) === JSON.stringify(other);
 }
 
 interface Pass {

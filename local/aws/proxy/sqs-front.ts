@@ -34,6 +34,13 @@ interface Outgoing {
   readonly MessageDeduplicationId?: string;
 }
 
+/** An entry of ChangeMessageVisibilityBatch. */
+interface Hidden {
+  readonly Id: string;
+  readonly ReceiptHandle: string;
+  readonly VisibilityTimeout: number;
+}
+
 interface Dispatch {
   readonly message: Outgoing;
   /** Whether it travels with the request; otherwise it is lost or follows later, and its sender is none the wiser. */
@@ -50,8 +57,22 @@ export function createSqsFront({ context, forward, rate = 1 }: SqsFrontOptions):
     const sends = arrived.operation === "SendMessage" || arrived.operation === "SendMessageBatch";
     const call = withEmulatorUrl(sends ? withCarriedTrace(arrived) : arrived);
     if (call.operation === "ReceiveMessage") return withShownTraces(await polls.receive(call));
+    if (rate !== 1 && call.operation === "ChangeMessageVisibilityBatch") return hideForOurTime(call);
     if (sends && (mayDisturb(context) || held.holdsAny() || rate !== 1)) return disturb(call);
     return toClientUrls(call, await forward(call.http));
+  }
+
+  /** What is hidden for a time comes when that is over by the faster clock. */
+  function hideForOurTime(call: AwsCall): HttpReply {
+    const entries = call.request.Entries as readonly Hidden[];
+    for (const { ReceiptHandle, VisibilityTimeout } of entries) {
+      const shown = { QueueUrl: call.request.QueueUrl, ReceiptHandle, VisibilityTimeout: 0 };
+      const http = withBody(call, shown);
+      const headers = { ...http.headers, "x-amz-target": "AmazonSQS.ChangeMessageVisibility" };
+      const holdMs = (VisibilityTimeout * 1000) / rate;
+      held.hold({ group: undefined, holdMs, send: () => forward({ ...http, headers }) });
+    }
+    return jsonReply(200, { Successful: entries.map(({ Id }) => ({ Id })), Failed: [] });
   }
 
   async function disturb(call: AwsCall): Promise<HttpReply> {

@@ -24,10 +24,10 @@ export class SqsReturns implements MessageReturns {
       const { Failed = [] } = await this.#client.send(
         new ChangeMessageVisibilityBatchCommand({
           QueueUrl: this.#queueUrl,
-          Entries: part.map(({ receiptHandle, receives }, index) => ({
+          Entries: part.map(({ receiptHandle, receives, afterSeconds = secondsAfter(receives) }, index) => ({
             Id: String(index),
             ReceiptHandle: receiptHandle,
-            VisibilityTimeout: secondsAfter(receives),
+            VisibilityTimeout: afterSeconds,
           })),
         }),
       );

@@ -53,13 +53,13 @@ function mortal(
   });
 }
 
-async function live({ random, death }: Weather): Promise<void> {
+async function live({ random, death }: Weather): Promise<unknown> {
   const { world } = worker;
   if (!random.chance(death)) return world.work();
   const at = random.integer(1, 12);
   const isDone = random.chance(0.5);
-  await new Promise<void>((resolve, reject) => {
-    world.work({ table: mortal(world.table, at, { isDone, died: resolve }) }).then(resolve, reject);
+  return new Promise<unknown>((resolve, reject) => {
+    world.work({ table: mortal(world.table, at, { isDone, died: () => resolve(undefined) }) }).then(resolve, reject);
   });
 }
 

@@ -69,7 +69,7 @@ test("is no lag: an assignment that waits on its cluster while people have suspe
     async advance() {
       world.aheadMs += 60_000;
     },
-    told: () => world.work(),
+    told: async () => void (await world.work()),
   });
   expect(await world.phase("web")).toBeUndefined();
   expect(Math.max(...lags)).toBeLessThan(300);

@@ -8,12 +8,14 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import {
+  ChangeMessageVisibilityBatchCommand,
   CreateQueueCommand,
   DeleteMessageBatchCommand,
   GetQueueUrlCommand,
   ListQueuesCommand,
   ReceiveMessageCommand,
   SendMessageCommand,
+  SetQueueAttributesCommand,
 } from "@aws-sdk/client-sqs";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
@@ -257,4 +259,22 @@ test("a long poll that its client left gives its message to the next poll, or ba
       timeout: 5000,
     })
     .toBe("second");
+});
+
+test("where time runs faster, what a reader hides comes back the sooner", async () => {
+  const fast = await startAwsEmulators({ seed: 1, rate: 50 });
+  try {
+    const { QueueUrl = "" } = await fast.sqs.send(new CreateQueueCommand({ QueueName: "hurried" }));
+    await fast.sqs.send(new SetQueueAttributesCommand({ QueueUrl, Attributes: { VisibilityTimeout: "3600" } }));
+    await fast.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "m" }));
+    const receive = new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 20 });
+    const { Messages: [first] = [] } = await fast.sqs.send(receive);
+    const hidden = { Id: "0", ReceiptHandle: first?.ReceiptHandle ?? "", VisibilityTimeout: 50 };
+    const said = await fast.sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries: [hidden] }));
+    expect(said.Successful).toEqual([{ Id: "0" }]);
+    const { Messages: [again] = [] } = await fast.sqs.send(receive);
+    expect(again?.MessageId).toBe(first?.MessageId);
+  } finally {
+    await fast.stop();
+  }
 });

@@ -12,20 +12,27 @@ const recordedAnewSeconds = 86_400;
 /**
  * Whether a look found something for the inventory. That a resourceVersion moved of an object that every look reads whole
  * costs the next look nothing: where somebody writes status all the time, an autoscaler, it is recorded once a day and not at
- * each look. Of what is read by its metadata it saves the next look a LIST.
+ * each look; nor are the versions that workloads have when they have become ready. Of what is read by its metadata it saves the next look a LIST.
  */
 export function isWorthStoring(
   row: SyncRow,
   found: { readonly before: Inventory; readonly report: DriftReport },
   now: Date,
 ): boolean {
-  const { inventory, inspectedAt } = row.observed ?? {};
-  if (inventory === undefined || inspectedAt === undefined || !isAtRest(row)) return true;
-  if (later(inspectedAt, recordedAnewSeconds) <= now.toISOString()) return true;
+  const { inventory } = row.observed ?? {};
+  const recordedAt = isAtRest(row) ? row.observed?.inspectedAt : verifiedSince(row);
+  if (inventory === undefined || recordedAt === undefined) return true;
+  if (later(recordedAt, recordedAnewSeconds) <= now.toISOString()) return true;
   const { before, report } = found;
   const known = entriesById(before);
   const moved = report.moved.every((entry) => hasOnlyMoved(entry, known.get(objectIdKey(entry.id))));
   return before.progress !== undefined || !moved || !isSame(before.definitions, report.definitions);
+}
+
+/** What waits until it is ready was recorded when it was applied, and its status moves with each Pod. */
+function verifiedSince({ desired, observed }: SyncRow): string | undefined {
+  const isApplied = observed?.phase === "Verifying" && observed.applied?.attempt === desired.attempt;
+  return isApplied ? observed.applied?.at : undefined;
 }
 
 function hasOnlyMoved(entry: InventoryEntry, before: InventoryEntry | undefined): boolean {

@@ -69,6 +69,41 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     await world.work();
   }
 
+  test("is recorded once, when it was applied: that its workloads became ready is no news for the inventory", async () => {
+    const world = await waiting("recorded-once");
+    const { inventory } = (await world.sync("recorded-once"))?.observed ?? {};
+    expect(inventory).toBeDefined();
+    await rollOut("recorded-once");
+    world.aheadMs += 30_000;
+    await world.work();
+    const { observed } = (await world.sync("recorded-once")) ?? {};
+    expect(observed).toMatchObject({ phase: "Ready", inventory });
+    expect(observed?.inspectedAt).toBeDefined();
+
+    const next = [
+      namespace("recorded-once"),
+      deployment("recorded-once/web"),
+      configMap("recorded-once/c", { k: "2" }),
+    ];
+    await world.assign("recorded-once", next);
+    await world.work();
+    expect((await world.sync("recorded-once"))?.observed?.applied?.attempt).toBe(2);
+    expect(await dataOf("recorded-once")).toEqual({ k: "2" });
+  });
+
+  test("is recorded anew when something moved that looks read by its metadata", async () => {
+    const world = await waiting("recorded-anew");
+    const { inventory } = (await world.sync("recorded-anew"))?.observed ?? {};
+    const body = { metadata: { labels: { "a-stranger": "yes" } } };
+    await cluster.raw("PATCH", pathOf("recorded-anew"), { as: "merge-patch", body });
+    await rollOut("recorded-anew");
+    world.aheadMs += 30_000;
+    await world.work();
+    const { observed } = (await world.sync("recorded-anew")) ?? {};
+    expect(observed?.phase).toBe("Ready");
+    expect(observed?.inventory).not.toBe(inventory);
+  });
+
   test("drift of the others is put back at the interval, and not looked for before", async () => {
     const world = await waiting("unready-correct");
     await edit("unready-correct");

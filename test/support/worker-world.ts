@@ -39,6 +39,8 @@ const deletion = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 9, cascade
 /** The planner's part is the test's: it assigns. Syncs are of the namespace `tests`, the cluster is `c1`. */
 export class WorkerWorld {
   readonly #connector: ClusterConnector;
+  /** By the table that is given: the worker's runs are those of one sandbox. */
+  readonly #tables = new WeakMap<Table, Table>();
   readonly table = new MemoryTable();
   readonly blobs: BlobStore;
   readonly sender = new MemorySender();
@@ -190,7 +192,7 @@ export class WorkerWorld {
   async work(options: WorkOptions = {}): Promise<number | undefined> {
     const { remainingMs = 300_000, receives, table = this.table, ...instead } = options;
     const ports: WorkerPorts = {
-      table: versionedTable(table, this.table),
+      table: this.#versioned(table),
       blobs: this.blobs,
       sender: this.sender,
       clock: this.clock,
@@ -202,5 +204,11 @@ export class WorkerWorld {
       ...instead,
     };
     return workCluster("c1", { remainingMs, ...defined({ receives }) }, ports);
+  }
+
+  #versioned(table: Table): Table {
+    const versioned = this.#tables.get(table) ?? versionedTable(table, this.table);
+    this.#tables.set(table, versioned);
+    return versioned;
   }
 }

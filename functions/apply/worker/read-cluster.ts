@@ -1,6 +1,7 @@
 /** What a worker goes by in one pass: the rows of its cluster, and which of its Syncs are due. */
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import { knownSubjects, rememberSubjects } from "#functions/apply/worker/known-subjects.ts";
 import { isRestOver } from "#functions/apply/worker/quiet.ts";
 import { isWritten } from "#functions/apply/worker/work-sync.ts";
 import { allItems } from "#shared/base/all-pages.ts";
@@ -41,7 +42,7 @@ export async function readCluster(
   const released = cluster !== undefined && (await isReleased(syncs, cluster, ports));
   const due = syncs.filter((row) => isDue(row, { now: known.now, cluster, released, routine }));
   const isWriting = cluster !== undefined && due.some((row) => isWritten(row, cluster, known.now));
-  const { subjects, unread, brake } = await readSubjects(due, { isWriting }, ports.table);
+  const { subjects, unread, brake } = await readSubjects(due, { isWriting, now: known.now }, ports.table);
   tellOfNewer(name, [...rows, ...unread].filter(isNewer), ports);
   const skipped = new Set(unread.map(keyText));
   const readable = due.filter(({ subject }) => !skipped.has(keyText(subjectRowKey(subject))));
@@ -61,16 +62,17 @@ interface KnownSubjects {
 }
 
 /**
- * A suspend holds back what was queued before it: the subjects are read now, not when the message was sent. So is the brake,
- * where somebody writes at once: the first one that does goes by these rows.
+ * A suspend holds back what was queued before it: where somebody writes at once the subjects are read now, and the brake with
+ * them, for the first one that does goes by these rows. Looks may know them.
  */
 async function readSubjects(
   due: readonly SyncRow[],
-  { isWriting }: { readonly isWriting: boolean },
+  { isWriting, now }: { readonly isWriting: boolean; readonly now: Date },
   table: Table,
 ): Promise<KnownSubjects> {
   const wanted = new Map(due.map((row): [string, Subject] => [subjectKey(row.subject), row.subject]));
-  if (wanted.size === 0) return { subjects: new Map(), unread: [], brake: undefined };
+  const known = isWriting ? undefined : knownSubjects(wanted.keys(), now, table);
+  if (known !== undefined) return { subjects: known, unread: [], brake: undefined };
   const asked: readonly RowKey[] = [...wanted.values()].map(subjectRowKey);
   const rows = await table.getMany(isWriting ? [...asked, keys.brake] : asked, { newer: "kept" });
   const reading = brakeAmong(rows);
@@ -80,7 +82,9 @@ async function readSubjects(
     row,
   ]);
   const unread = rows.filter(isNewer).filter((row) => keyText(row) !== keyText(keys.brake));
-  return { subjects: new Map(byKey), unread, brake: isWriting && reading.ok ? reading.brake : undefined };
+  const subjects = new Map(byKey);
+  rememberSubjects(subjects, now, table);
+  return { subjects, unread, brake: isWriting && reading.ok ? reading.brake : undefined };
 }
 
 function subjectRowKey({ namespace, kind, name }: Subject): RowKey {

@@ -116,12 +116,6 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "how many send at once is a matter of speed: everybody is told",
   ],
   [
-    "functions/apply/worker/read-cluster.ts",
-    "if (wanted.size === 0) return { subjects: new Map(), unread: [], brake: undefined };",
-    "if (false) return { subjects: new Map(), unread: [], brake: undefined };",
-    "for no keys there is no call",
-  ],
-  [
     "shared/adapters/git/packet-reader.ts",
     "const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);",
     "const bytes = false ? chunk : Buffer.concat([this.#rest, chunk]);",

@@ -223,7 +223,7 @@ describe("the API refuses, in few words", () => {
 
   test("what is as large as may be is written and read", async () => {
     const labels = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`l${index}.example/k`, x(63)]));
-    const values = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`v${index}`, x(1024)]));
+    const values = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`v${index}`, x(150)]));
     const wide = cluster("wide", labels);
     const documents = [
       { ...annotated({ a: x(262_143) }) },

@@ -3,7 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { startIam } from "#local/aws/iam/iam-server.ts";
 import { pacedClock } from "#local/base/paced-clock.ts";
 import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import type { ClusterObject, SyncGroupObject } from "#shared/fleet/api/objects.ts";
@@ -108,6 +109,28 @@ test("clusters of an account that does not trust Starling are unreachable, say w
     expect(status.conditions[0]?.message).toContain(
       `role ${roleOf(name)} may not be assumed: let its trust policy allow sts:AssumeRole to the role of Starling's apply function where sts:ExternalId is ${externalIdOf(name)}, `,
     );
+  }
+
+  // STS calls all of them AccessDenied; who may read the roles is told which it is.
+  const { machine } = stack;
+  const iam = await startIam({ principals: machine.principals, roles: eks.roles });
+  const me = machine.principals.find(machine.api.credentials.accessKeyId)?.principalArn ?? "";
+  eks.roles.put({ arn: "arn:aws:iam::111111111111:role/admin", trusts: [{ principalArn: me }] });
+  eks.roles.put({ arn: roleOf(other), trusts: [{ principalArn: me }] });
+  vi.stubEnv("AWS_ENDPOINT_URL_IAM", iam.endpoint);
+  vi.stubEnv("AWS_ENDPOINT_URL_STS", eks.endpoint);
+  try {
+    expect(await checked(one, other, "--as-me", "--assume-role", "admin")).toEqual({
+      code: 1,
+      found: [`${one} broken externalId ExternalIdOther`, `${other} broken role RoleTrustsOthers`].sort(),
+    });
+    // Nobody in their account trusts a stranger: what was found before stays.
+    expect(await checked(one, "--as-me", "--assume-role", "nobody")).toMatchObject({
+      found: [`${one} broken role RoleDenied`],
+    });
+  } finally {
+    vi.unstubAllEnvs();
+    await iam.stop();
   }
 
   for (const name of spoke) trust(name, externalIdOf(name));

@@ -67,7 +67,12 @@ async function placeOf(session: Session, name: string, { url, stack }: ContextAd
   }
   if (stack !== undefined) return placeOfStack(session, stack);
   const endpoint = endpointOf(url ?? "", "--url");
-  const region = session.options.region ?? regionInName(endpoint) ?? session.io.env.AWS_REGION;
+  const [wanted, there] = [session.options.region, regionInName(endpoint)];
+  if (wanted !== undefined && there !== undefined && wanted !== there) {
+    const message = `--region is "${wanted}"; ${endpoint} is in ${there}, and takes no requests that are signed for another`;
+    throw usageFailure(message, `--region ${there}, or leave it out`);
+  }
+  const region = wanted ?? there ?? session.io.env.AWS_REGION;
   if (region !== undefined) return { endpoint, region };
   throw usageFailure(`which region? ${endpoint} does not name one, and AWS_REGION is not set`, "add --region REGION");
 }

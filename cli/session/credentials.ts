@@ -49,8 +49,15 @@ export function profileCredentials(profile: string | undefined): () => Promise<A
     } catch (error) {
       throw new CliFailure(`no AWS credentials: ${errorMessage(error)}`, {
         exit: "unknown",
-        next: profile === undefined ? "aws sso login, or add --profile NAME" : `aws sso login --profile ${profile}`,
+        next: loginOf(profile, error),
       });
     }
   };
+}
+
+/** A profile that is not there is one of another name. */
+function loginOf(profile: string | undefined, error: unknown): string {
+  if (profile === undefined) return "aws sso login, or add --profile NAME";
+  const isMissing = errorMessage(error).startsWith("Could not resolve credentials using profile");
+  return isMissing ? "aws configure list-profiles" : `aws sso login --profile ${profile}`;
 }

@@ -24,10 +24,11 @@ export function secondsOf(duration: string): number {
 
 /** A duration field with bounds in seconds; stays text in specs, as the user wrote it. */
 export function durationSchema(bounds: { readonly minSeconds: number; readonly maxSeconds: number }) {
-  return z.string().refine((text) => {
+  const wanted = `must be a duration such as 30s, 5m or 1h30m, from ${bounds.minSeconds}s to ${bounds.maxSeconds}s`;
+  return z.string(wanted).refine((text) => {
     const seconds = durationSeconds(text);
     return seconds !== undefined && seconds >= bounds.minSeconds && seconds <= bounds.maxSeconds;
-  }, `must be a duration such as 30s, 5m or 1h30m, from ${bounds.minSeconds}s to ${bounds.maxSeconds}s`);
+  }, wanted);
 }
 
 /** A count of clusters: `3` or `"10%"`. */

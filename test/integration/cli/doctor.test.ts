@@ -128,7 +128,7 @@ describe("credentials", () => {
     vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
     vi.stubEnv("AWS_CONFIG_FILE", "/dev/null");
     const ran = await world.examine({ credentials: { profile: "work" } });
-    expect(ran.finding("credentials")).toMatchObject({ found: "profile work", mend: "aws sso login --profile work" });
+    expect(ran.finding("credentials")).toMatchObject({ found: "profile work", mend: "aws configure list-profiles" });
   });
 
   test("for a role that does not trust them", async () => {

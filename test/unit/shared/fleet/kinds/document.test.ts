@@ -158,6 +158,11 @@ describe("a document that is wrong", () => {
       ['spec.interval: must be a duration such as 30s, 5m or 1h30m, from 10s to 86400s (got "1s")'],
     ],
     [
+      "an interval that is a number",
+      source({ git: { url: "https://git.example/app" }, interval: 5 }),
+      ["spec.interval: must be a duration such as 30s, 5m or 1h30m, from 10s to 86400s (got 5)"],
+    ],
+    [
       "an empty selector",
       group({ clusters: { selector: {} } }),
       [

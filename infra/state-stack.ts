@@ -117,7 +117,7 @@ export class StateStack extends Stack {
     Validations.of(blobs).acknowledge({
       id: "AwsSolutions-S1",
       reason:
-        "Only four roles may read, each its own folders, and keys are digests or left to chance. An access log " +
+        "Only five roles may read, each its own folders, and keys are digests or left to chance. An access log " +
         "would be a second bucket to protect; CloudTrail data events record the same where they are wanted.",
     });
     return blobs;

@@ -109,7 +109,7 @@ const passing = new Set([
   ...["resourceVersion", "creationTimestamp", "generation", "observedGeneration", "time", "lastTransitionTime"],
   ...["lastUpdateTime", "starling.dev/fence", "starling.dev/attempt"],
   // Made by chance for each assignment, or about one of its attempts.
-  ...["token", "earlier", "claimed", "doneAt", "starling.dev/token", "starling.dev/inventory"],
+  ...["token", "earlier", "tried", "claimed", "doneAt", "starling.dev/token", "starling.dev/inventory"],
   // Whether the assignment before this one had come to the cluster when this one was made.
   "anew",
   // A parent that had to be written again names the inventory of before.

@@ -24,7 +24,7 @@ export function nextDesired(
     token: unique.slice(-tokenLength),
     ...(earlier.length === 0 ? {} : { earlier }),
     ...(mayBeGone(before) ? { anew: true } : {}),
-    ...triedUntil(before),
+    ...triedUntil(before, assigned.renderDigest),
     ...keptThrough(before),
   };
 }
@@ -32,12 +32,15 @@ export function nextDesired(
 /** As many as a cluster remembers. */
 const keptTried = 20;
 
-/** What was assigned before and never seen applied whole may have left objects; what was, has an inventory. */
-function triedUntil(before: Pick<SyncRow, "desired" | "observed"> | undefined): Pick<Desired, "tried"> {
+/**
+ * What was assigned before and never seen applied whole may have left objects; what was, has an inventory.
+ * @param next - what is assigned now, which is named as that.
+ */
+function triedUntil(before: Pick<SyncRow, "desired" | "observed"> | undefined, next?: string): Pick<Desired, "tried"> {
   if (before === undefined || before.observed?.applied?.attempt === before.desired.attempt) return {};
   const { renderDigest, tried = [] } = before.desired;
-  const all = new Set([...tried.filter((digest) => digest !== renderDigest), renderDigest]);
-  const digests = [...all].filter((digest) => digest !== undefined).slice(-keptTried);
+  const all = [...tried.filter((digest) => digest !== renderDigest), renderDigest];
+  const digests = all.flatMap((digest) => (digest === undefined || digest === next ? [] : digest)).slice(-keptTried);
   return digests.length === 0 ? {} : { tried: digests };
 }
 

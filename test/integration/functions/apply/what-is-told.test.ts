@@ -124,7 +124,8 @@ describe("a worker", () => {
     };
     const subject = { namespace: "tests", kind: "Sync", name: "lost" };
     const asked = { to: "render", input: "sha256:of-the-input", notify: subject, lost: desired.renderDigest };
-    expect(await without({})).toEqual([{ ...asked, source: { namespace: "tests", name: "app" } }]);
+    const source = { namespace: "tests", name: "app", revision: desired.revision };
+    expect(await without({})).toEqual([{ ...asked, source }]);
     const { source: _source, ...unknown } = wish;
     await world.table.update({ update: key, set: { desired: unknown }, add: { version: 1 } });
     expect(await without({})).toEqual([asked]);

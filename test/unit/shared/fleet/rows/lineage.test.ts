@@ -43,6 +43,11 @@ describe("renderings that were tried", () => {
       ["b", "a"],
     ],
     [
+      "after one that is tried once more, and not applied either",
+      assigned({ digest: "a" }, { digest: "a" }),
+      undefined,
+    ],
+    [
       "at most so many as a cluster remembers",
       assigned(...names(25)),
       names(25)

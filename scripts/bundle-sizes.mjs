@@ -14,7 +14,8 @@ const limitsKib = {
   Api: 2100,
   // The clients of EKS, STS, Organizations and the Tagging API.
   Discover: 1600,
-  Rollout: 1700,
+  // The client of S3.
+  Rollout: 1750,
   // The clients of S3 and Lambda.
   Render: 1750,
   // The clients of S3, Secrets Manager, EKS and STS.

@@ -201,8 +201,9 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
       return Promise.all([settings, "/api/v1/namespaces/shop/secrets/key"].map(admin.statusOf));
     };
     await untilAs(isGone, [404, 404]);
-    const left = await admin.raw("GET", "/api/v1/namespaces/shop", server.controllers === "on" ? { expect: 404 } : {});
-    if (server.controllers === "off") expect(left).toMatchObject({ status: { phase: "Terminating" } });
+    const shop = "/api/v1/namespaces/shop";
+    if (server.controllers === "on") await untilAs(() => admin.statusOf(shop), 404);
+    else expect(await admin.raw("GET", shop)).toMatchObject({ status: { phase: "Terminating" } });
     connection.close();
   });
 

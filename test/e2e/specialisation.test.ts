@@ -69,7 +69,16 @@ describe.each(fleetTargets)("on $name", (fleet) => {
               substitute: true,
               apply: { interval: "4h" },
               overrides: [
-                { clusters: { selector: { matchLabels: { tier: "gold" } } }, parameters: { SIZE: "9" } },
+                {
+                  clusters: { selector: { matchLabels: { tier: "gold" } } },
+                  parameters: { SIZE: "9" },
+                  patches: [
+                    {
+                      target: { kind: "ConfigMap", name: "settings" },
+                      patch: '[{"op": "add", "path": "/data/backup", "value": "s3://${DOMAIN}"}]',
+                    },
+                  ],
+                },
                 { clusters: { names: ["four"] }, disabled: true },
               ],
             },
@@ -81,6 +90,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       expect((await read(world, "one", "settings")).data).toEqual({
         url: "https://gold.one.example/",
         size: "9",
+        backup: "s3://one.example",
         script: "echo ${HOME}",
       });
       for (const cluster of ["two", "three"])

@@ -88,6 +88,13 @@ describe("the inputs of a template", () => {
     });
   });
 
+  test("lack nothing that is not used", () => {
+    const overrides = [{ clusters: { all: true }, substitute: false }];
+    const template = planned({ parameters: { A: "{{ cluster.values.a }}" }, substitute: true, overrides });
+    const without = sealed(planned());
+    expect(sealed(template)).toEqual({ ...without, overrides: [0] });
+  });
+
   test("are data: a value that looks like an expression is none", () => {
     const template = planned({ parameters: { A: "{{ cluster.values.a }}", B: "${A}" }, substitute: true });
     const a = "{{ cluster.name }} ${B} {{ cluster.values.secret }}";

@@ -227,6 +227,8 @@ export class Wiring extends Construct {
           ],
           put: [partitions.discoveries, partitions.found, partitions.clusters, partitions.fleet],
           update: [partitions.fleetVersion],
+          // What a look goes by, when it forgets a cluster.
+          check: [partitions.discoveries],
           // Of clusters that are gone.
           delete: [partitions.found, partitions.clusters, partitions.fleet],
         }),

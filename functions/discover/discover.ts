@@ -17,6 +17,7 @@ import type { DiscoveryRow, FoundRow, RefusedCluster } from "#shared/fleet/rows/
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
+import type { Write } from "#shared/ports.ts";
 
 /** Of an invocation's time: for writing what was found. */
 const reservedShare = 0.3;
@@ -88,7 +89,7 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
   const concerned = told === "everybody" ? everySubject(table) : subjectsTaking(written.clusters, table);
   if (told === "everybody" || written.clusters.length > 0) await ports.sender.send(await concerned);
   const after = new Map([...known, ...written.found.map((found) => [found.arn, found] as const)]);
-  const { own, ...forgetting } = await forgetGone(after, { about, orphaned, answered: written.found }, ports);
+  const { own, ...forgetting } = await forgetGone(after, { row, about, orphaned, answered: written.found }, ports);
   return {
     isLeft: asked.left > 0 || seen.resume !== undefined,
     result: {
@@ -114,7 +115,12 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
  */
 async function forgetGone(
   after: ReadonlyMap<string, FoundRow>,
-  look: { readonly about: Look; readonly orphaned: ReadonlySet<string>; readonly answered: readonly FoundRow[] },
+  look: {
+    readonly row: DiscoveryRow;
+    readonly about: Look;
+    readonly orphaned: ReadonlySet<string>;
+    readonly answered: readonly FoundRow[];
+  },
   ports: DiscoverPorts,
 ): Promise<Pick<LookResult, "forgotten" | "forgetting" | "kept"> & { readonly own: readonly FoundRow[] }> {
   const { spec, now, discovery } = look.about;
@@ -123,7 +129,7 @@ async function forgetGone(
   const overdue = look.answered.filter((found) => isOverdue(found, spec, now));
   const forgetting = planForgetting(own, overdue, { spec, now });
   const open = own.filter(({ forgotten }) => forgotten?.open === true);
-  const { found, kept } = await forgetClusters(forgetting.now, open, ports);
+  const { found, kept } = await forgetClusters(forgetting.now, { open, wanted: stillWanted(look.row) }, ports);
   await dropForgotten(
     rows.filter(({ by }) => by === discovery || look.orphaned.has(by)),
     ports,
@@ -136,6 +142,15 @@ async function forgetGone(
     forgetting,
     kept,
   };
+}
+
+/** Who takes back that clusters are forgotten, or deletes the ClusterDiscovery, does not wait for a look to end. */
+function stillWanted({ name, uid, generation }: DiscoveryRow): Write {
+  const when = [
+    { attribute: "uid", equals: uid },
+    { attribute: "generation", equals: generation },
+  ];
+  return { check: keys.discovery(name), when };
 }
 
 async function attempt<T extends object>(

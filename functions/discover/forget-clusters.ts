@@ -6,6 +6,7 @@ import { answeredAt, isForgottenToday } from "#shared/fleet/discovery/gone.ts";
 import type { FoundRow, KeptCluster } from "#shared/fleet/rows/discovery-rows.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Write } from "#shared/ports.ts";
 
 type Ports = Pick<DiscoverPorts, "table" | "clock" | "sender" | "log">;
 
@@ -20,16 +21,17 @@ export interface Forgotten {
  * its entry in the fleet's directory go in the transaction that notes it, so that whoever dies behind it is finished by the
  * next look, and what was forgotten is counted, whatever happens.
  * @param open - of earlier looks, which did not come to the end of it.
+ * @param wanted - checks that the ClusterDiscovery still says what the look goes by.
  */
 export async function forgetClusters(
   gone: readonly FoundRow[],
-  open: readonly FoundRow[],
+  { open, wanted }: { readonly open: readonly FoundRow[]; readonly wanted: Write },
   ports: Ports,
 ): Promise<Forgotten> {
   const found: FoundRow[] = [...open];
   const kept: KeptCluster[] = [];
   for (const row of gone) {
-    const done = await removeCluster(row, ports);
+    const done = await removeCluster(row, wanted, ports);
     if ("found" in done) found.push(done.found);
     if ("kept" in done) kept.push(done.kept);
   }
@@ -43,7 +45,7 @@ export async function forgetClusters(
 
 type Removed = { readonly found: FoundRow } | { readonly kept: KeptCluster };
 
-async function removeCluster(row: FoundRow, { table, clock, log }: Ports): Promise<Removed> {
+async function removeCluster(row: FoundRow, wanted: Write, { table, clock, log }: Ports): Promise<Removed> {
   const { cluster: name, arn } = row;
   const now = clock.now().toISOString();
   const keep = (reason: KeptCluster["reason"], message: string): Removed => ({
@@ -73,7 +75,7 @@ async function removeCluster(row: FoundRow, { table, clock, log }: Ports): Promi
             { delete: keys.fleet(name) },
             fleetVersionUpdate(name),
           ];
-    await table.write([{ put: found, when }, ...deletions]);
+    await table.write([{ put: found, when }, wanted, ...deletions]);
     const about = { kind: "ClusterDiscovery", name: row.by, cluster: name, arn };
     log.info("a cluster is forgotten", { ...about, goneSince: row.goneSince });
     return { found };

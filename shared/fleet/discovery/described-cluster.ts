@@ -61,6 +61,7 @@ export function become(
     cluster: name,
     tags: found?.tags ?? {},
     describedAt: look.now.toISOString(),
+    ...(stored?.by === discovery ? defined({ forgottenAt: stored.forgotten?.at ?? stored.forgottenAt }) : {}),
   };
   if (description === undefined) {
     if (found === undefined) return { is: "nothing" };

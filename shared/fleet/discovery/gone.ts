@@ -64,13 +64,15 @@ export function planForgetting(
 ): Forgetting {
   const { maxPerDay = 0 } = spec.gone ?? {};
   const forgotten = own.filter((row) => isForgottenToday(row, now)).length;
-  const of = own.filter((row) => row.forgotten === undefined).length + forgotten;
+  const of = own.filter((row) => row.forgotten === undefined || isForgottenToday(row, now)).length;
   const bound = resolveCount(maxPerDay, of, "up");
   const room = Math.max(0, bound - forgotten);
   const order = [...overdue].sort((a, b) => (`${a.goneSince} ${a.arn}` < `${b.goneSince} ${b.arn}` ? -1 : 1));
   return { bound, of, now: order.slice(0, room), waiting: order.slice(room) };
 }
 
-export function isForgottenToday({ forgotten }: FoundRow, now: Date): boolean {
-  return forgotten !== undefined && later(forgotten.at, daySeconds) > now.toISOString();
+/** Also one that is there again. */
+export function isForgottenToday({ forgotten, forgottenAt }: FoundRow, now: Date): boolean {
+  const at = forgotten?.at ?? forgottenAt;
+  return at !== undefined && later(at, daySeconds) > now.toISOString();
 }

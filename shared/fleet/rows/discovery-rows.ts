@@ -84,4 +84,6 @@ export interface FoundRow extends Row {
    * `open`: its Syncs may still have to be forgotten.
    */
   readonly forgotten?: { readonly at: string; readonly open?: true };
+  /** When it was forgotten last, though it is there again: the bound is of what was done, and not of what it left. */
+  readonly forgottenAt?: string;
 }

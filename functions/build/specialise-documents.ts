@@ -1,3 +1,4 @@
+import { StarlingError } from "#shared/base/errors.ts";
 import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
 import { groupOf } from "#shared/kube/object-id.ts";
 import type { KustomizeRunner, TreeFile } from "#shared/ports.ts";
@@ -15,12 +16,28 @@ export async function kustomized(
 ): Promise<ManifestDocument[]> {
   // A kustomization that lies among plain files is no object.
   const given = base.documents === undefined ? base : { documents: base.documents.filter(isNoKustomization) };
+  for (const document of given.documents ?? []) refuseLocalConfig(document);
   const output = await kustomize.build(generatedKustomization(files, given, specialise)).catch((error: unknown) => {
     // What is no object is told with its file and line, which kustomize does not know.
     readManifests(given.documents ?? [], changesOf(specialise));
     throw error;
   });
   return parseManifests(output, "the objects (as specialised by kustomize)");
+}
+
+const localConfig = "config.kubernetes.io/local-config";
+
+/** @throws StarlingError `LocalConfigRefused`: kustomize would leave the object out without a word, and it would be pruned. */
+function refuseLocalConfig({ object, file, line }: ManifestDocument): void {
+  for (const each of [object, ...(Array.isArray(object.items) ? object.items : [])]) {
+    if (!isJsonObject(each) || !isJsonObject(each.metadata) || !isJsonObject(each.metadata.annotations)) continue;
+    if (!(localConfig in each.metadata.annotations)) continue;
+    throw new StarlingError(
+      `${file}, line ${line}: an object has the annotation ${localConfig}, and kustomize, which specialises this template, ` +
+        "would leave it out; remove the annotation, or the object",
+      { code: "LocalConfigRefused", retry: "permanent" },
+    );
+  }
 }
 
 function isNoKustomization({ object }: ManifestDocument): boolean {

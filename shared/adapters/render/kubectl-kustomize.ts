@@ -109,6 +109,8 @@ function explain(end: ProcessEnd, folder: string): string {
     .replaceAll(`${folder}/`, "")
     .replaceAll(folder, ".")
     .replace(/^error: /, "")
+    // Where it cannot write an object it prints it whole, and a Secret's texts with it.
+    .replace(/map\[string\]interface ?\{\}\{[\s\S]*\}/, "an object")
     .trim();
   if (said === "") return `kustomize ended with ${end.signal ?? `status ${end.status}`} and said nothing`;
   return `kustomize: ${said.slice(0, maxErrorLength)}`;

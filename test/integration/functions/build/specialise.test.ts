@@ -195,6 +195,21 @@ test("a Namespace that is in the folder is the one that is asked for", async () 
   ]);
 });
 
+test("an object that kustomize would leave out is refused", async () => {
+  const text =
+    'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: here, annotations: {config.kubernetes.io/local-config: "true"}}\n';
+  const given = request("plain", { edits: { images: [{ name: "web", newTag: "2" }] } }, { "app/here.yaml": text });
+  const rendered = renderObjects(given, { kustomize: kubectl, helm, clock: systemClock });
+  await expect(rendered).rejects.toMatchObject({ code: "LocalConfigRefused" });
+});
+
+test("an object that kustomize cannot write is not printed", async () => {
+  const text = 'apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {token: "hunter2", odd: "a\\x7Fb"}\n';
+  const given = request("plain", { edits: { images: [{ name: "web", newTag: "2" }] } }, { "app/secret.yaml": text });
+  const rendered = renderObjects(given, { kustomize: kubectl, helm, clock: systemClock });
+  await expect(rendered).rejects.toThrow(/^(?!.*hunter2).*an object/s);
+});
+
 test("what is no object is named by its file, which kustomize does not see", async () => {
   const special = { edits: { namePrefix: "p-" } };
   const wrong = request("plain", special, { "app/wrong.yaml": "apiVersion: v1\nkind: ConfigMap\n" });

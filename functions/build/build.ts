@@ -1,5 +1,5 @@
-import { type Renderers, renderObjects } from "#functions/build/render-objects.ts";
 import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { type Renderers, renderObjects } from "#shared/adapters/render/render-objects.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { Transfer } from "#shared/ports.ts";

@@ -1,5 +1,5 @@
 import { build } from "#functions/build/build.ts";
-import type { Renderers } from "#functions/build/render-objects.ts";
+import type { Renderers } from "#shared/adapters/render/render-objects.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";

@@ -1,11 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is tested
 /** What is done to objects after they were rendered, in one order for every kind of folder. */
 import { describe, expect, test } from "vitest";
-import { type RenderRequest, renderObjects } from "#functions/build/render-objects.ts";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
+import { type RenderRequest, renderObjects } from "#shared/adapters/render/render-objects.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { KustomizeRunner } from "#shared/ports.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";

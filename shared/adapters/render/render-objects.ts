@@ -1,5 +1,5 @@
-import { renderChart } from "#functions/build/render-chart.ts";
-import { changesOf, kustomized, withNamespace } from "#functions/build/specialise-documents.ts";
+import { renderChart } from "#shared/adapters/render/render-chart.ts";
+import { changesOf, kustomized, withNamespace } from "#shared/adapters/render/specialise-documents.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { HelmRunner, KustomizeRunner, TreeFile } from "#shared/ports.ts";

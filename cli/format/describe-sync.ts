@@ -88,7 +88,7 @@ function warningsText(warnings: readonly ObjectWarning[] = []): string {
 }
 
 function leftOutText(texts: readonly string[] = []): string {
-  return texts.length === 0 ? "" : `\nNot of the rendering:\n${texts.map((text) => `  ${plainLine(text)}\n`).join("")}`;
+  return texts.length === 0 ? "" : `\nNot honoured:\n${texts.map((text) => `  ${plainLine(text)}\n`).join("")}`;
 }
 
 function troublesText(troubles: readonly ObjectTrouble[] = []): string {

@@ -107,10 +107,11 @@ const keepMarks: readonly (readonly [string, readonly string[]])[] = [
   ["helm.sh/resource-policy", ["keep"]],
   ["client.lifecycle.config.k8s.io/deletion", ["detach"]],
   ["cli-utils.sigs.k8s.io/on-remove", ["keep"]],
+  ["kapp.k14s.io/delete-strategy", ["orphan"]],
   ["kluctl.io/skip-delete", ["true"]],
 ];
 
-const keepSyncOptions = new Set(["prune=false", "delete=false", "prune=confirm"]);
+const keepSyncOptions = new Set(["prune=false", "delete=false", "prune=confirm", "delete=confirm"]);
 
 /**
  * The mark, as `name: value`, by which a live object asks not to be deleted; undefined when it may go. Only the live

@@ -9,6 +9,7 @@ import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { kustomizationsOf } from "#shared/source/kustomization.ts";
 import { type Base, needsKustomize } from "#shared/source/kustomize/generated-kustomization.ts";
 import { readManifests } from "#shared/source/manifests.ts";
+import { readMarks } from "#shared/source/object-marks.ts";
 import { nestedKustomizations, readPlainFiles } from "#shared/source/plain-files.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
@@ -34,7 +35,7 @@ export interface Renderers {
 
 export interface RenderedObjects {
   readonly objects: readonly ManifestObject[];
-  /** What was left out, and why, in words. */
+  /** What was left out, and what objects ask for and do not get, in words. */
   readonly leftOut: readonly string[];
 }
 
@@ -56,15 +57,16 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
   }
   const read = await readDocuments({ ...request, path }, renderers);
   const { documents, leftOut } = siftHooks(read, request.render?.helm?.hooks ?? "Refuse");
-  const objects = readManifests(documents, changesOf(request.specialise)).map((manifest) => manifest.object);
-  if (objects.length === 0) {
+  const manifests = readManifests(documents, changesOf(request.specialise));
+  if (manifests.length === 0) {
     throw new ManifestError(
       "EmptyRender",
       { file: path },
       "holds no objects; an empty rendering is never applied, delete the Sync to delete its objects",
     );
   }
-  return { objects, leftOut };
+  const unheeded = readMarks(manifests);
+  return { objects: manifests.map(({ object }) => object), leftOut: [...leftOut, ...unheeded] };
 }
 
 async function readDocuments(request: RenderRequest, renderers: Renderers): Promise<readonly ManifestDocument[]> {

@@ -25,6 +25,7 @@ export type ManifestErrorCode =
   | "ValuesNotFound"
   | "InvalidValues"
   | "HookRefused"
+  | "MarkRefused"
   | "NonDeterministicRender"
   | "SubstitutionFailed";
 

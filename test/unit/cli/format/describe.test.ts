@@ -148,7 +148,7 @@ describe("describe sync, ready", () => {
     );
     expect(text).toContain("Objects left alone:\n  Deployment shop/web  Drifted: somebody undoes spec.replicas\n");
     expect(text).toContain("\nWarning: v1 Endpoints is deprecated\\u001b[2J (Endpoints shop/a and 1 more)\n");
-    expect(text).toContain("\nNot of the rendering:\n  Pod t is left out\\u001b[2J: it is a hook\n");
+    expect(text).toContain("\nNot honoured:\n  Pod t is left out\\u001b[2J: it is a hook\n");
     expect(text).toContain(
       "Next:        starling reconcile syncgroup/shop -n payments     put back what is left alone",
     );

@@ -149,6 +149,8 @@ describe("keepMark", () => {
     [{ "helm.sh/resource-policy": "delete" }, undefined],
     [{ "argocd.argoproj.io/sync-options": "Delete=false" }, "argocd.argoproj.io/sync-options: Delete=false"],
     [{ "argocd.argoproj.io/sync-options": "Prune=confirm" }, "argocd.argoproj.io/sync-options: Prune=confirm"],
+    [{ "argocd.argoproj.io/sync-options": "Delete=confirm" }, "argocd.argoproj.io/sync-options: Delete=confirm"],
+    [{ "kapp.k14s.io/delete-strategy": "orphan" }, "kapp.k14s.io/delete-strategy: orphan"],
   ])("%j", (annotations, mark) => {
     expect(keepMark({ metadata: { annotations } })).toBe(mark);
   });

@@ -1,0 +1,99 @@
+/** Labels and annotations that tell who applies an object what to do: none is passed over in silence. */
+import { describe, expect, test } from "vitest";
+import { readManifests } from "#shared/source/manifests.ts";
+import { readMarks } from "#shared/source/object-marks.ts";
+import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
+
+interface Marks {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+function marksOf(...objects: readonly Marks[]): readonly string[] {
+  const documents = objects.map((marks, index): ManifestDocument => {
+    const metadata = { name: `web-${index}`, namespace: "shop", ...marks };
+    return { object: { apiVersion: "v1", kind: "ConfigMap", metadata }, file: "app.yaml", document: 1, line: 1 };
+  });
+  return readMarks(readManifests(documents));
+}
+
+function annotated(name: string, value: string): Marks {
+  return { annotations: { [name]: value } };
+}
+
+describe("are carried out, or ask for nothing, and nothing is said", () => {
+  test.each([
+    ["kustomize.toolkit.fluxcd.io/prune", "Disabled"],
+    ["kustomize.toolkit.fluxcd.io/substitute", "disabled"],
+    ["kustomize.toolkit.fluxcd.io/ssa", "Override"],
+    ["argocd.argoproj.io/sync-options", "Prune=false, SkipDryRunOnMissingResource=true"],
+    ["argocd.argoproj.io/compare-options", "IgnoreExtraneous"],
+    ["helm.sh/resource-policy", "keep"],
+    ["client.lifecycle.config.k8s.io/deletion", "detach"],
+    ["cli-utils.sigs.k8s.io/on-remove", "keep"],
+    ["kapp.k14s.io/delete-strategy", "orphan"],
+    ["kluctl.io/skip-delete", "true"],
+    ["starling.dev/prune", "disabled"],
+    ["example.com/whatever", "x"],
+    ["constructor", "x"],
+  ])("%s: %s", (name, value) => {
+    expect(marksOf(annotated(name, value))).toEqual([]);
+  });
+});
+
+describe("are not carried out, and that is said", () => {
+  test.each([
+    ["argocd.argoproj.io/sync-wave", "5"],
+    ["argocd.argoproj.io/sync-options", "Prune=false,Replace=true"],
+    ["argocd.argoproj.io/sync-options", "Vaildate=true"],
+    ["argocd.argoproj.io/ignore-healthcheck", "true"],
+    ["argocd.argoproj.io/no-such-mark", "x"],
+    ["kustomize.toolkit.fluxcd.io/force", "enabled"],
+    ["kustomize.toolkit.fluxcd.io/constructor", "x"],
+    ["helm.sh/resource-policy", "kept"],
+    ["config.kubernetes.io/depends-on", "apps/namespaces/shop/Deployment/db"],
+    ["kapp.k14s.io/change-group", "db"],
+    ["kluctl.io/force-apply", "true"],
+  ])("%s: %s", (name, value) => {
+    expect(marksOf(annotated(name, value))).toEqual([
+      expect.stringMatching(new RegExp(`^${name}: .* of ConfigMap shop/web-0 (is|has) `)),
+    ]);
+  });
+
+  test("once for all objects that have it", () => {
+    const wave = annotated("argocd.argoproj.io/sync-wave", "5");
+    expect(marksOf(wave, wave, wave)).toEqual([
+      expect.stringMatching(
+        /^argocd\.argoproj\.io\/sync-wave: 5 of ConfigMap shop\/web-0 and of 2 more is not honoured/,
+      ),
+    ]);
+  });
+});
+
+describe("would make of the cluster what nobody meant, and are refused", () => {
+  test.each([
+    ["kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent"],
+    ["kustomize.toolkit.fluxcd.io/ssa", "Ignore"],
+    ["kustomize.toolkit.fluxcd.io/ssa", "merge"],
+    ["kustomize.toolkit.fluxcd.io/reconcile", "disabled"],
+    ["argocd.argoproj.io/hook", "PreSync"],
+    ["config.kubernetes.io/local-config", "true"],
+    ["config.kubernetes.io/apply-time-mutation", "- source: {}"],
+    ["client.lifecycle.config.k8s.io/mutation", "ignore"],
+    ["kapp.k14s.io/noop", ""],
+    ["kluctl.io/hook", "pre-deploy"],
+    ["starling.dev/purne", "disabled"],
+    ["starling.dev/prune", "no"],
+  ])("%s: %s", (name, value) => {
+    expect(() => marksOf(annotated(name, value))).toThrow(
+      `app.yaml:1, document 1, ConfigMap shop/web-0, metadata.annotations["${name}"]: is "${value}": it `,
+    );
+  });
+
+  test("as labels, too, and all are named", () => {
+    const label = { labels: { "kustomize.toolkit.fluxcd.io/ssa": "Ignore" } };
+    expect(() => marksOf(label, annotated("starling.dev/prun", "x"))).toThrow(
+      /web-0, metadata\.labels\["kustomize\.toolkit\.fluxcd\.io\/ssa"\]: is "Ignore" \(refused, too: starling\.dev\/prun: x of ConfigMap shop\/web-1\): it keeps/,
+    );
+  });
+});

@@ -94,3 +94,8 @@ export type QueueName = Message["to"];
 export function subjectKey(subject: SubjectRef): string {
   return `${subject.namespace}/${subject.kind}/${subject.name}`;
 }
+
+/** Each once: a second one finds nothing to do. */
+export function distinctMessages(messages: readonly Message[]): readonly Message[] {
+  return [...new Map(messages.map((each) => [JSON.stringify(each), each])).values()];
+}

@@ -4,7 +4,7 @@ import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { storedList } from "#shared/adapters/stored-list.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
-import { errorCode, isBlobLost, StarlingError } from "#shared/base/errors.ts";
+import { errorCode, StarlingError, unlessLost } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import { type ContentOnItsWay, type FoundTarget, newestLegs, targetItem } from "#shared/fleet/api/rollout-object.ts";
@@ -177,8 +177,7 @@ async function readOrders(ports: TargetPorts, { leg, way, states, place, most }:
     if (states === undefined || state === undefined || states.includes(state)) orders.push(at);
   }
   const lists = { read: (key: string) => storedList<SealedTarget>(ports.blobs, key) };
-  const sealed = await readSealed(leg, orders, lists).catch((error: unknown) => {
-    if (!isBlobLost(error)) throw error;
+  const sealed = await unlessLost(readSealed(leg, orders, lists), () => {
     const message = `the list of targets in stage ${leg.stage} is lost; it is made anew with the next look`;
     throw new StarlingError(message, { code: "TargetsLost", retry: "transient" });
   });

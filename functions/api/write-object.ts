@@ -9,7 +9,7 @@ import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/erro
 import { inParts } from "#shared/base/in-parts.ts";
 import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { Message } from "#shared/messages.ts";
+import { distinctMessages, type Message } from "#shared/messages.ts";
 
 /** Other writers of the same row finish in milliseconds; so many lost races in a row are no accident. */
 const maxTries = 6;
@@ -97,8 +97,7 @@ export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[
     ...(selections.length === 0 ? [] : (await registered(ports.table)).filter(isMeant)),
   ];
   if (clusters.length > 0) messages.push(...(await subjectsTaking(clusters, ports.table)));
-  const distinct = new Map(messages.map((message) => [JSON.stringify(message), message]));
-  await sendSideBySide(ports, [...distinct.values()]);
+  await sendSideBySide(ports, distinctMessages(messages));
 }
 
 /** So many batches at once: one after the other, thousands take longer than whoever asked waits. */

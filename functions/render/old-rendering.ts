@@ -1,8 +1,8 @@
 /** What is done already, and asked for: it may be old, or gone. */
 
+import { storedText } from "#shared/adapters/stored-text.ts";
 import type { Clock } from "#shared/base/clock.ts";
-import { sha256 } from "#shared/base/digest.ts";
-import { errorCode, isConflict } from "#shared/base/errors.ts";
+import { isConflict, isThere } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { isYoung, renderingExpiry, youngSince } from "#shared/fleet/blob-life.ts";
 import { backoffSeconds, later } from "#shared/fleet/rows/due.ts";
@@ -27,16 +27,7 @@ export async function isLost(
 ): Promise<boolean> {
   if (state !== "Done" || digest === undefined || digest !== lost) return false;
   const isTooSoon = losses > 0 && ports.clock.now().toISOString() < later(doneAt ?? "", backoffSeconds(losses));
-  return !isTooSoon && !(await isIntact(digest, ports.blobs));
-}
-
-async function isIntact(digest: string, blobs: BlobStore): Promise<boolean> {
-  try {
-    return sha256(await blobs.get(blobKeys.rendering(digest))) === digest;
-  } catch (error) {
-    if (errorCode(error) === "BlobNotFound") return false;
-    throw error;
-  }
+  return !isTooSoon && !(await isThere(storedText(ports.blobs, blobKeys.rendering(digest), blobKeys.rendering)));
 }
 
 export type Kept =
@@ -55,7 +46,7 @@ export async function keepRendering(row: RenderingRow, { table, blobs, clock }: 
   const now = clock.now();
   const { state, digest, doneAt, keptAt = doneAt, artifactDigest } = row;
   if (state !== "Done" || digest === undefined || isYoung(keptAt, now)) return "young";
-  const renew = async (key: string) => isThere(() => blobs.renew(key, youngSince(now)));
+  const renew = async (key: string) => isThere(blobs.renew(key, youngSince(now)));
   if (!(await renew(blobKeys.rendering(digest)))) return "gone";
   const hasArtifact = await renew(blobKeys.artifact(artifactDigest));
   const next = { ...row, keptAt: now.toISOString(), expiresAt: renderingExpiry(now), version: row.version + 1 };
@@ -66,14 +57,4 @@ export async function keepRendering(row: RenderingRow, { table, blobs, clock }: 
     if (!isConflict(error)) throw error;
   }
   return hasArtifact ? "kept" : "without artifact";
-}
-
-async function isThere(renew: () => Promise<void>): Promise<boolean> {
-  try {
-    await renew();
-    return true;
-  } catch (error) {
-    if (errorCode(error) === "BlobNotFound") return false;
-    throw error;
-  }
 }

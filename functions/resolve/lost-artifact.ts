@@ -2,7 +2,7 @@ import { fetchFormer } from "#functions/resolve/fetch-artifact.ts";
 import { type LocatePorts, locate } from "#functions/resolve/locate.ts";
 import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import type { Clock } from "#shared/base/clock.ts";
-import { errorCode, errorMessage } from "#shared/base/errors.ts";
+import { errorCode, errorMessage, isThere } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { isToRenew, youngSince } from "#shared/fleet/blob-life.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
@@ -31,13 +31,8 @@ export async function isLost(digest: string, blobs: BlobStore): Promise<boolean>
 export async function keepArtifact(artifact: Artifact, { blobs, clock }: StorePorts): Promise<Artifact | undefined> {
   const now = clock.now();
   if (!isToRenew(artifact.storedAt, now)) return artifact;
-  try {
-    await blobs.renew(blobKeys.artifact(artifact.digest), youngSince(now));
-    return { ...artifact, storedAt: now.toISOString() };
-  } catch (error) {
-    if (errorCode(error) === "BlobNotFound") return undefined;
-    throw error;
-  }
+  const isKept = await isThere(blobs.renew(blobKeys.artifact(artifact.digest), youngSince(now)));
+  return isKept ? { ...artifact, storedAt: now.toISOString() } : undefined;
 }
 
 /** An artifact that somebody misses, and a revision at which the Source had it. */

@@ -6,7 +6,7 @@ import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { keptUnreadable } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
-import { isBlobLost } from "#shared/base/errors.ts";
+import { unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenIn } from "#shared/fleet/rollout/legs.ts";
@@ -107,12 +107,8 @@ export async function sealedIn(
   orders: readonly number[],
   ports: PlannerPorts,
 ): Promise<readonly SealedTarget[]> {
-  try {
-    return [...(await readSealed(leg, orders, ports.lists)).values()];
-  } catch (error) {
-    if (!isBlobLost(error)) throw error;
-    return [];
-  }
+  const sealed = await unlessLost(readSealed(leg, orders, ports.lists), () => new Map<number, SealedTarget>());
+  return [...sealed.values()];
 }
 
 function waitingOrders(leg: LegRow): readonly number[] {

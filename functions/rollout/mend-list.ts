@@ -4,7 +4,7 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { sealLeg } from "#functions/rollout/seal-leg.ts";
 import { clustersWithSyncs } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { isBlobLost } from "#shared/base/errors.ts";
+import { isThere } from "#shared/base/errors.ts";
 import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { refOf } from "#shared/fleet/rollout/legs.ts";
@@ -52,14 +52,9 @@ export async function mendList(known: Known, ports: PlannerPorts): Promise<Trans
 }
 
 async function isLost(key: string, { subject }: Known, { lists, log }: PlannerPorts): Promise<boolean> {
-  try {
-    await lists.read(key);
-    return false;
-  } catch (error) {
-    if (!isBlobLost(error)) throw error;
-    log.warn("a list of clusters is lost, and made anew", { ...subjectFields(subject), key });
-    return true;
-  }
+  if (await isThere(lists.read(key))) return false;
+  log.warn("a list of clusters is lost, and made anew", { ...subjectFields(subject), key });
+  return true;
 }
 
 /** Those whom a list that is lost may have named: whoever is where it is to be stays there. */

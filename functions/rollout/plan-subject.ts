@@ -26,7 +26,7 @@ import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { reports, type Transaction } from "#functions/rollout/transaction.ts";
 import { toldOfResume, wakeResumed } from "#functions/rollout/wake-resumed.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
-import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
+import { isConflict, isNewerRow, isRowTooLarge, type StarlingError, unlessLost } from "#shared/base/errors.ts";
 import { legFields, subjectFields } from "#shared/fleet/log-fields.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
@@ -116,12 +116,11 @@ async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Pro
 
 /** @returns `done` when there is nothing more to decide for now. */
 async function step(known: Known, look: Look, ports: PlannerPorts): Promise<Transaction | "done"> {
-  try {
-    return (await nextStep(known, look, ports)) ?? (await rest(known, look.round, ports));
-  } catch (error) {
-    if (!isBlobLost(error)) throw error;
-    return mendList(known, ports);
-  }
+  return unlessLost(nextOrRest(known, look, ports), () => mendList(known, ports));
+}
+
+async function nextOrRest(known: Known, look: Look, ports: PlannerPorts): Promise<Transaction | "done"> {
+  return (await nextStep(known, look, ports)) ?? (await rest(known, look.round, ports));
 }
 
 /** @returns undefined when there is nothing more to decide for now; `done` when the subject is gone. */

@@ -1,7 +1,7 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { isBlobLost } from "#shared/base/errors.ts";
+import { isThere } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { isToRenew, youngSince } from "#shared/fleet/blob-life.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -10,14 +10,15 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
 
 /**
  * Every list that is named is stored once more, in time, and every artifact that a content names: what is named later was
- * stored later. What no row names goes by itself, also what was left by somebody who died. @returns undefined while all are young.
+ * stored later. What no row names goes by itself, also what was left by somebody who died; what is lost is made anew, or
+ * fetched, by whoever needs it. @returns undefined while all are young.
  */
 export async function renewBlobs(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { lists, clock } = ports;
   const transaction = new Transaction(known, clock.now());
   const named = listsOf(known);
   if (named.size === 0 || !isToRenew(known.unit.blobsAt, transaction.now)) return undefined;
-  for (const key of named) await unlessLost(async () => void (await lists.store(await lists.read(key))));
+  for (const key of named) await isThere(lists.read(key).then((list) => lists.store(list)));
   await renewArtifacts(await contentsOf(known, ports), ports);
   transaction.edit({ blobsAt: transaction.at, listsAt: undefined });
   return transaction;
@@ -30,16 +31,7 @@ export async function renewArtifacts(
 ): Promise<void> {
   const digests = contents.flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => artifactDigest));
   const before = youngSince(clock.now());
-  for (const digest of new Set(digests)) await unlessLost(() => blobs.renew(blobKeys.artifact(digest), before));
-}
-
-/** Whoever needs it has it made anew, or fetched. */
-async function unlessLost(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!isBlobLost(error)) throw error;
-  }
+  for (const digest of new Set(digests)) await isThere(blobs.renew(blobKeys.artifact(digest), before));
 }
 
 /** Jobs are done by then. */

@@ -4,7 +4,7 @@ import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, dueShard, dueShardCount, lateSeconds, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
-import type { Message } from "#shared/messages.ts";
+import { distinctMessages, type Message } from "#shared/messages.ts";
 import type { IndexEntry, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
 export interface TickPorts {
@@ -60,7 +60,7 @@ async function claimShard(
       .flatMap(({ key }) => messageFor(key))
       .filter((message) => !told.has(JSON.stringify(message)));
     for (const message of messages) told.add(JSON.stringify(message));
-    if (messages.length > 0) await ports.sender.send(distinct(messages));
+    if (messages.length > 0) await ports.sender.send(distinctMessages(messages));
   }
   return { sent: told.size, latest };
 }
@@ -129,8 +129,4 @@ function subjectOf(key: RowKey): Subject | undefined {
   const object = keys.object.parse(key);
   if (object === undefined) return keys.unit.parse(key);
   return object.kind === "Source" ? undefined : { ...object, kind: object.kind };
-}
-
-function distinct(messages: readonly Message[]): Message[] {
-  return [...new Map(messages.map((message) => [JSON.stringify(message), message])).values()];
 }

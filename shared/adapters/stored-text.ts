@@ -1,5 +1,5 @@
 import { sha256 } from "#shared/base/digest.ts";
-import { isBlobLost, StarlingError } from "#shared/base/errors.ts";
+import { StarlingError, unlessLost } from "#shared/base/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
 /**
@@ -13,12 +13,7 @@ export async function storedText(
   key: string,
   keyOf: (digest: string) => string,
 ): Promise<string> {
-  try {
-    return await readOnce(blobs, key, keyOf);
-  } catch (error) {
-    if (!isBlobLost(error)) throw error;
-    return readOnce(blobs, key, keyOf);
-  }
+  return unlessLost(readOnce(blobs, key, keyOf), () => readOnce(blobs, key, keyOf));
 }
 
 async function readOnce(

@@ -50,8 +50,29 @@ export function isNewerRow(error: unknown): error is StarlingError {
 }
 
 /** A blob that is gone, or that has other bytes than were stored. What may not be read is not lost. */
-export function isBlobLost(error: unknown): error is StarlingError {
+function isBlobLost(error: unknown): error is StarlingError {
   return error instanceof StarlingError && (error.code === "BlobNotFound" || error.code === "BlobCorrupt");
+}
+
+/** What came of it or, where that needs a blob that is lost, what `otherwise` says. */
+export async function unlessLost<T, Other>(
+  work: Promise<T>,
+  otherwise: (lost: StarlingError) => Other | Promise<Other>,
+): Promise<T | Other> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!isBlobLost(error)) throw error;
+    return otherwise(error);
+  }
+}
+
+/** Whether the blob that is read or renewed is there. */
+export async function isThere(work: Promise<unknown>): Promise<boolean> {
+  return unlessLost(
+    work.then(() => true),
+    () => false,
+  );
 }
 
 export function errorMessage(error: unknown): string {

@@ -2,7 +2,7 @@ import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
 import { rebuildInventory } from "#functions/apply/steps/rebuild-inventory.ts";
 import { loadInventory } from "#functions/apply/steps/sync-blobs.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
-import { isBlobLost, type StarlingError } from "#shared/base/errors.ts";
+import { type StarlingError, unlessLost } from "#shared/base/errors.ts";
 import { syncFields } from "#shared/fleet/log-fields.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Inventory } from "#shared/kube/inventory.ts";
@@ -25,12 +25,11 @@ export interface Recalled {
  */
 export async function recallInventory(context: VerbContext): Promise<Recalled | VerbResult> {
   const { row, claim, ports } = context;
-  try {
-    return { context, inventory: await loadInventory(row, setIdOf(claim), ports.blobs), told: {} };
-  } catch (error) {
-    if (!isBlobLost(error)) throw error;
-    return rebuilt(context, error);
-  }
+  const inventory = loadInventory(row, setIdOf(claim), ports.blobs);
+  return unlessLost(
+    inventory.then((found) => ({ context, inventory: found, told: {} })),
+    (lost) => rebuilt(context, lost),
+  );
 }
 
 /** The result of a verb, with what is to be told of its inventory: only once that is saved. */

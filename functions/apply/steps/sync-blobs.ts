@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { VerbContext } from "#functions/apply/steps/verb.ts";
 import { storedText } from "#shared/adapters/stored-text.ts";
 import { sha256 } from "#shared/base/digest.ts";
-import { isBlobLost, StarlingError } from "#shared/base/errors.ts";
+import { StarlingError, unlessLost } from "#shared/base/errors.ts";
 import { parseJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -40,8 +40,8 @@ export async function loadRendering(digest: string, blobs: BlobStore): Promise<r
   const { renderings } = cacheOf(blobs);
   const cached = renderings.get(digest);
   if (cached !== undefined) return cached;
-  const text = await storedText(blobs, blobKeys.rendering(digest), blobKeys.rendering).catch((error: unknown) => {
-    throw isBlobLost(error) ? renderingLost(digest, error) : error;
+  const text = await unlessLost(storedText(blobs, blobKeys.rendering(digest), blobKeys.rendering), (lost) => {
+    throw renderingLost(digest, lost);
   });
   const value = parseJson(text) as unknown as ManifestObject[];
   renderings.set(digest, value, { size: text.length });

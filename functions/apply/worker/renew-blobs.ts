@@ -1,14 +1,14 @@
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { storedText } from "#shared/adapters/stored-text.ts";
 import { defined } from "#shared/base/defined.ts";
-import { errorMessage, isBlobLost } from "#shared/base/errors.ts";
+import { errorMessage, isThere } from "#shared/base/errors.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { renewalAt, renewedAt, youngSince } from "#shared/fleet/blob-life.ts";
 import { due, hasCome } from "#shared/fleet/rows/due.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { renderingsNamed, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import type { Message } from "#shared/messages.ts";
+import { distinctMessages, type Message } from "#shared/messages.ts";
 
 const concurrency = 8;
 
@@ -61,12 +61,8 @@ async function storeAgain({ cluster, observed }: SyncRow, { blobs }: RenewPorts)
   if (observed?.inventory === undefined) return;
   const keyOf = (digest: string) => blobKeys.inventory(cluster, digest);
   const key = keyOf(observed.inventory);
-  try {
-    await blobs.overwrite(key, Buffer.from(await storedText(blobs, key, keyOf)));
-  } catch (error) {
-    // It is rebuilt by the next look at its Sync.
-    if (!isBlobLost(error)) throw error;
-  }
+  // One that is lost is rebuilt by the next look at its Sync.
+  await isThere(storedText(blobs, key, keyOf).then((text) => blobs.overwrite(key, Buffer.from(text))));
 }
 
 /** One that many clusters have is stored again by the first. */
@@ -74,12 +70,8 @@ async function renewRendering(
   digest: string,
   { now, ports }: { readonly now: Date; readonly ports: RenewPorts },
 ): Promise<void> {
-  try {
-    await ports.blobs.renew(blobKeys.rendering(digest), youngSince(now));
-  } catch (error) {
-    // What is wanted is made again, when it is asked for now or needed; of what was tried nobody knows more.
-    if (!isBlobLost(error)) throw error;
-  }
+  // Where it is lost, what is wanted is made again, when it is asked for now or needed; of what was tried nobody knows more.
+  await isThere(ports.blobs.renew(blobKeys.rendering(digest), youngSince(now)));
 }
 
 /** The renderings that are wanted, or would be if a deletion was taken back, each once. */
@@ -92,5 +84,5 @@ function askedOf(syncs: readonly SyncRow[]): readonly Message[] {
     const source = name === undefined ? undefined : { namespace, name, revision };
     return [{ to: "render", input, ...defined({ source }) }];
   });
-  return [...new Map(messages.map((message) => [JSON.stringify(message), message])).values()];
+  return distinctMessages(messages);
 }

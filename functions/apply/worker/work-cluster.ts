@@ -13,7 +13,7 @@ import { type ClusterReading, readCluster } from "#functions/apply/worker/read-c
 import { renewBlobs } from "#functions/apply/worker/renew-blobs.ts";
 import { noTurns, type TurnsTaken, takeTurns } from "#functions/apply/worker/take-turns.ts";
 import { type Routine, routineAfter, routineOf } from "#shared/fleet/rows/routine.ts";
-import type { Message } from "#shared/messages.ts";
+import { distinctMessages, type Message } from "#shared/messages.ts";
 
 /** Kept back at the end of an invocation for the last writes. */
 const reserveMs = 10_000;
@@ -53,7 +53,7 @@ export async function workCluster(cluster: string, budget: Budget, ports: Worker
   } finally {
     lease.stop();
     // Also of a pass that failed half way: what it wrote by then would not be told by the next one.
-    await ports.sender.send(distinct(messages).filter((message) => !isSame(message, own)));
+    await ports.sender.send(distinctMessages(messages).filter((message) => !isSame(message, own)));
   }
   return own && (own.delaySeconds ?? 0);
 }
@@ -124,9 +124,4 @@ function routineNow(
   const looked = isOver ? routineAfter(taken.name, routine, taken.begun) : routine;
   const rows = new Map([...syncs, ...taken.rows].map((row) => [row.sk, row]));
   return routineOf([...rows.values()], looked);
-}
-
-/** One delayed message per cluster and delay is enough. */
-function distinct(messages: readonly Message[]): Message[] {
-  return [...new Map(messages.map((message) => [JSON.stringify(message), message])).values()];
 }

@@ -85,7 +85,7 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
     membersVersion: version,
     missing: fleet.missing,
     inputsVersion: unit.inputsVersion + (otherInputs ? 1 : 0),
-    jobs: [...unit.jobs, ...jobs],
+    jobs: [...transaction.unit.jobs, ...jobs],
     looking: unit.looking && { ...unit.looking, ...nobodyLookedAt },
   });
   await countReturnedSlots(transaction, ports);
@@ -94,12 +94,16 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   return transaction;
 }
 
-/** What goes through one is sealed anew, as its name is sealed, too; the slots of it are counted with those that no stage has. */
+/**
+ * What goes through one is sealed anew, as its name is sealed, too. Slots and arrivals go by their stage's name as well: until
+ * the job has given them the new one, no stage counts them.
+ */
 function renameStages(transaction: Transaction, renamed: ReadonlyMap<string, string>): void {
   for (const [before, name] of renamed) {
     const changing = transaction.unit.stages.find((stage) => stage.name === before)?.changing ?? 0;
     transaction.editStage(before, (stage) => ({ ...stage, name, changing: 0, arriving: 0, failedArrivals: 0 }));
     transaction.countArrivals({ changing });
+    transaction.edit({ jobs: [...transaction.unit.jobs, { do: "rename", stage: before, to: name }] });
   }
 }
 

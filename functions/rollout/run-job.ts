@@ -4,6 +4,7 @@ import { leavePage } from "#functions/rollout/leave.ts";
 import { lookPage } from "#functions/rollout/look.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { renamePage } from "#functions/rollout/rename.ts";
 import { clearPage, retryPage } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
@@ -27,6 +28,7 @@ async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts):
   if (job.do === "clear") return clearPage(transaction, job, ports);
   if (job.do === "restore") return restorePage(transaction, job, ports);
   if (job.do === "look") return lookPage(transaction, job, ports);
+  if (job.do === "rename") return renamePage(transaction, job, ports);
   const clusters = await ports.lists.read<string>(job.clusters);
   const page = clusters.slice(job.at, job.at + pageSize);
   const done =

@@ -112,7 +112,7 @@ export async function sealLeg(
   if (stage === undefined) throw new Error(`there is no stage ${index}`);
   const old = stage.moving && transaction.leg(stage.moving);
   const members = await membersFor(transaction, { stage: stage.name, content }, ports);
-  const before = old && (await standingIn(old, { content, known }, ports));
+  const before = old && (await standingIn(old, { content, stage: stage.name, known }, ports));
   const groups = Map.groupBy(members, ({ cluster }) => before?.get(cluster) ?? "untouched");
   const { sick = [], well = [], untouched = [] } = Object.fromEntries(groups);
   const ordered = [...sick, ...well, ...untouched];
@@ -181,9 +181,10 @@ type Standing = "sick" | "well";
  */
 async function standingIn(
   leg: LegRow,
-  { content, known: { subject } }: { readonly content: ContentRow; readonly known: Known },
+  { content, stage, known }: { readonly content: ContentRow; readonly stage: string; readonly known: Known },
   ports: PlannerPorts,
 ): Promise<ReadonlyMap<string, Standing>> {
+  const { subject } = known;
   const { from, to } = leg.verified ?? { from: 0, to: 0 };
   const orders = Array.from({ length: to - from }, (_, index) => from + index);
   const [targets, slots, verified] = await Promise.all([
@@ -192,7 +193,7 @@ async function standingIn(
     sealedIn(leg, orders, ports),
   ]);
   const given = targets.rows.filter(({ attempts }) => Object.keys(attempts).length > 0);
-  const changing = slots.rows.filter(({ stage }) => stage === leg.stage);
+  const changing = slots.rows.filter((slot) => slot.stage === stage);
   const touched = [...[...given, ...changing].map(({ cluster }) => cluster), ...targets.unread];
   const succeeded = [...targets.rows.filter(({ state }) => state === "Succeeded"), ...verified];
   const well = leg.content === content.number ? succeeded.map(({ cluster }) => cluster) : [];

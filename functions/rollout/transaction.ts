@@ -228,6 +228,15 @@ export class Transaction {
     for (const target of left) this.amend(target, { state: "Superseded", reason: "comes to its stage again" });
   }
 
+  /** Its stage has another name. */
+  renameArrival(arrival: ArrivalRow, stage: string): void {
+    const next = { ...arrival, stage };
+    this.put<ArrivalRow>(next, arrival);
+    const { state } = keys.arrival.read(arrival);
+    this.#countArrival(arrival, state, -1);
+    this.#countArrival(next, state, 1);
+  }
+
   dropArrival(arrival: ArrivalRow): void {
     this.delete(arrival);
     this.#countArrival(arrival, keys.arrival.read(arrival).state, -1);

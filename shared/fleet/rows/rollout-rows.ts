@@ -128,14 +128,16 @@ export interface LedgerEntry {
  * `arrive`: clusters that joined or moved to another stage; `leave`: those that are no longer selected;
  * `retry`: targets of a leg that failed, or arrivals, get another turn;
  * `restore`: those that a leg is through with come once more, for what it took away and is wanted again;
- * `clear`: a stage passed a content, and those that nothing came of as arrivals were judged with it; `look`: every Sync of the members is looked at.
+ * `clear`: a stage passed a content, and those that nothing came of as arrivals were judged with it; `look`: every Sync of the members is looked at;
+ * `rename`: what clusters have in a stage goes by its new name.
  */
 export type Job =
   | { readonly do: "arrive" | "leave"; readonly clusters: string; readonly at: number }
   | { readonly do: "retry"; readonly leg?: LegRef; readonly after?: string }
   | { readonly do: "restore"; readonly leg: LegRef; readonly from: number; readonly after?: string }
   | { readonly do: "clear"; readonly stage: string; readonly after?: string }
-  | { readonly do: "look"; readonly number: number; readonly at: number };
+  | { readonly do: "look"; readonly number: number; readonly at: number }
+  | { readonly do: "rename"; readonly stage: string; readonly to: string; readonly after?: string };
 
 /** How far a `reconcile` has been answered. */
 export interface Looking {

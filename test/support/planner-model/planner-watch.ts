@@ -20,11 +20,7 @@ import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
-
-interface Change {
-  readonly before: Row | undefined;
-  readonly after: Row | undefined;
-}
+import { type Change, StageWatch } from "#test/support/planner-model/stage-watch.ts";
 
 /**
  * Sees every write in the order in which it took effect, and holds what the design promises against it. It keeps a copy of
@@ -33,6 +29,7 @@ interface Change {
 export class PlannerWatch {
   readonly #subject: Subject;
   readonly #servers: ModelServers;
+  readonly #stages = new StageWatch();
   readonly #rows = new Map<string, Row>();
   readonly #byType = new Map<string, Map<string, Row>>();
   /** What was observed last of those that were forgotten with their Cluster: a planner that read it before may say so. */
@@ -47,6 +44,7 @@ export class PlannerWatch {
     const changes = writes.flatMap((write) => this.#apply(write));
     this.#noteBound();
     const unit = this.unit();
+    this.#stages.written(changes, { unit, group: this.group(), sizeOf: (leg) => this.#leg(leg)?.size });
     for (const { before, after } of changes) {
       if (after?.type === "Target") this.#checkTarget(after as TargetRow);
       if (after?.type === "Leg") this.#checkLeg(after as LegRow);
@@ -73,6 +71,10 @@ export class PlannerWatch {
 
   slots(): SlotRow[] {
     return this.rowsOf<SlotRow>("Slot");
+  }
+
+  #leg(leg: LegRef): LegRow | undefined {
+    return this.#rows.get(keyText(keys.leg(this.#subject, leg))) as LegRow | undefined;
   }
 
   #apply(write: Write): Change[] {
@@ -124,7 +126,7 @@ export class PlannerWatch {
     expect(slot?.attempts[name], `${what}: without a slot`).toBe(desired.attempt);
     if (desired.action === "delete") this.#checkRemoval(what, sync);
     if (slot?.leg === undefined || unit === undefined) return;
-    const leg = this.#rows.get(keyText(keys.leg(this.#subject, slot.leg))) as LegRow;
+    const leg = this.#leg(slot.leg) as LegRow;
     const old = changes.find(({ after }) => after === leg)?.before as LegRow | undefined;
     expect((old ?? leg).phase, `${what}: ${legKey(leg)}`).toBe("Moving");
     this.#checkOrder(what, leg, unit);

@@ -159,3 +159,94 @@ test("who is in a stage whose name another had is in that one", async () => {
   await playOn(made, 6);
   expect(made.stages()).toEqual({ rest: "2", canary: "2" });
 });
+
+describe("a stage's own bound", () => {
+  const bound = { ...pace, maxFailures: 0 };
+  /** One at once in the stage of that name. */
+  const one = (first: string) => ({
+    ...bound,
+    stages: [{ ...canary, name: first, maxConcurrent: 1 }, { name: "rest" }],
+  });
+  const holders = (made: PlannerWorld) => made.slots().map(({ cluster }) => cluster);
+
+  async function joined(...clusters: readonly string[]): Promise<PlannerWorld> {
+    const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, one("canary") as never);
+    await made.rollOut();
+    for (const name of clusters) await made.addCluster(name, "canary");
+    await begin(made);
+    return made;
+  }
+
+  test("is kept by clusters that come to it", async () => {
+    const made = await joined("c3", "c4");
+    expect(holders(made)).toEqual(["c3"]);
+    await made.setGroup(one("first") as never);
+    await made.plan();
+    expect(holders(made)).toEqual(["c3"]);
+    expect(made.unit()).toMatchObject({ arrivals: { changing: 1 }, stages: [{ changing: 0, arriving: 1 }, {}] });
+    await made.finish("c3");
+    await made.plan();
+    expect(holders(made)).toEqual(["c4"]);
+    await playOn(made, 1);
+    expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ changing: 0, arriving: 0 }, {}] });
+  });
+
+  test("is kept by what goes through it while one that came changes there", async () => {
+    const made = await joined("c3");
+    await revise(made, "bbb");
+    expect(holders(made)).toEqual(["c3"]);
+    await made.setGroup(one("first") as never);
+    await begin(made);
+    expect(holders(made)).toEqual(["c3"]);
+    expect(made.stages()).toEqual({ first: "1 (2)", rest: "1" });
+  });
+
+  test("is kept by what goes through it with those that it changes already", async () => {
+    const made = await joined();
+    await revise(made, "bbb");
+    expect(holders(made)).toEqual(["c1"]);
+    await made.setGroup(one("first") as never);
+    await made.plan();
+    expect(holders(made)).toEqual(["c1"]);
+    expect(made.leg("first").counts).toMatchObject({ Assigned: 1, Waiting: 1 });
+    await playOn(made, 4);
+    expect(made.stages()).toEqual({ first: "2", rest: "2" });
+  });
+
+  test("is kept when it is gone and comes back under its new name", async () => {
+    const made = await joined("c3", "c4");
+    await made.setGroup(one("first") as never);
+    await made.plan();
+    await made.setGroup({ ...bound, stages: [{ name: "rest" }] } as never);
+    await made.plan();
+    await made.setGroup(one("first") as never);
+    await made.plan();
+    expect(made.unit().stages).toMatchObject([{ changing: 0, arriving: 1 }, { arriving: 1 }]);
+  });
+
+  test("and slots of many clusters go by its new name", async () => {
+    const many = { ...pace, maxConcurrent: "100%" } as const;
+    const made = await worldOf(names(150), { ...many, stages: [{ name: "rest" }] });
+    await begin(made);
+    await made.setGroup({ ...many, stages: [{ name: "all" }] });
+    await made.plan();
+    expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ changing: 150 }], jobs: [] });
+    expect(new Set(made.slots().map(({ stage }) => stage))).toEqual(new Set(["all"]));
+    await playOn(made, 1);
+    expect(made.stages()).toEqual({ all: "1" });
+  });
+
+  test("where too many failed that came to it, nobody else is tried", async () => {
+    const made = await joined("c3", "c4");
+    await made.finish("c3", "Failed");
+    await made.plan();
+    expect(holders(made)).toEqual([]);
+    await made.setGroup(one("first") as never);
+    await made.plan();
+    expect(holders(made)).toEqual([]);
+    expect(made.unit()).toMatchObject({ arrivals: { waiting: 1, failed: 1 }, stages: [{ failedArrivals: 1 }, {}] });
+    await made.operate({ reconcile: ana(made.now) });
+    await playOn(made, 3);
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  });
+});

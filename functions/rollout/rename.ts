@@ -1,0 +1,22 @@
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { readPage } from "#functions/rollout/retry.ts";
+import { rowsAbout } from "#functions/rollout/rows-about.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
+import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** Slots that were given in a stage, and those that nothing came of as arrivals to it, go by its new name and are counted there. */
+export async function renamePage(
+  transaction: Transaction,
+  job: Extract<Job, { do: "rename" }>,
+  { table }: PlannerPorts,
+): Promise<Job | undefined> {
+  const { subject } = transaction.known;
+  const slots = (await rowsAbout(ranges.slots(subject), table)).rows.filter(({ stage }) => stage === job.stage);
+  for (const slot of slots.slice(0, transaction.room())) transaction.putSlot({ ...slot, stage: job.to }, slot);
+  // A slot that is given back under the old name may still become an arrival under it.
+  if (slots.length > 0) return job;
+  const { rows, rest } = await readPage(transaction, { range: ranges.arrivalsBehind(subject), job }, table);
+  for (const arrival of rows) if (arrival.stage === job.stage) transaction.renameArrival(arrival, job.to);
+  return rest;
+}

@@ -1,0 +1,84 @@
+import { expect } from "vitest";
+import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ArrivalRow, LegRef, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { keyText, type Row } from "#shared/fleet/rows/row.ts";
+
+/** Of a row, in the order in which they took effect. */
+export interface Change {
+  readonly before: Row | undefined;
+  readonly after: Row | undefined;
+}
+
+interface Seen {
+  readonly unit: UnitRow | undefined;
+  readonly group: SubjectRow | undefined;
+  readonly sizeOf: (leg: LegRef) => number | undefined;
+}
+
+/**
+ * Knows in which stage each slot was given, and each arrival failed, by the name that the stage has now: one of which
+ * nothing but the name is another is the same stage.
+ */
+export class StageWatch {
+  /** By key of the row. */
+  readonly #stages = new Map<string, string>();
+  #names: readonly string[] = [];
+  /** What the stages select by; and as the planner wrote it down. */
+  #selection = "";
+  #by = "";
+
+  written(changes: readonly Change[], seen: Seen): void {
+    for (const { before, after } of changes) {
+      const row = after ?? before;
+      if (row === undefined || !isOfStage(row)) continue;
+      if (after === undefined) this.#stages.delete(keyText(row));
+      else this.#stages.set(keyText(row), row.stage ?? "");
+    }
+    this.#rename(seen);
+    for (const { before, after } of changes)
+      if (before === undefined && after?.type === "Slot") this.#checkGiven(after as SlotRow, seen);
+  }
+
+  /** Other members may have other stages: the planner has just read them. */
+  #rename({ unit, group }: Seen): void {
+    const by = unit?.selected?.by;
+    if (by === undefined || by === this.#by || group === undefined) return;
+    const { clusters, rollout } = relationOf(group);
+    const names = rollout.stages.map(({ name }) => name);
+    const selection = JSON.stringify([clusters, rollout.stages.map((stage) => stage.clusters ?? "others")]);
+    const isSame = selection === this.#selection;
+    const fresh = names.filter((name, index) => name !== this.#names[index]);
+    const areRenamed = isSame && fresh.every((name) => !this.#names.includes(name));
+    for (const [key, stage] of this.#stages) {
+      const name = areRenamed ? names[this.#names.indexOf(stage)] : stage;
+      if (name === undefined || !names.includes(name)) this.#stages.delete(key);
+      else this.#stages.set(key, name);
+    }
+    [this.#names, this.#selection, this.#by] = [names, selection, by];
+  }
+
+  /** Whoever is given a slot has room under its stage's own bound, and comes to none where too many failed that came. */
+  #checkGiven({ cluster, leg, stage: name }: SlotRow, { unit, group, sizeOf }: Seen): void {
+    const stage = unit?.stages.find((one) => one.name === name);
+    if (stage === undefined || group === undefined) return;
+    const { maxFailures, stages } = relationOf(group).rollout;
+    const own = stages.find((one) => one.name === name)?.maxConcurrent;
+    const size = leg === undefined ? stage.members : (sizeOf(leg) ?? 0);
+    const bound = own === undefined ? Number.POSITIVE_INFINITY : Math.max(1, resolveCount(own, size));
+    expect(this.#count("|SLOT#", name), `changing in ${name} with ${cluster}`).toBeLessThanOrEqual(bound);
+    if (leg !== undefined) return;
+    const failed = this.#count("|ARRIVAL#failed#", name);
+    const allowed = resolveCount(maxFailures, stage.members);
+    expect(failed, `failed when ${cluster} comes to ${name}`).toBeLessThanOrEqual(allowed);
+  }
+
+  #count(kind: string, stage: string): number {
+    return [...this.#stages].filter(([key, name]) => name === stage && key.includes(kind)).length;
+  }
+}
+
+function isOfStage(row: Row): row is SlotRow | ArrivalRow {
+  return row.type === "Slot" || (row.type === "Arrival" && row.sk.startsWith("ARRIVAL#failed#"));
+}

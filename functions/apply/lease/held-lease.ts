@@ -13,6 +13,8 @@ const renewSeconds = 30;
  * begun has to end.
  */
 const quietSeconds = 15;
+/** Whether somebody wants it is asked no more often. */
+const askSeconds = 1;
 /** By the machine's clock, whatever pace ours has. */
 const lookEveryMs = 250;
 
@@ -48,6 +50,8 @@ export class HeldLease {
   #renewing: Promise<void> | undefined;
   #isLost = false;
   #isWanted = false;
+  /** When that was known. */
+  #askedAt: Date;
   /** What is worked at now: told with each renewal. */
   begun: Begun | undefined;
   /** As it is to be when it is let go. */
@@ -58,13 +62,9 @@ export class HeldLease {
     this.routine = lease.routine;
     this.#invocationEnd = invocationEnd;
     this.#ports = ports;
+    this.#askedAt = ports.clock.now();
     this.#timer = setInterval(() => this.#look(), lookEveryMs);
     this.#timer.unref();
-  }
-
-  /** Somebody has wanted it since the last look, as far as the last renewal told. */
-  get isWanted(): boolean {
-    return this.#isWanted;
   }
 
   get lease(): Lease {
@@ -91,6 +91,18 @@ export class HeldLease {
     this.begun = undefined;
     await this.#renew("again");
     return !this.#isLost;
+  }
+
+  /** Whether somebody has wanted it since the last look, as far as is known since a second. */
+  async isWanted(): Promise<boolean> {
+    const { clock, table } = this.#ports;
+    const now = clock.now();
+    if (this.#isWanted || now.getTime() - this.#askedAt.getTime() < askSeconds * 1000) return this.#isWanted;
+    this.#askedAt = now;
+    // Who cannot read it finds out when it is renewed or let go.
+    const row = await table.get(this.#lease.key).catch(() => undefined);
+    this.#isWanted ||= row !== undefined && row.wanted > this.#lease.wanted;
+    return this.#isWanted;
   }
 
   #has(seconds: number): boolean {
@@ -130,6 +142,7 @@ export class HeldLease {
     this.#isLost ||= renewed === undefined;
     if (renewed === undefined) return;
     this.#isWanted = why === "keep" && renewed.wanted !== this.#lease.wanted;
+    this.#askedAt = this.#ports.clock.now();
     this.#lease = why === "again" ? renewed : { ...renewed, wanted: this.#lease.wanted };
   }
 }

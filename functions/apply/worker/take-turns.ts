@@ -8,6 +8,7 @@ import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/look-outc
 import { lookTogether } from "#functions/apply/worker/look-together.ts";
 import type { PlannedTurns } from "#functions/apply/worker/plan-turns.ts";
 import { isQuiet } from "#functions/apply/worker/quiet.ts";
+import { unlessItYields, yieldingPorts } from "#functions/apply/worker/routine-yields.ts";
 import { tellOutcome } from "#functions/apply/worker/tell-outcome.ts";
 import { endOfTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
@@ -53,10 +54,10 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
   let pending = plan.writes;
   const rows: SyncRow[] = [];
   const quiet: SyncOutcome[] = [];
-  const portsOf = portsFor(turns, ports);
+  const portsOf = portsFor(turns, taking);
   let stopped: TurnsTaken["stopped"];
   for (const [index, turn] of turns.entries()) {
-    stopped = whyStopped(turn, taking);
+    stopped = await whyStopped(turn, taking);
     if (stopped !== undefined) break;
     const deadline = deadlineOf(turns.slice(index), taking);
     if (!isSuspended(turn.subject)) {
@@ -65,7 +66,11 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
     }
     const read = index === 0 && plan.writes.length === 0 ? readingOf(turn, taking) : undefined;
     const context = { cluster, lease, deadline, subject: turn.subject, ports: await portsOf(turn) };
-    const found = await workSync(turn.row, { ...context, ...defined({ read }) });
+    const found = await unlessItYields(workSync(turn.row, { ...context, ...defined({ read }) }));
+    if (found === "wanted") {
+      stopped = found;
+      break;
+    }
     if (found === undefined) continue;
     const outcome = survived(found, ports.clock.now());
     const next = nextRow(outcome);
@@ -95,9 +100,9 @@ function readingOf({ row, subject }: Turn, { cluster, brake, begun }: Taking): R
 }
 
 /** What came meanwhile does not wait for the routine: the run looks again before it lets go. */
-function whyStopped({ row }: Turn, { deadline, lease, ports }: Taking): TurnsTaken["stopped"] {
+async function whyStopped({ row }: Turn, { deadline, lease, ports }: Taking): Promise<TurnsTaken["stopped"]> {
   if (ports.clock.now() >= deadline) return "late";
-  return isAtRest(row) && lease.isWanted ? "wanted" : undefined;
+  return isAtRest(row) && (await lease.isWanted()) ? "wanted" : undefined;
 }
 
 /** Those that are suspended need next to no time. */
@@ -107,13 +112,13 @@ function deadlineOf([turn, ...behind]: readonly Turn[], { deadline, ports }: Tak
   return endOfTurn(turn.row, { now: ports.clock.now(), deadline, waiting });
 }
 
-/** What is at rest is looked at together, from the first of them on. */
-function portsFor(turns: readonly Turn[], ports: WorkerPorts): (turn: Turn) => Promise<WorkerPorts> {
+/** What is at rest is looked at together, from the first of them on, and gives way to what is not. */
+function portsFor(turns: readonly Turn[], { lease, ports }: Taking): (turn: Turn) => Promise<WorkerPorts> {
   const resting = turns.flatMap(({ row }) => (isAtRest(row) ? [row] : []));
   let together: Promise<WorkerPorts> | undefined;
   return async ({ row }) => {
     if (!isAtRest(row)) return ports;
-    together ??= lookTogether(resting, ports);
+    together ??= lookTogether(resting, yieldingPorts(lease, ports));
     return together;
   };
 }

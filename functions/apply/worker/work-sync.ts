@@ -11,6 +11,7 @@ import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
 import { probeSync } from "#functions/apply/verbs/probe-sync.ts";
 import { pruneForeign } from "#functions/apply/verbs/prune-foreign.ts";
 import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
+import { RoutineYields } from "#functions/apply/worker/routine-yields.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
@@ -298,7 +299,7 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
     const version = isSeenLongAgo(cluster, { result, now: clock.now() }) ? await client.serverVersion() : undefined;
     return { result, contact: { uid: result.clusterUid, version } };
   } catch (error) {
-    if (error instanceof LeaseLost || isOwnFault(error)) throw error;
+    if (error instanceof LeaseLost || error instanceof RoutineYields || isOwnFault(error)) throw error;
     if (error instanceof WriteWithheld) return { result: withheldFinding("cut off", error.why), contact: {} };
     if (error instanceof KubeError) {
       if (isCutOff(error, { clock, deadline: context.deadline })) return { result: cutOff(verb, context.row) };

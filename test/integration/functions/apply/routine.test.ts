@@ -1,4 +1,5 @@
 /** Syncs at rest are looked at together: what that costs is counted where the requests arrive. */
+import type { Interception } from "@starling/embedded-apiserver";
 import { describe, expect, test } from "vitest";
 import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { nextWork } from "#shared/fleet/rows/next-work.ts";
@@ -268,5 +269,52 @@ describe("Syncs at rest", () => {
     expect(worker.world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
     await worker.world.work();
     expect(Date.parse(await leaseDueAt())).toBeGreaterThan(worker.world.clock.now().getTime());
+  });
+});
+
+describe("what is assigned while the routine goes on", () => {
+  /** Assigns `new`, and has its worker find the lease taken, when a request like this comes first; a second goes by. */
+  function assignAt(isMeant: (method: string, path: string) => boolean): void {
+    let isAssigned = false;
+    worker.host.intercept(async ({ method, path, phase }): Promise<Interception> => {
+      if (isAssigned || phase !== "before" || !isMeant(method, path)) return "pass";
+      isAssigned = true;
+      worker.host.clearRequests();
+      await worker.world.assign("new", objectsOf("new"));
+      await worker.world.work();
+      worker.world.aheadMs += 1000;
+      return "pass";
+    });
+  }
+
+  /** Up to the first write for `new`. */
+  function untilBegun(): readonly string[] {
+    const all = lists();
+    const first = all.findIndex((line) => line.startsWith("PATCH") && line.includes("/namespaces/new"));
+    expect(first).toBeGreaterThanOrEqual(0);
+    return all.slice(0, first);
+  }
+
+  test("waits for what was asked by then, and no longer", async () => {
+    await inSync(five, { drift: "off" });
+    worker.world.aheadMs += intervalSeconds * 1000;
+    assignAt((_method, path) => path.startsWith("/api/v1/namespaces/a/configmaps/one"));
+    await worker.world.work();
+    expect(await worker.world.phase("new")).toBe("Ready");
+    expect(untilBegun().filter((line) => line.includes("/configmaps/two"))).toEqual([]);
+    // The routine goes on behind it.
+    for (const name of five) expect(lists()).toContain(`GET /api/v1/namespaces/${name}/configmaps/two`);
+    expect(Date.parse(await leaseDueAt())).toBeGreaterThan(worker.world.clock.now().getTime());
+  });
+
+  test("waits for a correction that was begun", async () => {
+    await inSync(["a"]);
+    await editOne("a");
+    worker.world.aheadMs += intervalSeconds * 1000;
+    assignAt((method) => method !== "GET");
+    await worker.world.work();
+    expect(await worker.world.phase("new")).toBe("Ready");
+    expect(untilBegun()).toContain("PATCH /api/v1/namespaces/a/configmaps/one");
+    expect((await rowOf("a")).observed?.drift).toMatchObject({ objects: 1, corrected: true });
   });
 });

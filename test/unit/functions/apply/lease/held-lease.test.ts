@@ -101,13 +101,30 @@ test("who wants it meanwhile is told of by looking again, not by keeping it", as
   const lease = await hold();
   const { wanted } = lease.lease;
   expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
-  expect(lease.isWanted).toBe(false);
+  expect(await lease.isWanted()).toBe(false);
   await pass(16);
-  expect(lease.isWanted).toBe(true);
+  expect(await lease.isWanted()).toBe(true);
   expect(lease.lease.wanted).toBe(wanted);
   expect(await lease.again()).toBe(true);
-  expect(lease.isWanted).toBe(false);
+  expect(await lease.isWanted()).toBe(false);
   expect(lease.lease.wanted).toBe(wanted + 1);
+});
+
+test("who wants it is known after a second, and the table is asked no more often", async () => {
+  const lease = await hold();
+  expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
+  const asked = vi.spyOn(table, "get");
+  expect(await lease.isWanted()).toBe(false);
+  expect(asked).not.toHaveBeenCalled();
+  await pass(1);
+  expect(await lease.isWanted()).toBe(true);
+  expect(await lease.again()).toBe(true);
+  await pass(1);
+  asked.mockClear();
+  asked.mockRejectedValueOnce(away);
+  expect(await lease.isWanted()).toBe(false);
+  expect(await lease.isWanted()).toBe(false);
+  expect(asked).toHaveBeenCalledTimes(1);
 });
 
 test("what is worked at is told with a renewal, and forgotten with another look", async () => {

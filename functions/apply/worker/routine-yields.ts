@@ -1,0 +1,68 @@
+import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+
+/** Thrown out of a routine look: somebody wants the lease, perhaps for a new assignment. */
+export class RoutineYields extends Error {
+  constructor() {
+    super("somebody wants the cluster's lease; the routine look is begun anew after that");
+    this.name = "RoutineYields";
+  }
+}
+
+/** What came of a look, or `wanted` where it gave way. */
+export async function unlessItYields<T>(look: Promise<T>): Promise<T | "wanted"> {
+  try {
+    return await look;
+  } catch (error) {
+    if (!(error instanceof RoutineYields)) throw error;
+    return "wanted";
+  }
+}
+
+/** The ports for routine looks: each asks before it reads on whether somebody wants the lease. */
+export function yieldingPorts(lease: HeldLease, ports: WorkerPorts): WorkerPorts {
+  const { connector } = ports;
+  const goOn = async () => {
+    if (await lease.isWanted()) throw new RoutineYields();
+  };
+  return {
+    ...ports,
+    connector: {
+      connect: async (cluster, deadline) =>
+        yieldingClient(await connector.connect(cluster, deadline), { goOn, hasWritten: false }),
+      distrust: (cluster) => connector.distrust(cluster),
+    },
+  };
+}
+
+interface Look {
+  readonly goOn: () => Promise<void>;
+  /** What it does is to be recorded: it goes on to its end. */
+  hasWritten: boolean;
+}
+
+function yieldingClient(client: ClusterClient, look: Look): ClusterClient {
+  const read = async <T>(ask: () => Promise<T>): Promise<T> => {
+    if (!look.hasWritten) await look.goOn();
+    return ask();
+  };
+  const write = <T>(answer: Promise<T>): Promise<T> => {
+    look.hasWritten = true;
+    return answer;
+  };
+  return {
+    guardedBy: (permit) => yieldingClient(client.guardedBy(permit), look),
+    serverVersion: () => client.serverVersion(),
+    lookup: (query) => client.lookup(query),
+    listableKinds: () => client.listableKinds(),
+    forgetKinds: () => client.forgetKinds(),
+    get: (kind, key, options) => read(() => client.get(kind, key, options)),
+    list: (kind, query) => read(() => client.list(kind, query)),
+    apply: (kind, object, options) => write(client.apply(kind, object, options)),
+    create: (kind, object) => write(client.create(kind, object)),
+    replace: (kind, object) => write(client.replace(kind, object)),
+    patch: (kind, key, operations) => write(client.patch(kind, key, operations)),
+    delete: (kind, key, precondition) => write(client.delete(kind, key, precondition)),
+  };
+}

@@ -134,7 +134,7 @@ function artifactAdvice({ artifactDigest, sources = [] }: RenderingRow): string 
     [`Source ${name} in namespace ${namespace}`, ...(revision === undefined ? [] : [`at ${revision}`])].join(" "),
   );
   const again = `the artifact ${artifactDigest} of ${from.join(", or of ") || "an unknown Source"} is fetched again`;
-  return `; ${again}; where git has it no more, push a commit that the Source follows: it is rolled out in its place`;
+  return `; ${again}; resume the Source where it is suspended, and where git has it no more, push a commit that the Source follows: it is rolled out in its place`;
 }
 
 interface Finished {

@@ -16,7 +16,7 @@ import {
   isSameQuestion,
   restMessage,
 } from "#shared/fleet/sources/source-fetch.ts";
-import { failedStatus, resolvedStatus, type SourceFailure } from "#shared/fleet/sources/source-status.ts";
+import { failedStatus, keptStatus, resolvedStatus, type SourceFailure } from "#shared/fleet/sources/source-status.ts";
 import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
 import type { BlobStore, GitRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
@@ -71,10 +71,12 @@ export async function resolveSource(
   const look = { id: ports.ids.unique(), message, context, givenMs: context.getRemainingTimeInMillis(), ports };
   for (let round = 1; ; ) {
     const row = await ports.table.get(keys.object(message.source.namespace, "Source", message.source.name));
-    if (row === undefined || row.operations.suspended !== undefined) return;
+    if (row === undefined) return;
+    const isSuspended = row.operations.suspended !== undefined;
     const missed = missedOf(row, message);
-    if (missed !== undefined) return bringBack(row, { ...missed, timeLeftMs: timeLeftOf(look) }, ports);
+    if (missed !== undefined && !isSuspended) return bringBack(row, { ...missed, timeLeftMs: timeLeftOf(look) }, ports);
     try {
+      if (isSuspended) return await keepSuspended(row, look);
       if (isFetchedByAnother(row, fetcherOf(look))) return await wantAgain(row, ports);
       const looked = await lookAt(row, look);
       const again = await conclude(looked.row, looked.settle, ports);
@@ -86,6 +88,14 @@ export async function resolveSource(
       round++;
     }
   }
+}
+
+/** Nothing is asked of git; what there is stays, and what is gone is told. */
+async function keepSuspended(row: SourceRow, look: Look): Promise<void> {
+  const { artifact, lost } = await storedArtifact(row, look);
+  const isNew = artifact !== row.status.artifact || lost !== row.status.lost;
+  if (artifact === undefined || !isNew) return;
+  await conclude(row, (now) => keptStatus(now, { artifact, lost }, look.ports.clock.now()), look.ports);
 }
 
 interface Looked {

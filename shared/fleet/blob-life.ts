@@ -24,7 +24,12 @@ const rowLifeSeconds = 180 * day;
 
 /** @param storedAt - undefined: nobody knows. */
 export function isToRenew(storedAt: string | undefined, now: Date): boolean {
-  return storedAt === undefined || later(storedAt, renewAfterSeconds) <= now.toISOString();
+  return storedAt === undefined || toRenewAt(storedAt) <= now.toISOString();
+}
+
+/** When what was stored then is to be stored once more. */
+export function toRenewAt(storedAt: string): string {
+  return later(storedAt, renewAfterSeconds);
 }
 
 /** What was stored since then is as good as new. */

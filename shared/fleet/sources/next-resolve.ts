@@ -1,18 +1,19 @@
+import { toRenewAt } from "#shared/fleet/blob-life.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { backoffSeconds, jittered, later } from "#shared/fleet/rows/due.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { fetchAgainAt } from "#shared/fleet/sources/source-fetch.ts";
 
 /**
- * When a Source wants to be resolved next; undefined while it is suspended.
+ * When a Source wants to be resolved next; while it is suspended, when its artifact is to be stored once more.
  * A changed spec, a `reconcile` and a new Source are due at once; failures back off, up to the interval. A fetch that died
  * is due when it may be tried again, if that is earlier.
  */
 export function nextResolve(
   row: Pick<SourceRow, "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">,
 ): string | undefined {
-  if (row.operations.suspended !== undefined) return undefined;
   const { status } = row;
+  if (row.operations.suspended !== undefined) return nextRenewal(row);
   if (status.attemptedAt === undefined) return row.createdAt;
   if (status.observedGeneration !== row.generation) return row.createdAt;
   const asked = row.operations.reconcile;
@@ -26,4 +27,8 @@ export function nextResolve(
   const fetched = status.fetch === undefined ? listed : fetchAgainAt(status.fetch);
   // What was to be fetched by then was not, for another reason.
   return status.attemptedAt < fetched && fetched < listed ? fetched : listed;
+}
+
+function nextRenewal({ status: { artifact, lost } }: Pick<SourceRow, "status">): string | undefined {
+  return artifact === undefined || artifact.digest === lost ? undefined : toRenewAt(artifact.storedAt);
 }

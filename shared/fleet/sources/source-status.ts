@@ -36,6 +36,21 @@ export function resolvedStatus(
   };
 }
 
+/** What a suspended Source has was stored once more or, where it has a digest in `lost`, looked for; nothing else was. */
+export function keptStatus(
+  row: Before,
+  { artifact, lost }: { readonly artifact: Artifact; readonly lost: string | undefined },
+  now: Date,
+): SourceStatus {
+  if (lost === undefined) return { ...row.status, artifact };
+  const message = `the artifact ${lost} is gone; it is fetched again when the Source is resumed`;
+  const gone = { status: "False", reason: "ArtifactLost", message } as const;
+  const conditions = row.status.conditions.map((condition) =>
+    condition.type === "Ready" || condition.type === "ArtifactInStorage" ? { ...condition, ...gone } : condition,
+  );
+  return { ...row.status, lost, conditions: conditionsAfter(row, now, conditions) };
+}
+
 export interface SourceFailure {
   readonly code: string;
   readonly message: string;

@@ -446,7 +446,7 @@ describe("what is lost", () => {
     const { failure, sources } = await world.row();
     expect(sources).toEqual([other, { ...source, revision: "main@sha1:0f" }]);
     expect(failure?.message).toMatch(
-      /no blob .*the artifact sha256:aa of Source fleet in namespace other, or of Source fleet in namespace shop at main@sha1:0f is fetched again; where git has it no more, push a commit/,
+      /no blob .*the artifact sha256:aa of Source fleet in namespace other, or of Source fleet in namespace shop at main@sha1:0f is fetched again; resume the Source where it is suspended, and where git has it no more, push a commit/,
     );
   });
 

@@ -14,7 +14,7 @@ import { randomIds } from "#shared/adapters/system.ts";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
-import { dueAtOf } from "#shared/fleet/rows/due.ts";
+import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -215,6 +215,49 @@ describe("a Source that follows a branch", () => {
     expect(world.blobs.keys()).toEqual(stored);
     expect((await world.row()).status).toMatchObject({ artifact: { storedAt: world.now.toISOString() } });
     expect(await world.ready()).toMatchObject({ status: "True" });
+  });
+
+  describe("and is suspended", () => {
+    const suspended = () => ({ suspended: { by: "ana", at: world.now.toISOString(), number: 1 } });
+    beforeEach(async () => {
+      await world.resolve();
+      await world.change(() => ({ operations: suspended() }));
+      world.sender.take();
+    });
+
+    test("keeps its artifact, asks nothing of git and tells nobody", async () => {
+      const stored = world.blobs.keys();
+      const before = await world.row();
+      for (let looks = 0; looks < 10; looks++) {
+        world.pass(20);
+        expect(await world.resolve()).toEqual([]);
+        expect(await world.resolve()).toEqual([]);
+      }
+      expect(world.blobs.keys()).toEqual(stored);
+      const { artifact, ...status } = (await world.row()).status;
+      expect({ ...status, artifact: { ...artifact, storedAt: before.status.artifact?.storedAt } }).toEqual(
+        before.status,
+      );
+      expect((await world.row()).version).toBe(before.version + 10);
+      expect(dueAtOf((await world.row()).dueKey ?? "#")).toBe(later(world.now.toISOString(), 20 * 86_400));
+      expect(world.sender.take()).toEqual([]);
+    });
+
+    test("says when it is gone, and fetches it when it is resumed", async () => {
+      const { digest = "" } = (await world.row()).status.artifact ?? {};
+      world.blobs.lose(blobKeys.artifact(digest));
+      expect(await world.resolve({ lost: digest, revision: `main@sha1:${first}` })).toEqual([]);
+      expect(await world.ready()).toMatchObject({
+        status: "False",
+        reason: "ArtifactLost",
+        message: `the artifact ${digest} is gone; it is fetched again when the Source is resumed`,
+      });
+      expect((await world.row()).dueKey).toBeUndefined();
+      await world.change(() => ({ operations: {} }));
+      expect(await world.resolve()).toEqual(["list refs/heads/main", "fetch deploy"]);
+      expect(await world.ready()).toMatchObject({ status: "True" });
+      expect(world.blobs.keys()).toEqual([blobKeys.artifact(digest)]);
+    });
   });
 
   test("stores what comes back over what was left of it long ago", async () => {

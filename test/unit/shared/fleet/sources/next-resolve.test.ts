@@ -2,12 +2,21 @@ import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import type { Act, FetchStart, Operations, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
+import type { Act, Artifact, FetchStart, Operations, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
 
 const attemptedAt = "2026-03-01T10:00:00.000Z";
 const createdAt = "2026-03-01T09:00:00.000Z";
 const act = { by: "me", at: "2026-03-01T09:30:00.000Z", number: 7 };
+const artifact: Artifact = {
+  revision: "main@sha1:1",
+  digest: "sha256:a",
+  sizeBytes: 1,
+  files: 1,
+  storedAt: attemptedAt,
+  subject: "First",
+  author: "Ana",
+};
 const died: FetchStart = {
   revision: "main@sha1:1",
   generation: 1,
@@ -34,6 +43,16 @@ function rowWith(status: Partial<SourceStatus>, row: Partial<Row> = {}): Row {
 const rows: readonly (readonly [legend: string, row: Row, at: string | undefined])[] = [
   ["that nobody has looked at is due at once", { ...rowWith({}), status: { conditions: [] } }, createdAt],
   ["that is suspended waits for nothing", rowWith({}, { operations: { suspended: act } }), undefined],
+  [
+    "that is suspended stores its artifact once more in time",
+    rowWith({ artifact }, { operations: { suspended: act } }),
+    "2026-03-21T10:00:00.000Z",
+  ],
+  [
+    "that is suspended waits for nothing when its artifact is gone",
+    rowWith({ artifact, lost: artifact.digest }, { operations: { suspended: act } }),
+    undefined,
+  ],
   ["with another spec is due at once", rowWith({}, { generation: 2 }), createdAt],
   ["that somebody asks for is due at once", rowWith({}, { operations: { reconcile: act } }), act.at],
   ["that failed backs off", rowWith({}), "2026-03-01T10:10:00.000Z"],

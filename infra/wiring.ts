@@ -226,7 +226,7 @@ export class Wiring extends Construct {
             partitions.syncs,
           ],
           put: [partitions.discoveries, partitions.found, partitions.clusters, partitions.fleet],
-          update: [partitions.fleetVersion],
+          update: [partitions.discoveries, partitions.fleetVersion],
           // What a look goes by, when it forgets a cluster.
           check: [partitions.discoveries],
           // Of clusters that are gone.

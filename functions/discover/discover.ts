@@ -12,7 +12,7 @@ import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { become, type Look } from "#shared/fleet/discovery/described-cluster.ts";
 import { failedStatus, type LookResult, lookedStatus } from "#shared/fleet/discovery/discovery-status.ts";
 import { isForgottenToday, isOverdue, planForgetting } from "#shared/fleet/discovery/gone.ts";
-import { planLook } from "#shared/fleet/discovery/plan-look.ts";
+import { planLook, type SeenPlace } from "#shared/fleet/discovery/plan-look.ts";
 import type { DiscoveryRow, FoundRow, RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
@@ -30,13 +30,11 @@ const reservedShare = 0.3;
  * What goes wrong with an account is written into the row; only what goes wrong with the table or the queue is thrown.
  */
 export async function discover(name: string, ports: DiscoverPorts, context: InvocationContext): Promise<void> {
-  const row = await ports.table.get(keys.discovery(name));
-  if (row === undefined) return;
-  const now = ports.clock.now();
-  if (row.status.look !== undefined && row.status.look.until > now.toISOString()) return;
-  const started = await beginLook(row, context.getRemainingTimeInMillis(), ports);
+  const begun = await beginLook(name, context.getRemainingTimeInMillis(), ports);
+  if (begun === undefined) return;
+  const { row: started, isAfterDeath } = begun;
   // Whoever died may have written clusters and told nobody.
-  const told = row.status.look === undefined ? "those concerned" : "everybody";
+  const told = isAfterDeath ? "everybody" : "those concerned";
   const given = context.getRemainingTimeInMillis();
   const hasTime = () => context.getRemainingTimeInMillis() > given * reservedShare;
   const looked = await look(started, { hasTime, told, ports });
@@ -64,7 +62,7 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
   const seen = await attempt(() => seePlaces(row, { looker, hasTime }, ports));
   if ("code" in seen) return seen;
   const known = await knownClusters(ports);
-  const orphaned = await orphanedBy(known, row.name, ports);
+  const orphaned = await orphanedBy(known, { own: row.name, seen: seen.places }, ports);
   const now = clock.now();
   const about = { discovery: row.name, generation: row.generation, spec: row.spec, now };
   const plan = planLook({ ...about, known, orphaned, seen: seen.places });
@@ -86,8 +84,8 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
     }
   }
   const written = await writeClusters(writes, ports);
-  const concerned = told === "everybody" ? everySubject(table) : subjectsTaking(written.clusters, table);
-  if (told === "everybody" || written.clusters.length > 0) await ports.sender.send(await concerned);
+  if (told === "everybody") await ports.sender.send(await everySubject(table));
+  else if (written.clusters.length > 0) await ports.sender.send(await subjectsTaking(written.clusters, table));
   const after = new Map([...known, ...written.found.map((found) => [found.arn, found] as const)]);
   const { own, ...forgetting } = await forgetGone(after, { row, about, orphaned, answered: written.found }, ports);
   return {
@@ -169,13 +167,15 @@ async function knownClusters({ table }: DiscoverPorts): Promise<ReadonlyMap<stri
   return new Map((await Array.fromAsync(rows)).map((row) => [row.arn, row]));
 }
 
-/** The names of those that are there no more. */
+/** The names of those that are there no more, of whom something is seen, or still to be dropped. */
 async function orphanedBy(
   known: ReadonlyMap<string, FoundRow>,
-  own: string,
+  { own, seen }: { readonly own: string; readonly seen: readonly SeenPlace[] },
   { table }: DiscoverPorts,
 ): Promise<ReadonlySet<string>> {
-  const others = new Set([...known.values()].map(({ by }) => by).filter((by) => by !== own));
+  const listed = seen.flatMap(({ clusters = [] }) => clusters.flatMap((arn) => known.get(arn) ?? []));
+  const forgotten = [...known.values()].filter((found) => found.forgotten !== undefined);
+  const others = new Set([...listed, ...forgotten].map(({ by }) => by).filter((by) => by !== own));
   if (others.size === 0) return others;
   const rows = await table.getMany([...others].map(keys.discovery), { newer: "kept" });
   for (const row of rows) others.delete(isNewer(row) ? keys.discovery.read(row).name : row.name);

@@ -1,27 +1,54 @@
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { nextLook } from "#shared/fleet/discovery/next-look.ts";
-import type { DiscoveryRow, DiscoveryStatus } from "#shared/fleet/rows/discovery-rows.ts";
-import { due, later, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { type DiscoveryRow, type DiscoveryStatus, nobodyLooks } from "#shared/fleet/rows/discovery-rows.ts";
+import { due, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 
 /** Times that a status is written over what somebody else wrote meanwhile. */
 const maxTries = 5;
 
+export interface BegunLook {
+  readonly row: DiscoveryRow;
+  /** Whoever began the look before this one did not end it. */
+  readonly isAfterDeath: boolean;
+}
+
 /**
- * The row as it is while somebody looks: nobody else does, and it is due again when this function is dead.
+ * The row as it is while somebody looks: nobody else does, and it is due again when this function is dead. Where the look
+ * before was ended, which is so nearly always, it is read by the write that marks it.
+ * @returns undefined when there is no such row, or when somebody looks.
  * @throws ConflictError when somebody wrote it first.
  */
 export async function beginLook(
-  row: DiscoveryRow,
+  name: string,
   timeLeftMs: number,
   { table, ids, clock }: Pick<DiscoverPorts, "table" | "ids" | "clock">,
-): Promise<DiscoveryRow> {
-  const until = later(clock.now(), timeLeftMs / 1000);
-  const status: DiscoveryStatus = { ...row.status, look: { id: ids.unique(), until } };
-  const next = due({ ...row, status, version: row.version + 1 }, until);
+): Promise<BegunLook | undefined> {
+  const key = keys.discovery(name);
+  const now = clock.now().toISOString();
+  const until = later(now, timeLeftMs / 1000);
+  const mark = { lookId: ids.unique(), lookUntil: until };
+  try {
+    const row = await table.update({
+      update: key,
+      set: { ...mark, ...dueAttributes(key, until) },
+      add: { version: 1 },
+      remove: ["dispatches"],
+      when: [{ attribute: "lookUntil", equals: nobodyLooks }],
+    });
+    return { row, isAfterDeath: false };
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
+  const row = await table.get(key);
+  if (row === undefined) return undefined;
+  // The answer to the first try was lost.
+  if (row.lookId === mark.lookId) return { row, isAfterDeath: false };
+  if (row.lookUntil !== undefined && row.lookUntil > now) return undefined;
+  const next = due({ ...row, ...mark, version: row.version + 1 }, until);
   await table.write([{ put: next, when: { version: row.version } }]);
-  return next;
+  return { row: next, isAfterDeath: row.lookUntil !== undefined && row.lookUntil !== nobodyLooks };
 }
 
 /** Writes what came of the look, unless another one was begun since. A spec that is newer is looked at next. */
@@ -32,9 +59,9 @@ export async function endLook(
 ): Promise<void> {
   let row: DiscoveryRow | undefined = started;
   for (let attempt = 1; row !== undefined; attempt++) {
-    if (row.uid !== started.uid || row.status.look?.id !== started.status.look?.id) return;
+    if (row.uid !== started.uid || row.lookId !== started.lookId) return;
     const status = settle({ ...row, generation: started.generation });
-    const next: DiscoveryRow = { ...row, status, version: row.version + 1 };
+    const next: DiscoveryRow = { ...row, status, lookUntil: nobodyLooks, version: row.version + 1 };
     const at = again ? watchdogAt(clock.now(), 0) : nextLook(next);
     try {
       return await table.write([{ put: due(next, at), when: { version: row.version } }]);

@@ -1,25 +1,37 @@
+import type { FaultProxy } from "#local/aws/proxy/fault-proxy.ts";
+import { createTable } from "#local/aws/services/create-resources.ts";
+import { only } from "#local/machine/deployment.ts";
+import { readPlan } from "#local/template/read-plan.ts";
+import { synthesize } from "#local/template/synthesize.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import type { EksInventory } from "#shared/adapters/aws/eks-inventory.ts";
+import type { Table } from "#shared/ports.ts";
 import type { BenchResult, Figures } from "#test/bench/bench.ts";
-import { countedTable } from "#test/support/counted-table.ts";
 import { addDiscoveryFleet, fleetArns, fleetDiscoveries } from "#test/support/discovery-fleet.ts";
-import { type DiscoveryWorld, startDiscoveryWorld } from "#test/support/discovery-world.ts";
+import { type DiscoveryWorld, startDiscoveryWorldOn } from "#test/support/discovery-world.ts";
+import { startEmulatedClients } from "#test/support/emulated-clients.ts";
 
 /** The default of a ClusterDiscovery is ten minutes. */
 const intervalHours = 1 / 6;
 
 /** What a fleet of 400 clusters of 30 accounts costs in requests, when it is found and when nothing has changed. */
 export async function discovery(): Promise<BenchResult> {
-  const world = await startDiscoveryWorld();
+  const { aws, proxy, stop } = await startEmulatedClients({ seed: 1 });
+  const deployed = only(readPlan(await synthesize()).tables, "table");
+  await createTable(aws.dynamo, deployed);
+  const world = await startDiscoveryWorldOn(new DynamoTable(aws.dynamo, deployed.name));
+  const round = (sandbox = world.sandbox()) => countedRound(world, { sandbox, proxy });
   try {
     await addDiscoveryFleet(world);
-    const first = await round(world);
+    const first = await round();
     const found = (await world.fleet()).length;
     world.pass(intervalHours);
-    const again = await round(world);
+    const again = await round();
     world.pass(intervalHours);
     const sandbox = world.sandbox();
-    await round(world, sandbox);
+    await round(sandbox);
     world.pass(intervalHours);
-    const warm = await round(world, sandbox);
+    const warm = await round(sandbox);
     const failures = found === fleetArns.length ? [] : [`${found} of ${fleetArns.length} clusters were found`];
     return {
       target: "none",
@@ -36,7 +48,7 @@ export async function discovery(): Promise<BenchResult> {
       failures,
     };
   } finally {
-    await world.stop();
+    await Promise.all([world.stop(), stop()]);
   }
 }
 
@@ -45,23 +57,22 @@ interface Round {
   readonly figures: Figures;
 }
 
-/** Each of the documents once: what EKS, STS and the others were asked over HTTP, and the table and the queues through their ports. */
-async function round(world: DiscoveryWorld, sandbox = world.sandbox()): Promise<Round> {
-  const { table, counts } = countedTable(world.table);
+/** Each of the documents once: what EKS, STS, the table and the others were asked over HTTP, and the queues through their port. */
+async function countedRound(
+  world: DiscoveryWorld<Table>,
+  { sandbox, proxy }: { readonly sandbox: EksInventory; readonly proxy: FaultProxy },
+): Promise<Round> {
   world.sender.take();
   world.operations();
-  for (const name of fleetDiscoveries) await world.look(name, { table, sandbox });
-  const operations = world.operations();
-  const messages = world.sender.take().length;
-  const named = Object.entries(Object.groupBy(operations, (operation) => operation));
-  return {
-    requests: operations.length + counts.requests + messages,
-    figures: {
-      ...Object.fromEntries(named.map(([operation, all = []]) => [operation, all.length])),
-      table: counts.requests,
-      messages,
-    },
+  proxy.resetCalls();
+  for (const name of fleetDiscoveries) await world.look(name, { sandbox });
+  const asked = Object.entries(Object.groupBy(world.operations(), (operation) => operation));
+  const figures = {
+    ...Object.fromEntries(asked.map(([operation, all = []]) => [operation, all.length])),
+    ...proxy.calls(),
+    messages: world.sender.take().length,
   };
+  return { requests: Object.values(figures).reduce((sum, count) => sum + count, 0), figures };
 }
 
 function perCluster({ requests }: Round): number {

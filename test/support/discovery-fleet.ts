@@ -1,4 +1,5 @@
 /** 400 clusters of 30 accounts, and three ClusterDiscoveries that have ten accounts each. */
+import type { Table } from "#shared/ports.ts";
 import { arnOf, type DiscoveryWorld, discoveryDocument } from "#test/support/discovery-world.ts";
 
 const fleetClusters = 400;
@@ -9,7 +10,7 @@ export const fleetArns: readonly string[] = Array.from({ length: fleetClusters }
 );
 
 /** Two documents go by a tag, the third takes every cluster of its accounts. */
-export async function addDiscoveryFleet(world: DiscoveryWorld): Promise<void> {
+export async function addDiscoveryFleet(world: DiscoveryWorld<Table>): Promise<void> {
   for (const [at, account] of fleetAccounts.entries()) world.trust(account, fleetDiscoveries[at % 3] ?? "");
   for (const [at, arn] of fleetArns.entries()) {
     world.add(arn, { managed: "starling", ring: at % 20 === 0 ? "canary" : "broad", domain: `c${at}.example.com` });

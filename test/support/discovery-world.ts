@@ -27,8 +27,8 @@ const discoverArn = `arn:aws:sts::${homeAccount}:assumed-role/starling-control-d
 const roleName = "starling/discovery/look";
 const start = Date.parse("2026-11-23T06:00:00Z");
 
-export interface DiscoveryWorld {
-  readonly table: MemoryTable;
+export interface DiscoveryWorld<T extends Table = MemoryTable> {
+  readonly table: T;
   readonly sender: MemorySender;
   readonly clusters: EksRegister;
   readonly now: () => Date;
@@ -75,7 +75,11 @@ export function arnOf(name: string, account: string, region = "eu-west-1"): stri
   return `arn:aws:eks:${region}:${account}:cluster/${name}`;
 }
 
-export async function startDiscoveryWorld(): Promise<DiscoveryWorld> {
+export function startDiscoveryWorld(): Promise<DiscoveryWorld> {
+  return startDiscoveryWorldOn(new MemoryTable({ pageItems: 1000 }));
+}
+
+export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<DiscoveryWorld<T>> {
   let nowMs = start;
   let failure: ((call: EksStsCall) => CallFailure | undefined) | undefined;
   let organization: LocalOrganization | undefined;
@@ -103,7 +107,6 @@ export async function startDiscoveryWorld(): Promise<DiscoveryWorld> {
       logs: nowhere,
     },
   });
-  const table = new MemoryTable({ pageItems: 1000 });
   const sender = new MemorySender();
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const sandbox = () => new EksInventory({ ...aws, clock, installation, region: "us-east-1" });

@@ -4,11 +4,12 @@
  */
 import { deflateSync, inflateSync } from "node:zlib";
 import { canonicalJson, parseJson } from "#shared/base/json.ts";
+import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import type { Row, RowKey } from "#shared/fleet/rows/row.ts";
 import { maxRowBytes, rowBytes } from "#shared/fleet/rows/row-size.ts";
 import type { RowType } from "#shared/fleet/rows/stored-row.ts";
 
-/** Their conditions are on versions and timers only; an update of one may set an attribute, and removes timers at most. */
+/** Their conditions are on versions, timers and marks only; an update of one may set an attribute, and removes timers at most. */
 const packedTypes: ReadonlySet<string> = new Set<RowType>([
   "SyncOnCluster",
   "SyncGroup",
@@ -21,7 +22,7 @@ const packedTypes: ReadonlySet<string> = new Set<RowType>([
 ]);
 
 /** What DynamoDB reads, and what is asked for or changed alone. */
-const bare: ReadonlySet<string> = new Set<keyof Row>([
+const bare: ReadonlySet<string> = new Set<keyof DiscoveryRow>([
   "pk",
   "sk",
   "type",
@@ -33,6 +34,7 @@ const bare: ReadonlySet<string> = new Set<keyof Row>([
   "statePk",
   "stateSk",
   "expiresAt",
+  "lookUntil",
 ]);
 
 /** DynamoDB counts these. */

@@ -208,7 +208,7 @@ export function sourceObject(row: SourceRow): SourceObject {
 }
 
 export function discoveryObject(row: DiscoveryRow, installation: string): DiscoveryObject {
-  const { look: _look, resume: _resume, ...known } = row.status;
+  const { resume: _resume, ...known } = row.status;
   const status = { ...known, externalId: discoveryIdentity(installation, row.name) };
   return { ...head("ClusterDiscovery", row), spec: row.spec, ...operationsOf(row), status };
 }

@@ -75,7 +75,7 @@ export function failedStatus(
   failure: { readonly code: string; readonly message: string },
   now: Date,
 ): DiscoveryStatus {
-  const { look: _look, ...before } = row.status;
+  const before = row.status;
   const known = before.conditions.find(({ type }) => type === "Ready");
   const since = known?.status === "False" ? known.since : now.toISOString();
   const message = `${failure.message}; what was found before stays as it is`;

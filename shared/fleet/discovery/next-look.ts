@@ -1,5 +1,5 @@
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
+import { type DiscoveryRow, nobodyLooks } from "#shared/fleet/rows/discovery-rows.ts";
 import { backoffSeconds, jittered, later } from "#shared/fleet/rows/due.ts";
 
 /** What failed is not asked sooner. */
@@ -7,10 +7,10 @@ const leastSeconds = 30;
 
 /** When a ClusterDiscovery looks next: at once after a change of its spec, else after its interval. */
 export function nextLook(
-  row: Pick<DiscoveryRow, "spec" | "status" | "generation" | "createdAt" | "uid">,
+  row: Pick<DiscoveryRow, "spec" | "status" | "generation" | "createdAt" | "uid" | "lookUntil">,
 ): string | undefined {
-  const { look, lookedAt, observedGeneration } = row.status;
-  if (look !== undefined) return look.until;
+  const { lookedAt, observedGeneration } = row.status;
+  if (row.lookUntil !== undefined && row.lookUntil !== nobodyLooks) return row.lookUntil;
   if (lookedAt === undefined || observedGeneration !== row.generation) return row.createdAt;
   const interval = secondsOf(row.spec.interval);
   const { failures = 0 } = row.status;

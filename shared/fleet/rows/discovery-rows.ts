@@ -29,8 +29,6 @@ export interface KeptCluster {
 export interface DiscoveryStatus {
   readonly observedGeneration?: number;
   readonly lookedAt?: string;
-  /** Somebody looks; what is left of it after `until` is from a function that died. */
-  readonly look?: { readonly id: string; readonly until: string };
   /** `gone` are among those that were `found`. */
   readonly clusters?: {
     readonly found: number;
@@ -51,7 +49,14 @@ export interface DiscoveryStatus {
   readonly conditions: readonly Condition[];
 }
 
-export type DiscoveryRow = ObjectRow<"ClusterDiscovery", ClusterDiscoverySpec, DiscoveryStatus>;
+export type DiscoveryRow = ObjectRow<"ClusterDiscovery", ClusterDiscoverySpec, DiscoveryStatus> & {
+  /** Of the look that was begun last. */
+  readonly lookId?: string;
+  /** Somebody looks, or died, if that is over; `nobodyLooks` when the look was ended. Absent: there was none yet. */
+  readonly lookUntil?: string;
+};
+
+export const nobodyLooks = "";
 
 /** A value of a tag that its label did not take, and what the label kept. */
 export interface RefusedTag {

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Table } from "#shared/ports.ts";
+import { countedTable } from "#test/support/counted-table.ts";
 import { addDiscoveryFleet, fleetAccounts, fleetArns, fleetDiscoveries } from "#test/support/discovery-fleet.ts";
 import { type DiscoveryWorld, startDiscoveryWorld } from "#test/support/discovery-world.ts";
 
@@ -11,8 +13,8 @@ beforeEach(async () => {
 
 afterEach(() => world.stop());
 
-async function lookEverywhere(): Promise<void> {
-  await Promise.all(fleetDiscoveries.map((name) => world.look(name)));
+async function lookEverywhere(table: Table = world.table): Promise<void> {
+  await Promise.all(fleetDiscoveries.map((name) => world.look(name, { table })));
 }
 
 const throttled = { status: 429, code: "TooManyRequestsException", message: "Rate exceeded" };
@@ -111,7 +113,10 @@ test("a look that finds nothing new asks about no cluster alone, and writes noth
   world.operations();
   world.sender.take();
   world.pass(1);
-  await lookEverywhere();
+  const { table, counts: ofTable } = countedTable(world.table);
+  await lookEverywhere(table);
+  // Each: its row with the mark, what was found (of which this table gives an empty page before the one that is full), and the end.
+  expect(ofTable.requests).toBe(fleetDiscoveries.length * 4);
   const counts = Object.fromEntries(
     Map.groupBy(world.operations(), (operation) => operation)
       .entries()

@@ -1,3 +1,4 @@
+import { isConditionable } from "#shared/adapters/aws/packed-row.ts";
 import { readableRow } from "#shared/adapters/aws/readable-row.ts";
 import { refuseLargeRow, refuseLargeRows } from "#shared/adapters/aws/row-limit.ts";
 import { ConflictError } from "#shared/base/errors.ts";
@@ -208,6 +209,9 @@ function holdsVersion(row: Row | undefined, when: "absent" | { readonly version:
 }
 
 function holds(row: Row | undefined, condition: Precondition): boolean {
+  if (row !== undefined && !isConditionable(row.type, condition.attribute)) {
+    throw new Error(`a condition on "${condition.attribute}" does not find it in a large ${row.type}`);
+  }
   const value = (row as unknown as Record<string, unknown> | undefined)?.[condition.attribute];
   if ("absent" in condition) return value === undefined;
   if ("equals" in condition) return value === condition.equals;

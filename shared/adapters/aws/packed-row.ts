@@ -9,14 +9,16 @@ import type { Row, RowKey } from "#shared/fleet/rows/row.ts";
 import { maxRowBytes, rowBytes } from "#shared/fleet/rows/row-size.ts";
 import type { RowType } from "#shared/fleet/rows/stored-row.ts";
 
-/** Their conditions are on versions, timers and marks only; an update of one may set an attribute, and removes timers at most. */
+/**
+ * Their conditions are on what stays bare only; an update of one may set an attribute, and removes timers at most. A
+ * ClusterDiscovery is none of them: clusters are forgotten on condition that its generation is the one that asked for it.
+ */
 const packedTypes: ReadonlySet<string> = new Set<RowType>([
   "SyncOnCluster",
   "SyncGroup",
   "Sync",
   "Source",
   "Cluster",
-  "ClusterDiscovery",
   "Unit",
   "Leg",
 ]);
@@ -36,6 +38,11 @@ const bare: ReadonlySet<string> = new Set<keyof DiscoveryRow>([
   "expiresAt",
   "lookUntil",
 ]);
+
+/** Whether a condition on the attribute would find it in every row of the type. */
+export function isConditionable(type: string, attribute: string): boolean {
+  return bare.has(attribute) || !packedTypes.has(type);
+}
 
 /** DynamoDB counts these. */
 const unitBytes = 1024;

@@ -24,6 +24,7 @@ const kube = "^shared/kube/";
 const source = "^shared/source/";
 const fleet = "^shared/fleet/";
 const rooms = [base, kube, source, fleet];
+const words = "^shared/words/";
 
 export default {
   forbidden: [
@@ -62,6 +63,11 @@ export default {
       ours: rooms,
       packages: ["zod", "crypto"],
       comment: "shared/fleet is what a fleet is: it knows base, kube and source, and does no I/O.",
+    }),
+    ...room("words", "^shared/words/", {
+      ours: [...rooms, words],
+      packages: [],
+      comment: "shared/words is how it is told: it knows the rooms, and does no I/O.",
     }),
     ...room("ports", "^shared/(ports|messages)\\.ts$", {
       ours: [...rooms, "^shared/messages\\.ts$"],

@@ -1,10 +1,10 @@
-import { objectState } from "#cli/format/object-state.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { confirmConsequences } from "#cli/session/confirm.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { hasNamespace, type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
+import { objectState } from "#shared/words/object-state.ts";
 
 const pollMs = 1000;
 

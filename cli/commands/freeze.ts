@@ -1,5 +1,3 @@
-import { formatAge } from "#cli/format/age.ts";
-import { actText } from "#cli/format/object-state.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
@@ -11,6 +9,8 @@ import type { FreezeObject } from "#shared/fleet/api/freeze-object.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 import { later } from "#shared/fleet/rows/due.ts";
+import { formatAge } from "#shared/words/age.ts";
+import { actText } from "#shared/words/object-state.ts";
 
 /** Of a freeze that nobody named: who is in a hurry needs none. */
 const defaultName = "freeze";

@@ -1,7 +1,6 @@
 import { getTable, worstFirst } from "#cli/format/get-table.ts";
-import { objectState, planOf } from "#cli/format/object-state.ts";
+import { paintState } from "#cli/format/paint-state.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { findState, needsSomebody, paintState, stateWords } from "#cli/format/state-words.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import {
@@ -18,6 +17,8 @@ import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { type ApiList, listOf } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject } from "#shared/fleet/api/unreadable-object.ts";
+import { objectState, planOf } from "#shared/words/object-state.ts";
+import { findState, needsSomebody, stateWords } from "#shared/words/state-words.ts";
 
 const watchMs = 2000;
 /** Objects named in the remark below a list. */

@@ -13,8 +13,6 @@ import {
   stateFlag,
   stateFolder,
 } from "#cli/commands/local-folder.ts";
-import { formatAge } from "#cli/format/age.ts";
-import { objectState } from "#cli/format/object-state.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
@@ -28,6 +26,8 @@ import { allItems } from "#shared/base/all-pages.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { ApiList, ClusterObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
+import { formatAge } from "#shared/words/age.ts";
+import { objectState } from "#shared/words/object-state.ts";
 
 const stopSeconds = 30;
 const killSeconds = 10;

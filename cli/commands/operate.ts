@@ -1,4 +1,3 @@
-import { actText, objectState, planOf } from "#cli/format/object-state.ts";
 import { requireReadable } from "#cli/format/require-readable.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { isHeard } from "#cli/session/heard.ts";
@@ -7,6 +6,7 @@ import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
+import { actText, objectState, planOf } from "#shared/words/object-state.ts";
 
 const pollMs = 1000;
 /** What ends a wait, and is not good. */

@@ -1,4 +1,3 @@
-import { objectState } from "#cli/format/object-state.ts";
 import { requireReadable } from "#cli/format/require-readable.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { confirmConsequences } from "#cli/session/confirm.ts";
@@ -12,6 +11,7 @@ import type { AnyObject, ClusterObject, SyncObject } from "#shared/fleet/api/obj
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 import type { Remembered } from "#shared/kube/parent-object.ts";
+import { objectState } from "#shared/words/object-state.ts";
 
 const pollMs = 500;
 const allOfThem = 100_000;

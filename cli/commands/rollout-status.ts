@@ -1,4 +1,3 @@
-import { objectState } from "#cli/format/object-state.ts";
 import {
   formatOverview,
   formatOverviewProgress,
@@ -19,6 +18,7 @@ import type { RolloutObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import { objectState } from "#shared/words/object-state.ts";
 
 const pollMs = 1000;
 const allOfThem = Number.MAX_SAFE_INTEGER;

@@ -1,6 +1,6 @@
 import { getTable } from "#cli/format/get-table.ts";
+import { paintState } from "#cli/format/paint-state.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { paintState } from "#cli/format/state-words.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { listPath } from "#cli/session/kind-names.ts";

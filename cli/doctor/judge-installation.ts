@@ -1,6 +1,5 @@
 /** What of an installation is wrong, by what it tells of itself. */
 import type { Outcome } from "#cli/doctor/checks.ts";
-import { formatAge } from "#cli/format/age.ts";
 import type {
   AccountConcurrency,
   DeadLetters,
@@ -10,6 +9,7 @@ import type {
   WebhookSecret,
 } from "#shared/fleet/api/installation.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { formatAge } from "#shared/words/age.ts";
 
 /** Three ticks: one may be throttled, and one may fail. */
 const silentSeconds = 180;

@@ -1,8 +1,8 @@
-import { formatTime } from "#cli/format/age.ts";
 import { headText, pairsText } from "#cli/format/describe-object.ts";
 import { conditionsText, fieldsText, sectionText } from "#cli/format/describe-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { DiscoveryObject } from "#shared/fleet/api/objects.ts";
+import { formatTime } from "#shared/words/age.ts";
 
 export function describeDiscovery(discovery: DiscoveryObject, now: Date): string {
   const { spec, status } = discovery;

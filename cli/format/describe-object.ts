@@ -1,9 +1,6 @@
-import { formatAge, formatTime } from "#cli/format/age.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText, getTable, worstFirst } from "#cli/format/get-table.ts";
-import { actText, frozenText, objectState } from "#cli/format/object-state.ts";
-import { revisionText } from "#cli/format/revision-text.ts";
-import { formatTable, shorten } from "#cli/format/table.ts";
+import { formatTable } from "#cli/format/table.ts";
 import { clusterValuesText } from "#cli/format/values-text.ts";
 import type {
   ClusterObject,
@@ -17,6 +14,10 @@ import type {
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
+import { formatAge, formatTime } from "#shared/words/age.ts";
+import { actText, frozenText, objectState } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+import { shorten } from "#shared/words/shorten.ts";
 
 /** The conditions below say it whole. */
 const remarkWidth = 90;

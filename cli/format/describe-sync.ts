@@ -1,14 +1,14 @@
-import { formatAge, formatTime } from "#cli/format/age.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText } from "#cli/format/get-table.ts";
-import { actText, frozenText, objectState, reasonText } from "#cli/format/object-state.ts";
-import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { plainLine, plainText } from "#shared/base/plain-text.ts";
 import type { EventItem, SyncObject } from "#shared/fleet/api/objects.ts";
 import type { ObjectTrouble, ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
+import { formatAge, formatTime } from "#shared/words/age.ts";
+import { actText, frozenText, objectState, reasonText } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
 
 export interface DescribedSync {
   readonly sync: SyncObject;

@@ -1,9 +1,10 @@
 /** Pieces of `describe` pages. */
-import { formatAge, formatTime } from "#cli/format/age.ts";
+
 import { formatTable } from "#cli/format/table.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import type { EventItem } from "#shared/fleet/api/objects.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
+import { formatAge, formatTime } from "#shared/words/age.ts";
 
 /** `Name:        value`, one line each; lines without a value are left out. */
 export function fieldsText(fields: readonly (readonly [string, string | undefined])[]): string {

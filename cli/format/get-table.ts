@@ -1,8 +1,4 @@
-import { formatAge } from "#cli/format/age.ts";
-import { objectState } from "#cli/format/object-state.ts";
-import { revisionText } from "#cli/format/revision-text.ts";
-import { stateRank } from "#cli/format/state-words.ts";
-import { shorten, type Table } from "#cli/format/table.ts";
+import type { Table } from "#cli/format/table.ts";
 import { hasNamespace, type KindName } from "#cli/session/kind-names.ts";
 import type {
   AnyObject,
@@ -17,6 +13,11 @@ import type {
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import { formatAge } from "#shared/words/age.ts";
+import { objectState } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+import { shorten } from "#shared/words/shorten.ts";
+import { stateRank } from "#shared/words/state-words.ts";
 
 /** Remarks of a row; `-o wide` shows them whole. */
 const remarkWidth = 70;

@@ -1,6 +1,6 @@
-import { objectState } from "#cli/format/object-state.ts";
 import { CliFailure } from "#cli/session/failure.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { objectState } from "#shared/words/object-state.ts";
 
 /** The object, for who cannot go on without it. @throws CliFailure when only a newer version can read it. */
 export function requireReadable<O extends ListedObject>(object: O | UnreadableObject): O {

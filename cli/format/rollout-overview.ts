@@ -1,7 +1,6 @@
 /** A group's stages at a glance: what each is on, what goes through it, and what is waited for. */
-import { formatAge, formatTime } from "#cli/format/age.ts";
+
 import { doneText } from "#cli/format/done-text.ts";
-import { revisionText } from "#cli/format/revision-text.ts";
 import { phaseWords } from "#cli/format/rollout-status.ts";
 import { formatTable } from "#cli/format/table.ts";
 import {
@@ -18,6 +17,8 @@ import type { OverviewLeg, OverviewStage, RolloutOverview } from "#shared/fleet/
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import { stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Clearing, Wait } from "#shared/fleet/waits/wait.ts";
+import { formatAge, formatTime } from "#shared/words/age.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
 
 export interface OverviewView extends TargetLines {
   readonly overview: RolloutOverview;

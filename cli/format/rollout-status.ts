@@ -1,8 +1,5 @@
-import { formatAge, formatTime } from "#cli/format/age.ts";
 import { doneText } from "#cli/format/done-text.ts";
 import { countOf } from "#cli/format/get-table.ts";
-import { reasonText } from "#cli/format/object-state.ts";
-import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import {
   describeCommand,
@@ -15,6 +12,9 @@ import {
   worstFirst,
 } from "#cli/format/target-lines.ts";
 import type { RolloutObject, RolloutStage } from "#shared/fleet/api/objects.ts";
+import { formatAge, formatTime } from "#shared/words/age.ts";
+import { reasonText } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
 
 export interface RolloutView extends TargetLines {
   readonly rollout: RolloutObject;

@@ -1,10 +1,12 @@
 /** Clusters of a rollout: worst first, one line each, or reasons when they are many. */
-import { formatAge } from "#cli/format/age.ts";
-import { revisionText } from "#cli/format/revision-text.ts";
-import { stateRank } from "#cli/format/state-words.ts";
-import { formatTable, shorten } from "#cli/format/table.ts";
+
+import { formatTable } from "#cli/format/table.ts";
 import { isDone, type TargetItem } from "#shared/fleet/api/objects.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
+import { formatAge } from "#shared/words/age.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+import { shorten } from "#shared/words/shorten.ts";
+import { stateRank } from "#shared/words/state-words.ts";
 
 /** From so many clusters on, counts and reasons stand for lines. */
 export const manyClusters = 40;

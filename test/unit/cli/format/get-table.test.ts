@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { getTable, worstFirst } from "#cli/format/get-table.ts";
-import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { KindName } from "#cli/session/kind-names.ts";
 import {
@@ -13,6 +12,7 @@ import {
 import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
 import { contentRow, legRow, syncRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");

@@ -1,9 +1,9 @@
-import { revisionText } from "#cli/format/revision-text.ts";
-import { isGood, needsSomebody, stateRank } from "#cli/format/state-words.ts";
 import type { RolloutPhase } from "#shared/fleet/api/content-phase.ts";
 import type { AnyObject, ClusterObject, FrozenBy, SyncStatus } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { type Condition, newestAct, type SubjectStatus, type Suspension } from "#shared/fleet/rows/object-rows.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+import { isGood, needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
 /** One word for an object, since when, when it was last looked at, and what to add. */
 export interface ObjectState {

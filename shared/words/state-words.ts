@@ -70,11 +70,3 @@ export function findState(text: string): string | undefined {
 export function stateWords(): readonly string[] {
   return ranked;
 }
-
-/** Red, green or yellow for a terminal; keeps the padding. */
-export function paintState(cell: string, column: string): string {
-  if (column !== "STATE") return cell;
-  const word = cell.trim().split(" ")[0] ?? "";
-  const colour = bad.has(word) ? 31 : good.has(word) ? 32 : 33;
-  return `\u001b[${colour}m${cell}\u001b[0m`;
-}

@@ -1,8 +1,6 @@
 /** Everything that a cluster, a Sync, a group and a rollout can be, and that none of it is shown green while it is not. */
 
 import { describe, expect, test } from "vitest";
-import { objectState } from "#cli/format/object-state.ts";
-import { isGood, stateRank, stateWords } from "#cli/format/state-words.ts";
 import { defined } from "#shared/base/defined.ts";
 import { rolloutPhases } from "#shared/fleet/api/content-phase.ts";
 import {
@@ -28,6 +26,8 @@ import type {
 import type { LegPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Desired, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { OutOfSync } from "#shared/fleet/sync/sync-state.ts";
+import { objectState } from "#shared/words/object-state.ts";
+import { isGood, stateRank, stateWords } from "#shared/words/state-words.ts";
 import { contentRow, legRow, syncRow, unitRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");

@@ -1,4 +1,4 @@
-import { shorten } from "#cli/format/table.ts";
+import { shorten } from "#shared/words/shorten.ts";
 
 const revisionWidth = 30;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { formatAge, formatTime } from "#cli/format/age.ts";
+import { formatAge, formatTime } from "#shared/words/age.ts";
 
 describe("age", () => {
   test.each([

@@ -22,12 +22,19 @@ const patch = z.strictObject({
   patch: boundedText(65_536).min(1),
 });
 
+const imageName = boundedText(500).regex(
+  /^[A-Za-z0-9]+([._:/-]+[A-Za-z0-9]+)*$/,
+  "must be the name of an image as ghcr.io/acme/shop, without tag and digest",
+);
+
 const image = z
   .strictObject({
     /** As manifests have it, without tag and digest. */
-    name: boundedText(500).min(1),
-    newName: boundedText(500).min(1).optional(),
-    newTag: boundedText(128).min(1).optional(),
+    name: imageName,
+    newName: imageName.optional(),
+    newTag: boundedText(128)
+      .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, "must be a tag as 6.9.1: of A-Z, a-z, 0-9, _, . and -")
+      .optional(),
     digest: boundedText(200)
       .regex(/^[a-z0-9]+:[0-9a-f]{32,}$/, "must be a digest as sha256:…, in hexadecimal digits")
       .optional(),

@@ -5,8 +5,8 @@ import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
 import { describeObject, groupOf, type ObjectId, objectIdKey, versionOf } from "#shared/kube/object-id.ts";
 import { normaliseManifest } from "#shared/source/normalise-manifest.ts";
-import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
-import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
+import { type ManifestDocument, placeOf } from "#shared/source/yaml/manifest-documents.ts";
+import { describeValue, ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
 
 /** One object that may be applied: checked, normalised, and with the place it came from. */
 export interface Manifest {
@@ -19,79 +19,33 @@ export interface Manifest {
 export type ChangeObject = (object: JsonObject, refuse: (field: string, reason: string) => never) => JsonObject;
 
 /**
- * Turns decoded documents into the objects to apply: lists are flattened at every depth, `Kustomization` files of
- * kustomize dropped, every object checked and normalised, the result sorted by identity so that moving an object from
- * one file to another changes nothing.
+ * Turns decoded documents into the objects to apply: each checked and normalised, the result sorted by identity so that
+ * moving an object from one file to another changes nothing.
  * @throws ManifestError naming file, document, object and field:
  *   `InvalidObject` for a missing apiVersion, kind or name, a generateName, labels or annotations that are no strings,
  *   or a foreign ApplySet label; `DuplicateObject` for two objects of one (group, kind, namespace, name), whatever
  *   their versions.
- * @param change - what is done to each object of a list, too.
  */
 export function readManifests(
   documents: readonly ManifestDocument[],
   change: ChangeObject = (object) => object,
 ): Manifest[] {
-  const manifests = documents.flatMap(flatten).map((candidate) => check(changed(candidate, change)));
+  const manifests = documents.map((document) => check(changed(document, change)));
   refuseDuplicates(manifests);
   return manifests.toSorted((a, b) => compareText(objectIdKey(a.id), objectIdKey(b.id)));
 }
 
-interface Candidate {
-  readonly object: JsonObject;
-  readonly place: ManifestPlace;
-}
-
-function flatten(document: ManifestDocument): Candidate[] {
-  const { object, file, line } = document;
-  const candidates = flattenObject({ object, place: { file, document: document.document, line } });
-  return candidates.filter((candidate) => !isKustomizeConfig(candidate.object));
-}
-
-function flattenObject({ object, place }: Candidate): Candidate[] {
-  const { kind, items } = object;
-  if (typeof kind !== "string" || !kind.endsWith("List")) return [{ object, place }];
-  if (kind === "List" && (items === undefined || items === null)) return [];
-  if (!Array.isArray(items)) return [{ object, place }];
-  return items.flatMap((item: Json, index) => {
-    const field = place.field === undefined ? `items[${index}]` : `${place.field}.items[${index}]`;
-    const at = { ...place, field };
-    if (!isJsonObject(item)) {
-      throw new ManifestError("InvalidObject", at, `got ${describeValue(item)}, expected an object`);
-    }
-    return flattenObject({ object: kind === "List" ? item : asItemOf(object, item), place: at });
-  });
-}
-
-/** Items of a typed list (`ConfigMapList`) may leave out what the list already says, as in a server's answer. */
-function asItemOf(list: JsonObject, item: JsonObject): JsonObject {
-  if (item.kind !== undefined || typeof list.kind !== "string") return item;
-  return { apiVersion: list.apiVersion, kind: list.kind.slice(0, -"List".length), ...item };
-}
-
-/** A kustomization is an instruction for kustomize and no object, whatever folder it lies in. */
-function isKustomizeConfig(object: JsonObject): boolean {
-  return typeof object.apiVersion === "string" && groupOf(object.apiVersion) === "kustomize.config.k8s.io";
-}
-
-function changed({ object, place }: Candidate, change: ChangeObject): Candidate {
-  const { at, prefix } = placeOf({ object, place });
+function changed(document: ManifestDocument, change: ChangeObject): ManifestDocument {
+  const { at, prefix } = placeOf(document);
   const refuse = (field: string, reason: string): never => {
     throw new ManifestError("SubstitutionFailed", { ...at, field: `${prefix}${field}` }, reason);
   };
-  return { object: change(object, refuse), place };
+  return { ...document, object: change(document.object, refuse) };
 }
 
-/** Where an object is, and what goes before the names of its fields. */
-function placeOf({ object, place: { field: list, ...place } }: Candidate) {
-  const described = typeof object.kind === "string" ? { object: describeObject(objectIdOf(object)).trim() } : {};
-  return { at: { ...place, ...described }, prefix: list === undefined ? "" : `${list}.` };
-}
-
-function check(candidate: Candidate): Manifest {
-  const { object } = candidate;
-  const { field: _list, ...place } = candidate.place;
-  const { at, prefix } = placeOf(candidate);
+function check(found: ManifestDocument): Manifest {
+  const { object, file, document, line } = found;
+  const { at, prefix } = placeOf(found);
 
   function refuse(field: string, reason: string): never {
     throw new ManifestError("InvalidObject", { ...at, field: `${prefix}${field}` }, reason);
@@ -137,7 +91,7 @@ function check(candidate: Candidate): Manifest {
     }
   }
   const normalised = normaliseManifest(object as ManifestObject);
-  return { object: normalised, id: objectIdOf(normalised), place };
+  return { object: normalised, id: objectIdOf(normalised), place: { file, document, line } };
 }
 
 function requireText(
@@ -157,13 +111,6 @@ function nameProblem(field: string, value: string): string | undefined {
 
 function gotInstead(value: Json | undefined): string {
   return value === undefined ? "is missing" : `got ${describeValue(value)}`;
-}
-
-function describeValue(value: Json): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "a list";
-  if (typeof value === "object") return "a map";
-  return `the ${typeof value === "bigint" ? "number" : typeof value} ${JSON.stringify(String(value)).slice(1, -1).slice(0, 60)}`;
 }
 
 function refuseDuplicates(manifests: readonly Manifest[]): void {

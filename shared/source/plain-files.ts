@@ -1,7 +1,7 @@
 import { compareText } from "#shared/base/text-order.ts";
 import { kustomizationNames } from "#shared/source/kustomization.ts";
 import { isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
-import { type ManifestDocument, parseManifests } from "#shared/source/yaml/yaml.ts";
+import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 
 const manifestEnding = /\.(yaml|yml|json)$/;
 

@@ -11,6 +11,7 @@ import {
 import { foundOnce } from "#shared/adapters/render/layer-binary.ts";
 import { makeScratchFolder, writeTree } from "#shared/adapters/render/scratch-folder.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import { plainText } from "#shared/base/plain-text.ts";
 import type { KustomizeRunner, RenderInput } from "#shared/ports.ts";
 import { kustomizeInputs } from "#shared/source/kustomize/kustomize-inputs.ts";
 
@@ -112,8 +113,10 @@ function explain(end: ProcessEnd, folder: string): string {
     // Where it cannot write an object it prints it whole, and a Secret's texts with it.
     .replace(/map\[string\]interface ?\{\}\{[\s\S]*\}/, "an object")
     .trim();
+  const [panic] = /^panic: .*/.exec(said) ?? [];
+  if (panic !== undefined) return `kustomize broke down: ${plainText(panic.slice(0, maxErrorLength))}`;
   if (said === "") return `kustomize ended with ${end.signal ?? `status ${end.status}`} and said nothing`;
-  return `kustomize: ${said.slice(0, maxErrorLength)}`;
+  return `kustomize: ${plainText(said.slice(0, maxErrorLength))}`;
 }
 
 function failed(message: string, retry: "transient" | "permanent"): StarlingError {

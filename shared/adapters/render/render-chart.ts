@@ -10,7 +10,7 @@ import { firstRendering, requireSame, secondRendering } from "#shared/source/hel
 import { valuesOf } from "#shared/source/helm/values.ts";
 import { type Manifest, readManifests } from "#shared/source/manifests.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
-import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
+import type { ManifestDocument } from "#shared/source/yaml/manifest-documents.ts";
 
 export interface ChartRequest {
   readonly files: readonly TreeFile[];

@@ -14,8 +14,8 @@ import { nestedKustomizations, readPlainFiles } from "#shared/source/plain-files
 import type { BuildOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
+import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
-import { type ManifestDocument, parseManifests } from "#shared/source/yaml/yaml.ts";
 
 export interface RenderRequest {
   readonly files: readonly TreeFile[];

@@ -1,12 +1,12 @@
-import { StarlingError } from "#shared/base/errors.ts";
 import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
-import { groupOf } from "#shared/kube/object-id.ts";
 import type { KustomizeRunner, TreeFile } from "#shared/ports.ts";
 import { type Base, generatedKustomization } from "#shared/source/kustomize/generated-kustomization.ts";
+import { restoredObject } from "#shared/source/kustomize/guarded-object.ts";
 import { type ChangeObject, readManifests } from "#shared/source/manifests.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import { substituteObject } from "#shared/source/substitution/substitute-object.ts";
-import { type ManifestDocument, parseManifests } from "#shared/source/yaml/yaml.ts";
+import { type ManifestDocument, parseManifests, placeOf } from "#shared/source/yaml/manifest-documents.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 /** The documents as kustomize makes them of a base and the edits that are its business. */
 export async function kustomized(
@@ -14,34 +14,29 @@ export async function kustomized(
   base: Base,
   { specialise, kustomize }: { readonly specialise: Specialisation; readonly kustomize: KustomizeRunner },
 ): Promise<ManifestDocument[]> {
-  // A kustomization that lies among plain files is no object.
-  const given = base.documents === undefined ? base : { documents: base.documents.filter(isNoKustomization) };
-  for (const document of given.documents ?? []) refuseLocalConfig(document);
-  const output = await kustomize.build(generatedKustomization(files, given, specialise)).catch((error: unknown) => {
+  for (const document of base.documents ?? []) refuseLocalConfig(document);
+  const output = await kustomize.build(generatedKustomization(files, base, specialise)).catch((error: unknown) => {
     // What is no object is told with its file and line, which kustomize does not know.
-    readManifests(given.documents ?? [], changesOf(specialise));
+    readManifests(base.documents ?? [], changesOf(specialise));
     throw error;
   });
-  return parseManifests(output, "the objects (as specialised by kustomize)");
+  const documents = parseManifests(output, "the objects (as specialised by kustomize)");
+  return documents.map((document) => ({ ...document, object: restoredObject(document.object) }));
 }
 
 const localConfig = "config.kubernetes.io/local-config";
 
-/** @throws StarlingError `LocalConfigRefused`: kustomize would leave the object out without a word, and it would be pruned. */
-function refuseLocalConfig({ object, file, line }: ManifestDocument): void {
-  for (const each of [object, ...(Array.isArray(object.items) ? object.items : [])]) {
-    if (!isJsonObject(each) || !isJsonObject(each.metadata) || !isJsonObject(each.metadata.annotations)) continue;
-    if (!(localConfig in each.metadata.annotations)) continue;
-    throw new StarlingError(
-      `${file}, line ${line}: an object has the annotation ${localConfig}, and kustomize, which specialises this template, ` +
-        "would leave it out; remove the annotation, or the object",
-      { code: "LocalConfigRefused", retry: "permanent" },
-    );
-  }
-}
-
-function isNoKustomization({ object }: ManifestDocument): boolean {
-  return typeof object.apiVersion !== "string" || groupOf(object.apiVersion) !== "kustomize.config.k8s.io";
+/** @throws ManifestError `LocalConfigRefused`: kustomize would leave the object out without a word, and it would be pruned. */
+function refuseLocalConfig(document: ManifestDocument): void {
+  const { metadata } = document.object;
+  if (!isJsonObject(metadata) || !isJsonObject(metadata.annotations)) return;
+  if (!Object.hasOwn(metadata.annotations, localConfig)) return;
+  const { at, prefix } = placeOf(document);
+  throw new ManifestError(
+    "LocalConfigRefused",
+    { ...at, field: `${prefix}metadata.annotations["${localConfig}"]` },
+    "is set, and kustomize, which specialises this template, would leave the object out; remove the annotation, or the object",
+  );
 }
 
 /** With the Namespace that the template asks for, where it is not among them. */

@@ -1,6 +1,7 @@
+import { foreignText } from "#shared/base/foreign-text.ts";
 import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
+import { type ManifestDocument, placeOf } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
-import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
 
 const hookAnnotation = "helm.sh/hook";
 /** Of events that are none of an apply: such an object is left out, as Helm does not make it either. */
@@ -35,7 +36,7 @@ export function siftHooks(documents: readonly ManifestDocument[], hooks: "Refuse
     if (events.every((event) => event === noHook)) kept.push(document);
     else if (hooks === "Omit" || events.every((event) => elsewhere.has(event))) {
       const object = nameOf(document.object);
-      leftOut.push(`${object} is left out: it is a hook of Helm's for ${events.join(", ")}, which is not run here`);
+      leftOut.push(`${object} is left out: it is a hook of Helm's for ${shown(events)}, which is not run here`);
     } else refused.push(document);
   }
   if (refused.length > 0) throw refusalOf(refused);
@@ -43,18 +44,20 @@ export function siftHooks(documents: readonly ManifestDocument[], hooks: "Refuse
 }
 
 const mostNamed = 10;
+/** Of what names an object, and of its events, this much is shown. */
+const maxName = 120;
 
 function refusalOf(refused: readonly ManifestDocument[]): ManifestError {
   const [first, ...others] = refused;
   if (first === undefined) throw new Error("no hook was refused");
-  const { object, file, line } = first;
+  const { at, prefix } = placeOf(first);
   const names = others.slice(0, mostNamed).map((other) => nameOf(other.object));
   const more = others.length > mostNamed ? ` and ${others.length - mostNamed} more` : "";
   const also = names.length === 0 ? "" : ` (so are the hooks ${names.join(", ")}${more})`;
   return new ManifestError(
     "HookRefused",
-    { file, line, object: nameOf(object), field: `metadata.annotations["${hookAnnotation}"]` },
-    `is ${eventsOf(object).join(", ")}${also}; hooks of Helm's are not run yet, and to apply them with the other objects would be something else. ` +
+    { ...at, object: nameOf(first.object), field: `${prefix}metadata.annotations["${hookAnnotation}"]` },
+    `is ${shown(eventsOf(first.object))}${also}; hooks of Helm's are not run yet, and to apply them with the other objects would be something else. ` +
       "Turn them off in the chart's values, or say render.helm.hooks: Omit where the objects do without; in plain manifests, remove the annotation",
   );
 }
@@ -70,8 +73,12 @@ function eventsOf(object: JsonObject): readonly string[] {
     .filter((event) => event !== "");
 }
 
+function shown(events: readonly string[]): string {
+  return foreignText(events.join(", "), maxName);
+}
+
 function nameOf({ kind, metadata }: JsonObject): string {
   const { name, generateName, namespace } = isJsonObject(metadata) ? metadata : {};
   const place = typeof namespace === "string" && namespace !== "" ? `${namespace}/` : "";
-  return `${String(kind)} ${place}${String(name ?? generateName)}`;
+  return foreignText(`${String(kind)} ${place}${String(name ?? generateName)}`, maxName);
 }

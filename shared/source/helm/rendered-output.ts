@@ -1,5 +1,5 @@
 import { at, type Chart } from "#shared/source/helm/chart.ts";
-import { type ManifestDocument, parseManifests } from "#shared/source/yaml/yaml.ts";
+import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 
 /** Helm writes it before every document; nothing inside of a document can look like it. */
 const sources = /^---\n# Source: (.*)\n/gm;

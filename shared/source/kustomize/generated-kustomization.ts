@@ -1,8 +1,9 @@
 import { stringifyJson } from "#shared/base/json.ts";
+import { guardedObject } from "#shared/source/kustomize/guarded-object.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
 import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
-import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
+import type { ManifestDocument } from "#shared/source/yaml/manifest-documents.ts";
 
 /** What kustomize is given around: a folder of the artifact that is a kustomization, or objects that were rendered. */
 export type Base =
@@ -39,11 +40,14 @@ export function generatedKustomization(
     namespace,
     namePrefix,
     nameSuffix,
-    images,
+    // kustomize takes a name for a regular expression.
+    images: images?.map((image) => ({ ...image, name: image.name.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&") })),
   };
   const made = [fileOf("kustomization.yaml", stringifyJson(kustomization))];
   if (base.documents !== undefined) {
-    made.push(fileOf("objects.yaml", base.documents.map(({ object }) => jsonAsYaml(object)).join("\n---\n")));
+    made.push(
+      fileOf("objects.yaml", base.documents.map(({ object }) => jsonAsYaml(guardedObject(object))).join("\n---\n")),
+    );
   }
   const moved = files.map((file) => ({ ...file, path: `${artifact}/${file.path}` }));
   return { files: [...moved, ...made], path: generated };

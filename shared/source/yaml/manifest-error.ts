@@ -1,3 +1,6 @@
+import type { Json } from "#shared/base/json.ts";
+import { plainLine, plainText } from "#shared/base/plain-text.ts";
+
 /** Where in a set of manifests something is wrong; every member that is known is named in the message. */
 export interface ManifestPlace {
   readonly file: string;
@@ -26,6 +29,7 @@ export type ManifestErrorCode =
   | "InvalidValues"
   | "HookRefused"
   | "MarkRefused"
+  | "LocalConfigRefused"
   | "NonDeterministicRender"
   | "SubstitutionFailed";
 
@@ -40,11 +44,13 @@ export class ManifestError extends Error {
   readonly reason: string;
 
   constructor(code: ManifestErrorCode, place: ManifestPlace, reason: string) {
-    super(`${describePlace(place)}: ${reason}`);
+    // Names and words of a repository may be in both.
+    const shown = plainText(reason);
+    super(`${plainLine(describePlace(place))}: ${shown}`);
     this.name = "ManifestError";
     this.code = code;
     this.place = place;
-    this.reason = reason;
+    this.reason = shown;
   }
 }
 
@@ -56,4 +62,12 @@ function describePlace(place: ManifestPlace): string {
   if (place.object !== undefined) text += `, ${place.object}`;
   if (place.field !== undefined) text += `, ${place.field}`;
   return text;
+}
+
+/** A value in a few words, for a message about what was expected instead. */
+export function describeValue(value: Json): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "a map";
+  return `the ${typeof value === "bigint" ? "number" : typeof value} ${JSON.stringify(String(value)).slice(1, -1).slice(0, 60)}`;
 }

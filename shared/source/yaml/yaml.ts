@@ -8,7 +8,7 @@ import {
   SCALAR_STYLE,
   YAMLException,
 } from "js-yaml";
-import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import type { Json } from "#shared/base/json.ts";
 import { AliasMeter, maxAliasExpansion } from "#shared/source/yaml/alias-meter.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { kubernetesSchema, kyamlSchema, unsupportedFloat } from "#shared/source/yaml/yaml-schema.ts";
@@ -16,14 +16,6 @@ import { kubernetesSchema, kyamlSchema, unsupportedFloat } from "#shared/source/
 /** One document of a file; `document` counts from 1 and includes empty documents, `line` is where its content starts. */
 export interface YamlDocument {
   readonly value: Json;
-  readonly document: number;
-  readonly line: number;
-}
-
-/** One object as it stands in a file. */
-export interface ManifestDocument {
-  readonly object: JsonObject;
-  readonly file: string;
   readonly document: number;
   readonly line: number;
 }
@@ -60,18 +52,6 @@ export function parseDocuments(text: string, file: string, options: ParseOptions
     documents.push({ value: value as Json, document: index + 1, line: lineAt(offsets[index] ?? 0) });
   }
   return documents;
-}
-
-/**
- * `parseDocuments` for files that may hold nothing but objects.
- * @throws ManifestError `InvalidYaml`, or `NotKubernetes` for a document that is a list or a scalar.
- */
-export function parseManifests(text: string, file: string): ManifestDocument[] {
-  return parseDocuments(text, file).map(({ value, document, line }) => {
-    if (isJsonObject(value)) return { object: value, file, document, line };
-    const got = Array.isArray(value) ? "a list" : `the ${typeof value} ${JSON.stringify(String(value)).slice(0, 60)}`;
-    throw new ManifestError("NotKubernetes", { file, document, line }, `got ${got}, expected a Kubernetes object`);
-  });
 }
 
 function readEvents(text: string, file: string): Event[] {

@@ -195,19 +195,87 @@ test("a Namespace that is in the folder is the one that is asked for", async () 
   ]);
 });
 
-test("an object that kustomize would leave out is refused", async () => {
-  const text =
-    'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: here, annotations: {config.kubernetes.io/local-config: "true"}}\n';
-  const given = request("plain", { edits: { images: [{ name: "web", newTag: "2" }] } }, { "app/here.yaml": text });
-  const rendered = renderObjects(given, { kustomize: kubectl, helm, clock: systemClock });
-  await expect(rendered).rejects.toMatchObject({ code: "LocalConfigRefused" });
+const withImages = { edits: { images: [{ name: "web", newTag: "2" }] } };
+
+test("an object that kustomize would leave out is refused, in lists of lists too", async () => {
+  const here =
+    'apiVersion: v1, kind: Pod, metadata: {name: "here\\e[31m", annotations: {config.kubernetes.io/local-config: "true"}}';
+  const text = `apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: [{${here}}]}]\n`;
+  await expect(objectsOf(request("plain", withImages, { "app/here.yaml": text }))).rejects.toMatchObject({
+    code: "LocalConfigRefused",
+    message: expect.stringMatching(
+      /^app\/here\.yaml:1, document 1, Pod here\\u001b\[31m, items\[0\]\.items\[0\]\.metadata\.annotations\["config\.kubernetes\.io\/local-config"\]: is set, and kustomize/,
+    ),
+  });
 });
 
-test("an object that kustomize cannot write is not printed", async () => {
+test("a hook in a list is a hook", async () => {
+  const hook = "{apiVersion: batch/v1, kind: Job, metadata: {name: migrate, annotations: {helm.sh/hook: pre-install}}}";
+  const list = (items: string) => `apiVersion: v1\nkind: List\nitems: [${items}]\n`;
+  const nested = list(`{apiVersion: v1, kind: List, items: [${hook}]}`);
+  for (const special of [{}, withImages]) {
+    await expect(objectsOf(request("plain", special, { "app/hooks.yaml": nested }))).rejects.toMatchObject({
+      code: "HookRefused",
+      message: expect.stringContaining("Job migrate"),
+    });
+  }
+  const test = hook.replace("pre-install", "test").replace("migrate", '"t\\e[31m"');
+  const rendered = renderObjects(request("plain", {}, { "app/hooks.yaml": list(test) }), {
+    kustomize: kubectl,
+    helm,
+    clock: systemClock,
+  });
+  await expect(rendered).resolves.toMatchObject({
+    leftOut: ["Job t\\u001b[31m is left out: it is a hook of Helm's for test, which is not run here"],
+  });
+});
+
+test("texts and annotations that kustomize would change or not write come out as they were", async () => {
+  const codes = [0x01, 0x7f, 0x80, 0x85, 0x9f, 0x2028, 0x2029, 0xe000, 0xfeff, 0xfffe, 0xffff];
+  const odd = `${codes.map((code) => String.fromCharCode(code)).join("a")}\ue0000085`;
+  const annotations = {
+    "config.kubernetes.io/index": "1",
+    "config.kubernetes.io/path": "a.yaml",
+    "internal.config.kubernetes.io/previousNames": "x",
+  };
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "odd", annotations },
+    stringData: { [`k${odd}`]: odd },
+  };
+  const files = { "app/odd.json": JSON.stringify(secret) };
+  const [plain, edited] = [
+    await objectsOf(request("plain", {}, files)),
+    await objectsOf(request("plain", withImages, files)),
+  ];
+  const own = (objects: typeof plain) => objects.find(({ kind }) => kind === "Secret");
+  expect(own(edited)).toEqual(own(plain));
+  expect(own(edited)).toMatchObject({ metadata: { annotations } });
+  expect(own(edited)?.data).toEqual({ [`k${odd}`]: Buffer.from(odd).toString("base64") });
+});
+
+test("an image is the one of that name, and no other", async () => {
+  const pod = (name: string, image: string) =>
+    `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: "${image}"}]}\n`;
+  const files = { "app/a.yaml": pod("a", "example.com/web:1"), "app/b.yaml": pod("b", "exampleXcom/web:1") };
+  const special = { edits: { images: [{ name: "example.com/web", newTag: "2" }] } };
+  const text = JSON.stringify(await objectsOf(request("plain", special, files)));
+  expect(text).toContain("example.com/web:2");
+  expect(text).toContain("exampleXcom/web:1");
+});
+
+test("an object that kustomize cannot write is not printed, nor where it broke down", async () => {
+  const ofKustomize = (text: string) => ({
+    "app/kustomization.yaml": "namePrefix: p-\nresources: [s.yaml]\n",
+    "app/s.yaml": text,
+  });
   const text = 'apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {token: "hunter2", odd: "a\\x7Fb"}\n';
-  const given = request("plain", { edits: { images: [{ name: "web", newTag: "2" }] } }, { "app/secret.yaml": text });
-  const rendered = renderObjects(given, { kustomize: kubectl, helm, clock: systemClock });
-  await expect(rendered).rejects.toThrow(/^(?!.*hunter2).*an object/s);
+  await expect(objectsOf(request("none", {}, ofKustomize(text)))).rejects.toThrow(/^(?!.*hunter2).*an object/s);
+  const noted = `${settings.replace("own: kept", "internal.config.kubernetes.io/previousNames: z")}`;
+  await expect(objectsOf(request("none", {}, ofKustomize(noted)))).rejects.toThrow(
+    /^kustomize broke down: panic: [^\n]*$/,
+  );
 });
 
 test("what is no object is named by its file, which kustomize does not see", async () => {

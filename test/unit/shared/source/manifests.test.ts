@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { stringifyJson } from "#shared/base/json.ts";
 import { readManifests } from "#shared/source/manifests.ts";
+import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
-import { parseManifests } from "#shared/source/yaml/yaml.ts";
 
 function read(text: string) {
   return readManifests(parseManifests(text, "app.yaml"));
@@ -92,6 +92,11 @@ describe("readManifests", () => {
   test("a refused secret is not shown", () => {
     const text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: 31337}";
     expect(() => read(text)).toThrow(/^(?!.*31337)/s);
+  });
+
+  test("a Secret has every key of stringData", () => {
+    const text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {__proto__: a, constructor: b}";
+    expect(object(text)).toHaveProperty("data", JSON.parse('{"__proto__": "YQ==", "constructor": "Yg=="}'));
   });
 
   test("flattens lists at every depth and sorts by identity", () => {

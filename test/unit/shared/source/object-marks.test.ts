@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { readManifests } from "#shared/source/manifests.ts";
 import { readMarks } from "#shared/source/object-marks.ts";
-import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
+import type { ManifestDocument } from "#shared/source/yaml/manifest-documents.ts";
 
 interface Marks {
   readonly labels?: Readonly<Record<string, string>>;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
 import { stringifyJson } from "#shared/base/json.ts";
-import { parseManifests } from "#shared/source/yaml/yaml.ts";
+import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 
 const kubectl = () => locateKubectl("");
 const runner = new KubectlKustomize({ kubectl });

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { isJsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 import { listAt } from "#shared/kube/kube-object.ts";
-import { parseManifests } from "#shared/source/yaml/yaml.ts";
+import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { scalars } from "#test/support/yaml-scalars.ts";
 
 const run = promisify(execFile);

@@ -239,7 +239,11 @@ describe("a document that is wrong", () => {
     [
       "edits that would change nothing, or two things at once",
       template({
-        images: [{ name: "a" }, { name: "b", newTag: "1", digest: `sha256:${"a".repeat(64)}` }],
+        images: [
+          { name: "a" },
+          { name: "b", newTag: "1", digest: `sha256:${"a".repeat(64)}` },
+          { name: "web[(]", newTag: "a b" },
+        ],
         targetNamespace: "Shop",
         namePrefix: "A_",
         patches: [{ target: { kind: "Deployment" } }],
@@ -252,6 +256,8 @@ describe("a document that is wrong", () => {
         expect.stringMatching(/^spec\.templates\[0\]\.namePrefix: must be characters of a-z, 0-9, - and \./),
         expect.stringMatching(/^spec\.templates\[0\]\.images\[0\]: needs newName, newTag or digest/),
         expect.stringMatching(/^spec\.templates\[0\]\.images\[1\]: has newTag and digest; keep one of them/),
+        expect.stringMatching(/^spec\.templates\[0\]\.images\[2\]\.name: must be the name of an image/),
+        expect.stringMatching(/^spec\.templates\[0\]\.images\[2\]\.newTag: must be a tag/),
       ],
     ],
     [

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
-import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
+import type { ManifestDocument } from "#shared/source/yaml/manifest-documents.ts";
 
 function document(hook: string | undefined): ManifestDocument {
   const annotations = hook === undefined ? {} : { "helm.sh/hook": hook };
@@ -22,7 +22,7 @@ test.each(["pre-install", "post-delete", "test,pre-upgrade", "crd-install,pre-in
   "one for %s is refused, wherever it is from",
   (hook) => {
     expect(() => siftHooks([document(hook)], "Refuse")).toThrow(
-      'pods.yaml:1, Pod shop/a, metadata.annotations["helm.sh/hook"]: is ',
+      'pods.yaml:1, document 1, Pod shop/a, metadata.annotations["helm.sh/hook"]: is ',
     );
   },
 );

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { canonicalJson, type Json, type JsonObject } from "#shared/base/json.ts";
 import { readManifests } from "#shared/source/manifests.ts";
 import { substituteObject } from "#shared/source/substitution/substitute-object.ts";
-import { parseManifests } from "#shared/source/yaml/yaml.ts";
+import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 function substituted(yaml: string, variables: Readonly<Record<string, string>>) {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { stringifyJson } from "#shared/base/json.ts";
 import { lineFinder } from "#shared/source/yaml/line-finder.ts";
+import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
-import { parseDocuments, parseManifests } from "#shared/source/yaml/yaml.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 import { scalars } from "#test/support/yaml-scalars.ts";
 
 /** Whole documents; several documents are shown one after the other. */

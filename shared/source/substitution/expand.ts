@@ -27,6 +27,8 @@ interface Reader {
 
 /** Defaults in defaults: deeper ones are a mistake, or there to fill the stack. */
 const maxDepth = 20;
+/** In characters, of a text and of each part of it: more than an API server takes of a whole object. */
+const maxLength = 2 * 1024 * 1024;
 
 /**
  * Every `${...}` of the text replaced, once: what comes out is not looked at again. `$$` is a `$`, so that `$${NAME}` is
@@ -38,11 +40,11 @@ export function expand(text: string, variables: Variables): string {
   let result = "";
   for (;;) {
     const dollar = text.indexOf("$", reader.at);
-    if (dollar < 0) return result + text.slice(reader.at);
+    if (dollar < 0) return joined(result, text.slice(reader.at));
     result += text.slice(reader.at, dollar);
     const next = text[dollar + 1];
     reader.at = dollar + (next === "$" || next === "{" ? 2 : 1);
-    result += next === "{" ? readExpression(reader) : "$";
+    result = joined(result, next === "{" ? readExpression(reader) : "$");
   }
 }
 
@@ -79,7 +81,12 @@ const functionsOf: readonly (readonly [string, (reader: Reader, variable: string
   [",", (reader, variable) => first(valueFor(reader, variable), (letter) => letter.toLowerCase())],
   [
     "//",
-    (reader, variable) => readReplacement(reader, variable, (text, { from, to }) => text.replaceAll(from, () => to)),
+    (reader, variable) =>
+      readReplacement(reader, variable, (text, { from, to }) => {
+        const parts = text.split(from);
+        requireRoom(text.length + (parts.length - 1) * (to.length - from.length));
+        return parts.join(to);
+      }),
   ],
   [
     "/#",
@@ -186,13 +193,24 @@ function readText(reader: Reader, stop: "}" | "/"): string {
   for (;;) {
     const character = text[reader.at];
     if (character === undefined || character === stop || character === "}") return result;
-    if (take(reader, "${")) result += readExpression(reader);
+    if (take(reader, "${")) result = joined(result, readExpression(reader));
     else if (stop === "/" && take(reader, "\\/")) result += "/";
     else {
       result += character;
       reader.at += 1;
     }
   }
+}
+
+function joined(text: string, more: string): string {
+  requireRoom(text.length + more.length);
+  return text + more;
+}
+
+/** Each step is bounded: replacements in each other grow by their product. */
+function requireRoom(length: number): void {
+  if (length <= maxLength) return;
+  throw new SubstitutionError(`comes to more than ${maxLength} characters; shorten the values, or replace less`);
 }
 
 function malformed({ at, text }: Reader, start: number, reason: string): SubstitutionError {

@@ -8,26 +8,48 @@ export interface Trim {
 /** The text without the part at one end of it that the glob matches; the whole text where it matches none. */
 export function trimmed(text: string, { glob, end, match }: Trim): string {
   const parts = glob.split("*");
-  const lengths = Array.from({ length: text.length + 1 }, (_, length) => length);
-  if (match === "longest") lengths.reverse();
-  for (const length of lengths) {
-    const part = end === "start" ? text.slice(0, length) : text.slice(text.length - length);
-    if (isMatch(part, parts)) return end === "start" ? text.slice(length) : text.slice(0, text.length - length);
-  }
-  return text;
+  if (end === "start") return text.slice(endOfPrefix(text, parts, match) ?? 0);
+  return text.slice(0, startOfSuffix(text, parts, match) ?? text.length);
 }
 
-/** Whether the text is these parts with any text between each two: no backtracking, each part goes where it fits first. */
-function isMatch(text: string, parts: readonly string[]): boolean {
+/** Each part goes where it fits first: no match ends earlier, and none leaves more room for the last part. */
+function endOfPrefix(text: string, [head = "", ...rest]: readonly string[], match: Trim["match"]): number | undefined {
+  if (!text.startsWith(head)) return undefined;
+  const tail = rest.pop();
+  if (tail === undefined) return head.length;
+  const at = behindAll(text, rest, head.length);
+  if (at === undefined) return undefined;
+  const last = match === "longest" ? text.lastIndexOf(tail) : text.indexOf(tail, at);
+  return last < at ? undefined : last + tail.length;
+}
+
+function startOfSuffix(text: string, parts: readonly string[], match: Trim["match"]): number | undefined {
   const [head = "", ...rest] = parts;
   const tail = rest.pop();
-  if (tail === undefined) return text === head;
-  if (!text.startsWith(head) || !text.endsWith(tail) || text.length < head.length + tail.length) return false;
-  let at = head.length;
-  for (const part of rest) {
+  if (tail === undefined) return text.endsWith(head) ? text.length - head.length : undefined;
+  const bound = text.length - tail.length;
+  if (!text.endsWith(tail)) return undefined;
+  if (match === "longest") {
+    const first = text.indexOf(head);
+    const at = first < 0 ? undefined : behindAll(text, rest, first + head.length);
+    return at === undefined || at > bound ? undefined : first;
+  }
+  let before = bound;
+  for (const part of [head, ...rest].reverse()) {
+    const found = before < part.length ? -1 : text.lastIndexOf(part, before - part.length);
+    if (found < 0) return undefined;
+    before = found;
+  }
+  return before;
+}
+
+/** Where the last of the parts ends, each behind the one before it. */
+function behindAll(text: string, parts: readonly string[], from: number): number | undefined {
+  let at = from;
+  for (const part of parts) {
     const found = text.indexOf(part, at);
-    if (found < 0 || found + part.length > text.length - tail.length) return false;
+    if (found < 0) return undefined;
     at = found + part.length;
   }
-  return true;
+  return at;
 }

@@ -62,6 +62,21 @@ describe("a text", () => {
   });
 
   test.each([
+    ["replacements in each other", `${"${D//e/".repeat(12)}${"${D}"}${"}".repeat(12)}`],
+    ["one value many times", "${D}".repeat(2000)],
+    ["defaults that repeat", `\${none:=${"${D}".repeat(2000)}}`],
+  ])("is bounded: %s", (_legend, text) => {
+    expect(() => expand(text, { D: "e".repeat(4096) })).toThrow(
+      "comes to more than 2097152 characters; shorten the values, or replace less",
+    );
+  });
+
+  test("is trimmed in time", () => {
+    const text = "a".repeat(200_000);
+    for (const sign of ["#", "##", "%", "%%"]) expect(expand(`\${t${sign}*a*a*b*a*}`, { t: text })).toBe(text);
+  });
+
+  test.each([
     ["${p#/usr*}", "/local/bin"],
     ["${p##/usr*}", ""],
     ["${p%/*}", "/usr/local"],
@@ -70,6 +85,12 @@ describe("a text", () => {
     ["${p%x}", "/usr/local/bin"],
     ["${p#/usr/local/bin}", ""],
     ["${p%n*n}", "/usr/local/bin"],
+    ["${p##*l*/}", "bin"],
+    ["${p#*l*l}", "/bin"],
+    ["${p%l*i*n}", "/usr/loca"],
+    ["${p%%c*}", "/usr/lo"],
+    ["${p%%*}", ""],
+    ["${p#*}", "/usr/local/bin"],
     ["${s^^}", "HELLO WORLD"],
     ["${s/#hello/bye}", "bye world"],
     ["${s/#world/bye}", "hello world"],

@@ -1,5 +1,6 @@
 import { readTarGz } from "#shared/adapters/render/artifact-archive.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import { isWithin } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 /** A dependency as `helm package` makes it; what begins so is passed over by Helm, too. */
@@ -38,6 +39,8 @@ interface PackedChart {
 
 async function unpackInto(files: Map<string, Uint8Array>, { folder, path, content }: PackedChart): Promise<void> {
   const target = path.slice(0, -".tgz".length);
+  if ([...files.keys()].some((other) => isWithin(other, [target])))
+    throw refused(folder, path, `stands beside ${target}, which it would be unpacked to; keep one of them`);
   const unpacked = await readTarGz(content, { folders: "passed over" }).catch((error: unknown) => {
     throw refused(folder, path, `cannot be unpacked: ${errorMessage(error)}`);
   });
@@ -47,7 +50,7 @@ async function unpackInto(files: Map<string, Uint8Array>, { folder, path, conten
     const inside = file.path.slice(file.path.indexOf("/") + 1);
     if (!file.path.includes("/")) continue;
     const place = `${target}/${inside}`;
-    if (files.has(place)) throw refused(folder, path, `holds ${inside}, which is in ${target}, too; keep one of them`);
+    if (files.has(place)) throw refused(folder, path, `holds ${inside} twice, in two folders; pack one chart`);
     bytes += file.content.length;
     if (bytes > maxBytes) throw refused(folder, path, `makes the chart larger than ${maxBytes} bytes`);
     files.set(place, file.content);

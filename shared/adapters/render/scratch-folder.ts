@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { StarlingError } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 
 /** By purpose: what a process that was killed has left is removed once, before the first of this process is made. */
@@ -46,9 +47,13 @@ function isInUse(pid: number): boolean {
 /** To write one file after the other takes, on a busy machine, a wait for each. */
 const writtenAtOnce = 16;
 
+/** What Linux takes of a name, and of a path with what is before it. */
+const maxNameBytes = 255;
+const maxPathBytes = 3000;
+
 /**
  * Writes files below a folder of its own; a flag of `wx` has each be a new one.
- * @throws StarlingError `PathRefused` for a name that leaves it.
+ * @throws StarlingError `PathRefused` for a name that leaves it, that is too long, or that is a file and a folder.
  */
 export async function writeTree(
   folder: string,
@@ -57,9 +62,21 @@ export async function writeTree(
 ): Promise<void> {
   const targets = [...files].map(([name, content]) => ({ target: join(folder, name), name, content }));
   for (const { target, name } of targets) {
-    if (target.startsWith(folder + sep)) continue;
-    throw new StarlingError(`"${name}" leaves the artifact`, { code: "PathRefused", retry: "permanent" });
+    const problem = target.startsWith(folder + sep) ? nameProblem(name, files) : "leaves the artifact";
+    if (problem === undefined) continue;
+    throw new StarlingError(`"${excerpt(name)}" ${problem}`, { code: "PathRefused", retry: "permanent" });
   }
   for (const parent of new Set(targets.map(({ target }) => dirname(target)))) await mkdir(parent, { recursive: true });
   await runConcurrently(targets, writtenAtOnce, ({ target, content }) => writeFile(target, content, { flag }));
+}
+
+function nameProblem(name: string, files: ReadonlyMap<string, Uint8Array>): string | undefined {
+  const parts = name.split("/");
+  if (parts.some((part) => Buffer.byteLength(part) > maxNameBytes))
+    return `has a part of more than ${maxNameBytes} bytes, which no file is called by; rename it`;
+  if (Buffer.byteLength(name) > maxPathBytes)
+    return `has more than ${maxPathBytes} bytes; give its folders shorter names`;
+  const folders = parts.slice(1).map((_, index) => parts.slice(0, index + 1).join("/"));
+  const both = folders.find((path) => files.has(path));
+  return both === undefined ? undefined : `is in "${excerpt(both)}", which is a file, too; rename one of them`;
 }

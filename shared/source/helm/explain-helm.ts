@@ -59,10 +59,26 @@ function reasonOf(text: string): string {
   return text;
 }
 
+/** What a schema says of values without showing one of them: any may be a secret. */
+const withoutValue =
+  /^(?:got [a-z]+, want [a-z ,]+|(?:min|max)(?:Length|Items|Properties): got \d+, want \d+|missing propert.*|additional properties .* not allowed|properties .* required, if .* exists|items at \d+ and \d+ are equal|no items match contains schema|false schema|'[A-Za-z]+' failed(?:, subschemas [\d, ]+ matched)?)$/;
+const oneSaid = /^(\s*- at '(?:[^'\\]|\\.)*'(?: \[[^\]\n]*\])?: )(.*)$/gm;
+
+/** Where values do not meet a schema and what it wants, and not what it got. */
+function withoutValues(reason: string): string {
+  return reason.replaceAll(oneSaid, (_line, at: string, said: string) => {
+    if (withoutValue.test(said)) return at + said;
+    const [, limit, wanted] = /^([A-Za-z]+): got .*, want (.*)$/.exec(said) ?? [];
+    if (limit !== undefined) return `${at}${limit}: want ${wanted}`;
+    const [, rule] = /^.*((?:does not match pattern|value must be) .*)$/.exec(said) ?? [];
+    return at + (rule ?? "is not what the schema asks for");
+  });
+}
+
 function adviceOn(reason: string): string {
   if (reason.startsWith("chart requires kubeVersion"))
     return `${reason}; set render.helm.kubeVersion to what the clusters run`;
   if (reason.startsWith("values don't meet"))
-    return `${reason}; correct render.helm.values or a file of render.helm.valuesFrom`;
+    return `${withoutValues(reason)}; correct render.helm.values or a file of render.helm.valuesFrom`;
   return reason;
 }

@@ -213,7 +213,7 @@ describe("hooks", () => {
       await expect(render(small("v", { "templates/hook.yaml": hook }))).rejects.toMatchObject({
         code: "HookRefused",
         message: expect.stringMatching(
-          /^templates\/hook\.yaml \(as rendered\):1, Job migrate, metadata\.annotations\["helm\.sh\/hook"\]: is .*values/,
+          /^templates\/hook\.yaml \(as rendered\):1, document 1, Job migrate, metadata\.annotations\["helm\.sh\/hook"\]: is .*values/,
         ),
       });
     },
@@ -359,6 +359,31 @@ describe("what is wrong with a chart is told with file and line", () => {
     await expect(render(files)).rejects.toMatchObject(error);
   });
 
+  const secrets: readonly (readonly [legend: string, schema: object, said: string])[] = [
+    ["a pattern", { pattern: "^[a-z]+$" }, "- at '/pin': does not match pattern '^[a-z]+$'"],
+    ["one of a few", { enum: ["a", "b"] }, "- at '/pin': value must be one of 'a', 'b'"],
+    [
+      "a pattern among others",
+      { anyOf: [{ type: "integer" }, { pattern: "q" }] },
+      "  - at '/pin': does not match pattern 'q'",
+    ],
+    ["a length", { maxLength: 3 }, "- at '/pin': maxLength: got 42, want 3"],
+    ["names", { propertyNames: { const: "a" } }, "- at '/pin': got string, want object"],
+  ];
+  test.each(secrets)("a value against a schema by its path, and not as it is: %s", async (_legend, schema, said) => {
+    const type = "propertyNames" in schema ? { type: "object" } : {};
+    const chart = small("v", { "values.schema.json": JSON.stringify({ properties: { pin: { ...schema, ...type } } }) });
+    const values = JSON.stringify({ pin: "hunter2' does not match pattern 'x' failed" });
+    const error = await render(chart, { values }).catch((thrown: Error) => thrown);
+    expect(String(error)).toContain(`${said}\n`.trimEnd());
+    expect(String(error)).not.toContain("hunter2");
+  });
+
+  test("a number against a schema without it", async () => {
+    const chart = small("v", { "values.schema.json": '{"properties":{"pin":{"minimum":9999}}}' });
+    await expect(render(chart, { values: '{"pin":1234}' })).rejects.toThrow(/^(?!.*1234).*minimum: want 9,?999/s);
+  });
+
   test("a dependency that is not vendored, with the remedy", async () => {
     const files = below(
       "deploy",
@@ -479,6 +504,31 @@ describe("hostile charts", () => {
       message: expect.stringMatching(
         /^charts\/cache-0\.1\.0\.tgz: cannot be unpacked: "cache\/files\/passwd" is a symlink/,
       ),
+    });
+  });
+
+  test("cannot be packed where something else is", async () => {
+    const { files, packed } = await withPackedCache(shopChart);
+    const stands = "charts/a.tgz: stands beside charts/a, which it would be unpacked to; keep one of them";
+    for (const other of ["charts/a", "charts/a/README.md"]) {
+      await expect(render({ ...files, "charts/a.tgz": packed, [other]: "x" })).rejects.toMatchObject({
+        code: "ChartRefused",
+        message: stands,
+      });
+    }
+  });
+
+  test.each([
+    [
+      "a name that no file can have",
+      { [`templates/${"a".repeat(300)}.yaml`]: "" },
+      /^"templates\/a+\.\.\." has a part of more than 255 bytes/,
+    ],
+    ["a file that is a folder", { files: "", "files/a": "" }, /^"files\/a" is in "files", which is a file, too/],
+  ])("are told of %s", async (_legend, more, message) => {
+    await expect(render(small("v", more))).rejects.toMatchObject({
+      code: "PathRefused",
+      message: expect.stringMatching(message),
     });
   });
 

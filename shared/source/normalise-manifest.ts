@@ -37,8 +37,11 @@ function withSecretData(object: ManifestObject): ManifestObject {
   if (object.kind !== "Secret" || object.apiVersion !== "v1" || object.stringData === undefined) return object;
   const { stringData, ...rest } = object;
   if (!isJsonObject(stringData)) return rest as ManifestObject;
-  const data: Record<string, Json | undefined> = isJsonObject(object.data) ? { ...object.data } : {};
-  for (const [key, value] of Object.entries(stringData)) data[key] = Buffer.from(String(value)).toString("base64");
+  const encoded = Object.entries(stringData).map(([key, value]) => [
+    key,
+    Buffer.from(String(value)).toString("base64"),
+  ]);
+  const data = { ...(isJsonObject(object.data) ? object.data : {}), ...Object.fromEntries(encoded) };
   return { ...rest, data } as ManifestObject;
 }
 

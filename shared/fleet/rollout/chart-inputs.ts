@@ -2,6 +2,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson, isJsonObject } from "#shared/base/json.ts";
+import { ownValue } from "#shared/base/own-value.ts";
 import { isClusterExpression, renderPath, renderText, type TemplateCluster } from "#shared/base/path-template.ts";
 import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts";
 import { ownLabelPrefix } from "#shared/fleet/kinds/cluster-discovery.ts";
@@ -63,14 +64,14 @@ export function buildOptionsOf(template: ChartTemplate, bound: BoundInputs = {})
       kubeVersion: render.helm.kubeVersion ?? bound.kubeVersion,
       apiVersions,
       values: values === undefined ? undefined : canonicalJson(withTexts(values, texts)),
-      valuesFrom: valuesFrom?.map((file) => ({ ...file, path: texts[file.path] ?? file.path })),
+      valuesFrom: valuesFrom?.map((file) => ({ ...file, path: ownValue(texts, file.path) ?? file.path })),
     }),
   };
   return { helm: release };
 }
 
 function withTexts(value: unknown, texts: Readonly<Record<string, string>>): unknown {
-  if (typeof value === "string") return isClusterExpression(value) ? (texts[value] ?? value) : value;
+  if (typeof value === "string") return isClusterExpression(value) ? (ownValue(texts, value) ?? value) : value;
   if (Array.isArray(value)) return value.map((item) => withTexts(item, texts));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withTexts(member, texts)]));

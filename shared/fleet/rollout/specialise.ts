@@ -25,14 +25,14 @@ export function bindFields(
   { parameters = {}, substitute, targetNamespace }: SpecialisationFields,
   cluster: TemplateCluster,
 ): Pick<BoundInputs, "parameters" | "namespace"> | { readonly problem: string } {
-  const bound: Record<string, string> = {};
+  const bound: [string, string][] = [];
   for (const [name, text] of substitute === true ? Object.entries(parameters) : []) {
     if (!text.includes("{{")) continue;
     const rendered = renderText(text, cluster);
     if (!rendered.ok) return { problem: `parameters.${name}: ${rendered.message}` };
-    bound[name] = rendered.text;
+    bound.push([name, rendered.text]);
   }
-  const used = Object.keys(bound).length === 0 ? {} : { parameters: bound };
+  const used = bound.length === 0 ? {} : { parameters: Object.fromEntries(bound) };
   if (targetNamespace?.includes("{{") !== true) return used;
   const namespace = renderText(targetNamespace, cluster);
   if (!namespace.ok) return { problem: `targetNamespace: ${namespace.message}` };

@@ -50,6 +50,13 @@ describe("a chart is rendered", () => {
     });
   });
 
+  test("with files by names that every object knows", () => {
+    const { helm } = inputOf(
+      planned({ valuesFrom: [{ path: "constructor" }, { path: "__proto__" }, { path: "toString" }] }),
+    );
+    expect(helm?.valuesFrom?.map(({ path }) => path)).toEqual(["constructor", "__proto__", "toString"]);
+  });
+
   test("with values, those of the cluster in the place of whole expressions", () => {
     const values = {
       host: "{{ cluster.values.domain }}",

@@ -7,19 +7,23 @@ import { StarlingError } from "#shared/base/errors.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 
 const sdkTries = 3;
-/** Of a call that met a throttle, a transaction conflict or unprocessed items; the last wait is about 3 s. */
+/** Of a call that met a throttle, a transaction conflict, the end of its session or unprocessed items; the last wait is about 3 s. */
 export const policy: RetryPolicy = {
   tries: (error) => (error instanceof Unprocessed || isTransient(error) ? 8 : 1),
-  triesIn: (error) => (error instanceof Unprocessed || isConflict(error) ? 1 : sdkTries),
+  triesIn: (error) => (error instanceof Unprocessed || isLeft(error) ? 1 : sdkTries),
   firstWaitMs: 50,
   jitter: "full",
 };
 
-/** What the SDK leaves to its caller: two transactions met on a row, and one of them has to come again. */
-const conflictNames = new Set([
+/**
+ * What the SDK leaves to its caller: two transactions met on a row, and one of them has to come again; or the session that it
+ * signed with has ended on the way, and the next try has another.
+ */
+const leftNames = new Set([
   "TransactionCanceledException",
   "TransactionConflictException",
   "TransactionInProgressException",
+  "ExpiredTokenException",
 ]);
 /** What the SDK has tried three times already when it gets here. */
 const transientNames = new Set([
@@ -42,8 +46,8 @@ export async function persist<T>(call: () => Promise<T>): Promise<T> {
 }
 
 /** The SDK does not try these again by itself. */
-function isConflict(error: unknown): boolean {
-  return error instanceof Error && conflictNames.has(error.name);
+function isLeft(error: unknown): boolean {
+  return error instanceof Error && leftNames.has(error.name);
 }
 
 function isTransient(error: unknown): boolean {
@@ -51,7 +55,7 @@ function isTransient(error: unknown): boolean {
     return (error.CancellationReasons ?? []).some((reason) => transientReasons.has(reason.Code ?? ""));
   }
   if (!(error instanceof Error)) return false;
-  if (isConflict(error) || transientNames.has(error.name)) return true;
+  if (isLeft(error) || transientNames.has(error.name)) return true;
   return isNetworkFailure(error);
 }
 

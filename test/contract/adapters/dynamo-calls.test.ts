@@ -134,6 +134,7 @@ describe("what passes is tried again", () => {
     "InternalServerError",
     "TransactionConflictException",
     "TransactionInProgressException",
+    "ExpiredTokenException",
   ])("%s", async (name) => {
     server.restart((_request, index) => (index === 0 ? refusal(name) : ok({})));
     await write();
@@ -168,6 +169,7 @@ describe("what passes is tried again", () => {
 
   test.each([
     { name: "conflicts eight times", answer: () => cancelled({ Code: "TransactionConflict" }), calls: 8 },
+    { name: "a session that has ended, likewise", answer: () => refusal("ExpiredTokenException"), calls: 8 },
     {
       name: "what the SDK tries three times, too, three times",
       answer: () => refusal("ThrottlingException"),

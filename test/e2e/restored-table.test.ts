@@ -92,11 +92,11 @@ async function pushOn(world: World): Promise<string> {
   let commit = "";
   for (let n = 0; ; n += 1) {
     const size = String(n);
-    const attempts = syncsOf(await world.rows()).map(({ desired }) => desired.attempt);
     const files = { "app/a.yaml": configMap("a", { size }), "platform/p.yaml": configMap("p", { size: `since ${n}` }) };
     commit = await world.push("app", files);
-    await world.waitFor("another attempt", async () =>
-      syncsOf(await world.rows()).every(({ desired }, index) => desired.attempt > (attempts[index] ?? 0)),
+    // The restored rows know of older commits than git has: what is newer than they are may be any of these.
+    await world.waitFor(`${commit.slice(0, 8)} is assigned`, async () =>
+      syncsOf(await world.rows()).every(({ desired }) => desired.revision.endsWith(commit)),
     );
     await untilRefused(world);
     const syncs = syncsOf(await world.rows());

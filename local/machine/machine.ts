@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { PurgeQueueCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
+import type { LocalOrganization } from "#local/aws/eks/listing-operations.ts";
 import { IamRoles } from "#local/aws/iam/iam-roles.ts";
 import { Principals } from "#local/aws/iam/principals.ts";
 import { accountPool } from "#local/aws/lambda/account-pool.ts";
@@ -103,10 +104,14 @@ export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
   readonly roles: IamRoles;
   /** The role of the function that reaches clusters. */
   readonly callerArn: string;
+  /** The role of the function that lists them. */
+  readonly discovererArn: string;
   /** First part of the external ids that it says. */
   readonly installation: string;
   /** What tokens and sessions end by. */
   readonly now: () => Date;
+  /** The organization that the accounts are in from now on; none until then. */
+  organize(organization: LocalOrganization): void;
 }
 
 /** A function may wait three minutes for somebody who does not answer; whoever ends the machine does not. */
@@ -164,7 +169,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     }),
   );
   const eksParts = { clusters: new EksRegister(), roles: new IamRoles(), now: clockOf(options) };
-  const eks = await started(startEksAndSts({ ...eksParts, principals }));
+  let organization: LocalOrganization | undefined;
+  const eks = await started(startEksAndSts({ ...eksParts, principals, organization: () => organization }));
   const logStore = new LogStore();
   const logs = await started(startLogs({ principals, store: logStore }));
   const { dynamodb, sqs, s3, lambda } = proxy.endpoints;
@@ -211,10 +217,12 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const cloudFormation = await started(startCloudFormation({ principals, stacks: () => stacksNow }));
   const sources = await startSources(parts, aws.sqs);
   stops.unshift(() => stopSources([...sources.values()].flat()));
-  const apply = only(
-    plan.functions.filter(({ folder }) => folder === "apply"),
-    "apply",
-  );
+  const inFolder = (name: string) =>
+    only(
+      plan.functions.filter(({ folder }) => folder === name),
+      name,
+    );
+  const [apply, discover] = [inFolder("apply"), inFolder("discover")];
   const everyMinute = only(plan.schedules, "schedule");
   const tick = parts.lambda(everyMinute.function);
   const everyMs = options.tickEveryMs ?? defaultTickEveryMs;
@@ -237,7 +245,11 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
       endpoint: eks.endpoint,
       calls: eks.calls,
       callerArn: roleArnOf(apply),
+      discovererArn: roleArnOf(discover),
       installation: deployment.variables(apply).STARLING_INSTALLATION ?? "",
+      organize(next) {
+        organization = next;
+      },
     },
     sources,
     async tick() {

@@ -22,6 +22,23 @@ function roleOf(cluster: string): { readonly name: string; readonly arn: string 
   return { name, arn: `arn:aws:iam::${spoke.accountId}:role/${name}` };
 }
 
+/** The accounts are of one organization; in each of them Starling may list clusters, whichever ClusterDiscovery asks. */
+const root = "r-local";
+const unit = "ou-local-starling";
+const discoveryRole = "starling/discovery/look";
+
+function organizeAccounts({ roles, discovererArn, organize }: LocalEks): void {
+  const accounts = [home, spoke].map(({ accountId: id }) => ({ id, state: "ACTIVE" as const }));
+  for (const { id } of accounts) {
+    roles.put({ arn: `arn:aws:iam::${id}:role/${discoveryRole}`, trusts: [{ principalArn: discovererArn }] });
+  }
+  const units = new Map([
+    [root, { units: [unit], accounts: [] }],
+    [unit, { units: [], accounts }],
+  ]);
+  organize({ account: home.accountId, units });
+}
+
 /** Who Starling is in a cluster. */
 const group = "starling";
 
@@ -54,6 +71,7 @@ export async function registerEksClusters(
   session: ApiSession,
 ): Promise<void> {
   const { eks } = machine;
+  organizeAccounts(eks);
   const hasMoved = ({ connection: { name, server } }: RegisteredCluster) => {
     const known = eks.clusters.find(placeOf(name).arn);
     return known !== undefined && known.endpoint !== server;

@@ -2,13 +2,19 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { Authenticator } from "@starling/embedded-apiserver";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readSettings } from "#infra/settings.ts";
+import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
+import { clusterAdminPolicy } from "#local/aws/eks/eks-register.ts";
 import { quiet } from "#local/aws/wire/fault-options.ts";
+import type { LocalEks } from "#local/machine/machine.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import type { Installation } from "#shared/fleet/api/installation.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
+import { embeddedFleetFor } from "#test/support/fleet.ts";
 import { commandsOf, pageBlocks, pageText, wordsOf } from "#test/support/page-commands.ts";
 import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 import { restoreTable } from "#test/support/table-copy.ts";
@@ -107,32 +113,83 @@ function enterAccount({ machine }: World): void {
   vi.stubEnv("AWS_ENDPOINT_URL_STS", machine.eks.endpoint);
 }
 
-/** The page's own file; its repository is served here. */
+/** The page's own files, in their order; the repository is served here. */
 function writeFleet(world: World): void {
-  const [document] = blocks.filter(({ info }) => info === "yaml");
+  const [clusters = "", shop = "", ...others] = blocks.filter(({ info }) => info === "yaml").map(({ text }) => text);
+  expect(others).toEqual([]);
   const url = "https://github.com/acme/shop";
-  expect(document?.text).toContain(url);
+  expect(shop).toContain(url);
   mkdirSync(join(folder, "fleet"));
-  writeFileSync(join(folder, "fleet/shop.yaml"), document?.text.replace(url, world.git.url("app")) ?? "");
+  writeFileSync(join(folder, "fleet/clusters.yaml"), clusters);
+  writeFileSync(join(folder, "fleet/shop.yaml"), shop.replace(url, world.git.url("app")));
 }
 
-const clusters = ["prod-1", "prod-2"] as const;
+/** One in each account of the organization that the page names, with the tags that it reads. */
+const clusters = [
+  { name: "prod-1", accountId: "111122223333", tags: { ring: "canary", domain: "one.example.com" } },
+  { name: "prod-2", accountId: "444455556666", tags: { ring: "broad", domain: "two.example.com" } },
+] as const;
+const region = "us-east-1";
 
-async function colors(world: World): Promise<readonly unknown[]> {
-  const found = await Promise.all(clusters.map((cluster) => world.fleet.objects(cluster)));
+let eks: LocalEks | undefined;
+const arns = new Map<string, string>(
+  clusters.map(({ name, accountId }) => [name, `arn:aws:eks:${region}:${accountId}:cluster/${name}`]),
+);
+const asEks: Authenticator = (token, cluster) =>
+  eks === undefined
+    ? Promise.resolve(undefined)
+    : eksAuthenticator({ ...eks, stsEndpoint: eks.endpoint, arnOf: (name) => arns.get(name) })(token, cluster);
+
+/** What the page leaves to the accounts: clusters with their tags, and the roles that Starling comes into them by. */
+async function fillAccounts({ machine, fleet }: World): Promise<void> {
+  const { installation, callerArn, discovererArn } = machine.eks;
+  eks = machine.eks;
+  for (const { name, accountId, tags } of clusters) {
+    const { server, caData } = await fleet.add(name);
+    const roleOf = (path: string) => `arn:aws:iam::${accountId}:role/starling/${path}`;
+    const trust = (principalArn: string, of: string) => [{ principalArn, externalId: `${installation}/${of}` }];
+    eks.roles.put({ arn: roleOf("discovery/look"), trusts: trust(discovererArn, "discovery/fleet") });
+    eks.roles.put({ arn: roleOf("clusters/apply"), trusts: trust(callerArn, name) });
+    eks.clusters.put({
+      arn: arns.get(name) ?? "",
+      ...{ name, accountId, region, caData, endpoint: server, version: "1.36", status: "ACTIVE" },
+      tags: { starling: "yes", env: "prod", ...tags },
+      createdAt: new Date("2026-01-01T00:00:00Z"),
+      accessEntries: [
+        {
+          principalArn: roleOf("clusters/apply"),
+          kubernetesGroups: [],
+          username: "starling:{{SessionName}}",
+          policies: [clusterAdminPolicy],
+        },
+      ],
+    });
+  }
+  const accounts = clusters.map(({ accountId: id }) => ({ id, state: "ACTIVE" as const }));
+  const units = new Map([["ou-ab12-cdefgh34", { units: [], accounts }]]);
+  eks.organize({ account: clusters[0].accountId, units });
+}
+
+async function settings(world: World): Promise<readonly unknown[]> {
+  const found = await Promise.all(clusters.map(({ name }) => world.fleet.objects(name)));
   return found.map((objects) => {
     const made = objects.find(({ metadata }) => (metadata as { name: string }).name === "settings");
-    return (made?.data as { color?: string } | undefined)?.color;
+    return made?.data;
   });
 }
 
+/** What the tag of each cluster and the ClusterValues make of it. */
+const everywhere = (color: string) =>
+  clusters.map(({ tags: { domain } }) => ({ color, at: `https://${domain}`, tier: "gold" }));
+
 const content = (color: string) => ({
   "deploy/namespace.yaml": namespaceManifest,
-  "deploy/settings.yaml": configMap("settings", { color }),
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: Starling's own
+  "deploy/settings.yaml": configMap("settings", { color, at: "https://${DOMAIN}", tier: "${TIER}" }),
 });
 
 test("the page, from the context to the removal", { timeout: 560_000 }, async () => {
-  const world = await startWorld({ faults: quiet });
+  const world = await startWorld({ faults: quiet, target: embeddedFleetFor(asEks) });
   try {
     enterAccount(world);
     writeFleet(world);
@@ -142,20 +199,23 @@ test("the page, from the context to the removal", { timeout: 560_000 }, async ()
       .poll(installation, { timeout: 60_000 })
       .toMatchObject({ tick: { value: { lastAt: expect.any(String) } } });
     await runAll(section(2));
-    await world.join(
-      { name: "prod-1", labels: { env: "prod", ring: "canary" } },
-      { name: "prod-2", labels: { env: "prod" } },
-    );
+    await fillAccounts(world);
     await world.createRepository("app", content("blue"));
-    await runAll(section(4));
+    const [applying = "", ...looking] = section(4);
+    await runAll([applying]);
+    const [describing = ""] = looking;
+    await world.waitFor("the first look", async () => (await run(describing)).out.includes("2 clusters of 2 accounts"));
+    await runAll(looking);
+    const listed = await run("starling get clusters");
+    for (const { name } of clusters) expect(listed.out).toContain(name);
     await runAll(section(5));
-    expect(await colors(world)).toEqual(["blue", "blue"]);
+    expect(await settings(world)).toEqual(everywhere("blue"));
     await runAll(section(6));
 
     const backup = await world.rows();
     await world.push("app", content("green"));
     await world.waitFor("the next content everywhere", async () =>
-      (await colors(world)).every((each) => each === "green"),
+      isDeepStrictEqual(await settings(world), everywhere("green")),
     );
     await run("starling rollout status shop -w");
     await restoreTable(world, backup);
@@ -163,7 +223,7 @@ test("the page, from the context to the removal", { timeout: 560_000 }, async ()
     const look = restoring.findIndex((command) => command.includes("--dry-run"));
     await runAll(restoring.slice(0, look));
     const shown = await world.waitFor("what the clusters refuse", async () => {
-      expect(await colors(world)).toEqual(["green", "green"]);
+      expect(await settings(world)).toEqual(everywhere("green"));
       const ran = await run(restoring[look] ?? "");
       return ran.out.split("\n").filter((line) => line.startsWith("prod-")).length === clusters.length
         ? ran
@@ -171,10 +231,10 @@ test("the page, from the context to the removal", { timeout: 560_000 }, async ()
     });
     expect(shown.code).toBe(0);
     await runAll(restoring.slice(look + 1));
-    expect(await colors(world)).toEqual(["green", "green"]);
+    expect(await settings(world)).toEqual(everywhere("green"));
 
     await runAll(section(9));
-    expect(await colors(world)).toEqual([undefined, undefined]);
+    expect(await settings(world)).toEqual([undefined, undefined]);
     expect((await run("starling get clusters")).err).toContain("no context is chosen");
   } finally {
     await world.close();

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startIam } from "#local/aws/iam/iam-server.ts";
 import { pacedClock } from "#local/base/paced-clock.ts";
 import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
-import type { ClusterObject, SyncGroupObject } from "#shared/fleet/api/objects.ts";
+import type { ClusterObject, DiscoveryObject, SyncGroupObject } from "#shared/fleet/api/objects.ts";
 import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { openWorldCli } from "#test/support/world-cli.ts";
@@ -149,3 +149,31 @@ test("clusters of an account that does not trust Starling are unreachable, say w
     names.map((name) => (name === moved ? server : specs.get(name)?.eks?.arn)),
   );
 }, 180_000);
+
+test("a ClusterDiscovery of the machine's organization finds its clusters, which keep their names and get labels besides", async () => {
+  const names = await addFleet(stack, 3);
+  await stack.session.apply([
+    {
+      ...version,
+      kind: "ClusterDiscovery",
+      metadata: { name: "all" },
+      spec: {
+        eks: {
+          organization: { account: "000000000000", ous: ["r-local"] },
+          role: { name: "starling/discovery/look" },
+          regions: ["us-east-1", "eu-west-1"],
+        },
+      },
+    },
+  ]);
+  const { status } = await waitFor("the first look", async () => {
+    const found = await stack.session.call<DiscoveryObject>("GET", "/v1/clusterdiscoveries/all");
+    return found.status.clusters === undefined ? undefined : found;
+  });
+  expect(status).toMatchObject({ accounts: 2, clusters: { found: 3, refused: 0 } });
+  const found = await Promise.all(names.map(async (name) => (await cluster(name)).status.discovered));
+  for (const discovered of found) {
+    const account = discovered?.arn.split(":")[4];
+    expect(discovered).toMatchObject({ by: "all", labels: { "starling.dev/account": account } });
+  }
+});

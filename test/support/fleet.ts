@@ -1,11 +1,13 @@
 /** The clusters of an end-to-end test: embedded API servers, or real ones where their binaries are at hand. */
 import {
+  type Authenticator,
   type ClusterConnection,
   type Interceptor,
   type RequestRecord,
   startClusterHost,
 } from "@starling/embedded-apiserver";
 import type { ClusterFaults } from "@starling/embedded-apiserver/faults";
+import { defined } from "#shared/base/defined.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 
 export interface Fleet {
@@ -36,37 +38,44 @@ export interface FleetTarget {
 /** How long Pods take to become ready, in milliseconds of the world's clock. */
 const readyAfterMs = 500;
 
-export const embeddedFleet: FleetTarget = {
-  name: "embedded API servers",
-  controllers: "on",
-  async start(clock) {
-    const host = await startClusterHost({ clock, readyAfterMs });
-    const connections = new Map<string, ClusterConnection>();
-    async function add(name: string): Promise<ClusterConnection> {
-      const connection = host.addCluster(name);
-      connections.set(name, connection);
+export const embeddedFleet = embeddedFleetFor();
+
+/** @param authenticator - of tokens that are not the clusters' own. */
+export function embeddedFleetFor(authenticator?: Authenticator): FleetTarget {
+  return {
+    name: "embedded API servers",
+    controllers: "on",
+    start: (clock) => startEmbedded(clock, authenticator),
+  };
+}
+
+async function startEmbedded(clock: () => number, authenticator: Authenticator | undefined): Promise<Fleet> {
+  const host = await startClusterHost({ clock, readyAfterMs, ...defined({ authenticator }) });
+  const connections = new Map<string, ClusterConnection>();
+  async function add(name: string): Promise<ClusterConnection> {
+    const connection = host.addCluster(name);
+    connections.set(name, connection);
+    return connection;
+  }
+  return {
+    controllers: "on",
+    add,
+    replace(name) {
+      host.removeCluster(name);
+      return add(name);
+    },
+    connection(name) {
+      const connection = connections.get(name);
+      if (connection === undefined) throw new Error(`there is no cluster ${name}`);
       return connection;
-    }
-    return {
-      controllers: "on",
-      add,
-      replace(name) {
-        host.removeCluster(name);
-        return add(name);
-      },
-      connection(name) {
-        const connection = connections.get(name);
-        if (connection === undefined) throw new Error(`there is no cluster ${name}`);
-        return connection;
-      },
-      connections: () => [...connections.values()],
-      objects: async (cluster) => host.objects(cluster),
-      requests: host.requests,
-      clearRequests: host.clearRequests,
-      onRequest: host.onRequest,
-      intercept: host.intercept,
-      setFaults: host.setFaults,
-      stop: host.stop,
-    };
-  },
-};
+    },
+    connections: () => [...connections.values()],
+    objects: async (cluster) => host.objects(cluster),
+    requests: host.requests,
+    clearRequests: host.clearRequests,
+    onRequest: host.onRequest,
+    intercept: host.intercept,
+    setFaults: host.setFaults,
+    stop: host.stop,
+  };
+}

@@ -44,9 +44,12 @@ export class ModelServers {
   /** Moments at which more clusters were changing than were allowed at any time since the first of them was assigned. */
   excesses(): readonly string[] {
     const found: string[] = [];
-    const attempts = [...this.#attempts.values()];
-    for (const { first } of attempts) {
-      const open = attempts.filter((attempt) => attempt.first <= first && first <= attempt.last);
+    const least = this.#bounds.reduce((low, { bound }) => Math.min(low, bound), this.#bounds[0]?.bound ?? 1);
+    let open: Attempt[] = [];
+    for (const attempt of [...this.#attempts.values()].sort((a, b) => a.first - b.first)) {
+      const { first } = attempt;
+      open = [...open.filter(({ last }) => first <= last), attempt];
+      if (open.length <= least) continue;
       const clusters = new Set(open.map(({ cluster }) => cluster));
       const since = Math.min(...open.map((attempt) => this.#assignedAt(attempt)));
       const bound = this.#boundSince(since, first);

@@ -32,6 +32,8 @@ export class PlannerWatch {
   readonly #stages = new StageWatch();
   readonly #rows = new Map<string, Row>();
   readonly #byType = new Map<string, Map<string, Row>>();
+  /** By leg: how many of its targets are in which state. */
+  readonly #targets = new Map<string, Map<TargetState, number>>();
   /** What was observed last of those that were forgotten with their Cluster: a planner that read it before may say so. */
   readonly #forgotten = new Map<string, Observed>();
 
@@ -81,6 +83,7 @@ export class PlannerWatch {
     if ("check" in write) return [];
     const key = keyText("put" in write ? write.put : "delete" in write ? write.delete : write.update);
     const before = this.#rows.get(key);
+    if (before?.type === "Target") this.#count(before as TargetRow, -1);
     if ("delete" in write) {
       this.#rows.delete(key);
       this.#byType.get(before?.type ?? "")?.delete(key);
@@ -88,11 +91,17 @@ export class PlannerWatch {
     }
     const after = "put" in write ? write.put : ({ ...before, ...write.update, ...write.set } as Row);
     this.#rows.set(key, after);
+    if (after.type === "Target") this.#count(after as TargetRow, 1);
     const ofType = this.#byType.get(after.type) ?? new Map<string, Row>();
     this.#byType.set(after.type, ofType.set(key, after));
     const observed = after.type === "SyncOnCluster" ? (before as SyncRow | undefined)?.observed : undefined;
     if (observed !== undefined && this.#isForgotten(after as SyncRow)) this.#forgotten.set(key, observed);
     return [{ before, after }];
+  }
+
+  #count({ leg, state }: TargetRow, more: 1 | -1): void {
+    const counts = this.#targets.get(legKey(leg)) ?? new Map<TargetState, number>();
+    this.#targets.set(legKey(leg), counts.set(state, (counts.get(state) ?? 0) + more));
   }
 
   /** What the spec says, of the clusters that the planner knows to be members. */
@@ -191,8 +200,7 @@ export class PlannerWatch {
       what,
     ).toBe(leg.size);
     if (leg.phase === "Superseded") return;
-    const targets = this.rowsOf<TargetRow>("Target").filter((row) => legKey(row.leg) === legKey(leg));
-    const count = (state: TargetState) => targets.filter((target) => target.state === state).length;
+    const count = (state: TargetState) => this.#targets.get(legKey(leg))?.get(state) ?? 0;
     for (const state of ["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped", "Superseded"] as const)
       expect(leg.counts[state], `${what}: ${state}`).toBe(count(state));
     const slots = this.slots().filter((slot) => slot.parking === undefined && legKey(slot.leg ?? none) === legKey(leg));

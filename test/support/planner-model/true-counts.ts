@@ -23,7 +23,8 @@ export async function expectTrueCounts(model: PlannerModel): Promise<void> {
     "they sum to who is selected",
   ).toBe(selected);
   expect(selected, "who is selected").toBe(fleet.length);
-  const shown = fleet.map(({ name }) => shownBy(model, name));
+  const seen = seenIn(model);
+  const shown = fleet.map(({ name }) => shownBy(seen, name));
   const count = (state: string) => shown.filter((one) => one === state).length;
   expect({ failed: counts.failed, unreachable: counts.unreachable }, "who is not well").toEqual({
     failed: count("failed"),
@@ -32,28 +33,40 @@ export async function expectTrueCounts(model: PlannerModel): Promise<void> {
   expect(counts.ready, "who is ready").toBeLessThanOrEqual(count("ready"));
 }
 
-/** The worst of its Syncs; what could not be rendered has failed, too. */
-function shownBy(model: PlannerModel, cluster: string): "ready" | "failed" | "unreachable" | "other" {
+interface Seen {
+  /** Of the Syncs that are wanted. */
+  readonly names: ReadonlySet<string>;
+  /** By cluster. */
+  readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
+  /** Clusters whose arrival failed, or that could not be rendered. */
+  readonly failed: ReadonlySet<string>;
+}
+
+function seenIn(model: PlannerModel): Seen {
   const group = model.watch.group();
   const templates = group === undefined ? [] : relationOf(group).templates;
-  const names = new Set(templates.map(({ name }) => syncName(subject, name)));
-  const syncs = model.watch.rowsOf<SyncRow>("SyncOnCluster").filter((row) => row.cluster === cluster);
+  const arrivals = model.watch.rowsOf<ArrivalRow>("Arrival").filter(({ sk }) => sk.startsWith("ARRIVAL#failed#"));
+  return {
+    names: new Set(templates.map(({ name }) => syncName(subject, name))),
+    syncs: Map.groupBy(model.watch.rowsOf<SyncRow>("SyncOnCluster"), ({ cluster }) => cluster),
+    failed: new Set([...arrivals.map(({ cluster }) => cluster), ...unrendered(model)]),
+  };
+}
+
+/** The worst of its Syncs; what could not be rendered has failed, too. */
+function shownBy({ names, syncs: all, failed }: Seen, cluster: string): "ready" | "failed" | "unreachable" | "other" {
+  const syncs = all.get(cluster) ?? [];
   const states = syncs.map(stateOf);
-  const isFailed = model.watch
-    .rowsOf<ArrivalRow>("Arrival")
-    .some((row) => row.cluster === cluster && row.sk.startsWith("ARRIVAL#failed#"));
-  if (isFailed || states.includes("Failed") || isUnrendered(model, cluster)) return "failed";
+  if (failed.has(cluster) || states.includes("Failed")) return "failed";
   if (states.includes("Unreachable") || states.includes("Reachable")) return "unreachable";
   const ready = syncs.filter((row) => names.has(row.name) && stateOf(row) === "Ready");
   return ready.length === names.size ? "ready" : "other";
 }
 
-function isUnrendered(model: PlannerModel, cluster: string): boolean {
+function unrendered(model: PlannerModel): readonly string[] {
   const current = (model.watch.unit()?.stages ?? []).flatMap(({ moving, passed }) => moving ?? passed ?? []);
   const legs = model.watch.rowsOf<LegRow>("Leg").filter((leg) => current.some((ref) => legKey(ref) === legKey(leg)));
-  return legs.some((leg) =>
-    model.watch
-      .rowsOf<TargetRow>("Target")
-      .some((row) => legKey(row.leg) === legKey(leg) && row.cluster === cluster && leg.unrendered.includes(row.order)),
-  );
+  const orders = new Map(legs.map((leg) => [legKey(leg), new Set(leg.unrendered)]));
+  const targets = model.watch.rowsOf<TargetRow>("Target");
+  return targets.filter(({ leg, order }) => orders.get(legKey(leg))?.has(order)).map(({ cluster }) => cluster);
 }

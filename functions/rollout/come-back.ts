@@ -72,7 +72,7 @@ export async function letComeBack(
   const page = clusters.splice(0, pageSize);
   if (page.length === 0) return undefined;
   const { row } = known;
-  const { jobs, unreadable = [] } = known.unit;
+  const { unreadable = [] } = known.unit;
   const transaction = new Transaction(known, ports.clock.now());
   const parts = ["slot", "arrivals", "syncs", "targets", "left"] as const;
   const found = await seeClusters(transaction, { clusters: page, with: parts }, ports.table);
@@ -113,10 +113,7 @@ export async function letComeBack(
       transaction.edit({ members: await ports.lists.store(members) });
     }
   }
-  if (strayed.length > 0) {
-    const job = { do: "leave" as const, clusters: await ports.lists.store(strayed), at: 0 };
-    transaction.edit({ jobs: [...jobs, job] });
-  }
+  if (strayed.length > 0) transaction.addJobs({ do: "leave", clusters: await ports.lists.store(strayed), at: 0 });
   return transaction;
 }
 

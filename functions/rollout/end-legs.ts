@@ -54,13 +54,11 @@ async function pass(
   }));
   const { unit, known } = transaction;
   const { failed, away = 0 } = unit.arrivals;
-  if (failed + away > 0) transaction.edit({ jobs: [...unit.jobs, { do: "clear", stage: name }] });
+  if (failed + away > 0) transaction.addJobs({ do: "clear", stage: name });
   if (leg.membersVersion < unit.membersVersion) {
     const members = await readMembers(known, ports);
     const late = members.filter(({ stage, since }) => stage === name && since > leg.membersVersion);
-    if (late.length > 0) {
-      const clusters = await ports.lists.store(late.map(({ cluster }) => cluster));
-      transaction.edit({ jobs: [...transaction.unit.jobs, { do: "arrive", clusters, at: 0 }] });
-    }
+    const clusters = late.map(({ cluster }) => cluster);
+    if (late.length > 0) transaction.addJobs({ do: "arrive", clusters: await ports.lists.store(clusters), at: 0 });
   }
 }

@@ -36,8 +36,8 @@ export function takeUpReconcile(known: Known, ports: PlannerPorts): Transaction 
     return leg === undefined || leg.counts.Failed === 0 ? [] : [{ do: "retry", leg: refOf(leg) }];
   });
   const arrivals: readonly Job[] = unit.arrivals.failed > 0 ? [{ do: "retry" }] : [];
+  transaction.addJobs(...failed, ...arrivals, { do: "look", number: asked, at: 0 });
   transaction.edit({
-    jobs: [...unit.jobs, ...failed, ...arrivals, { do: "look", number: asked, at: 0 }],
     handledReconcile: asked,
     looking: { number: asked, since: transaction.at, most: 0, ...nobodyLookedAt },
   });

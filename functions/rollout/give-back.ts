@@ -24,7 +24,7 @@ export function giveBack(known: Known, ports: PlannerPorts): Transaction | undef
     if (putBack.symmetricDifference(before).size === 0) continue;
     transaction.putLeg({ ...leg, putBack: [...putBack] });
     if (putBack.isSubsetOf(before)) continue;
-    transaction.edit({ jobs: [...transaction.unit.jobs, { do: "restore", leg: refOf(leg), from: stage.on }] });
+    transaction.addJobs({ do: "restore", leg: refOf(leg), from: stage.on });
   }
   return transaction.hasChanged() ? transaction : undefined;
 }

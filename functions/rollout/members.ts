@@ -8,7 +8,7 @@ import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
 import { type Member, memberChanges, membersOf, type Relation, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
-import type { Job, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** In their order: in another list another one is next. */
 export const nobodyLookedAt = { looked: 0, counts: { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 } };
@@ -69,12 +69,11 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   const transaction = new Transaction(known, ports.clock.now());
   const counts = new Map(stages.map(({ name }) => [name, 0]));
   for (const { stage } of members) counts.set(stage, (counts.get(stage) ?? 0) + 1);
-  const jobs: Job[] = [];
-  if (left.length > 0) jobs.push({ do: "leave", clusters: await ports.lists.store(left), at: 0 });
+  renameStages(transaction, renamed);
+  if (left.length > 0) transaction.addJobs({ do: "leave", clusters: await ports.lists.store(left), at: 0 });
   // Where nothing was ever taken, the first legs have everybody.
   const arriving = unit.last === 0 ? [] : [...joined, ...relabelled];
-  if (arriving.length > 0) jobs.push({ do: "arrive", clusters: await ports.lists.store(arriving), at: 0 });
-  renameStages(transaction, renamed);
+  if (arriving.length > 0) transaction.addJobs({ do: "arrive", clusters: await ports.lists.store(arriving), at: 0 });
   endRemovedStages(transaction, new Set(namesOf(relation)));
   transaction.edit({
     stages: stagesNamed(transaction.unit.stages, namesOf(relation), counts),
@@ -85,7 +84,6 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
     membersVersion: version,
     missing: fleet.missing,
     inputsVersion: unit.inputsVersion + (otherInputs ? 1 : 0),
-    jobs: [...transaction.unit.jobs, ...jobs],
     looking: unit.looking && { ...unit.looking, ...nobodyLookedAt },
   });
   await countReturnedSlots(transaction, ports);
@@ -103,7 +101,7 @@ function renameStages(transaction: Transaction, renamed: ReadonlyMap<string, str
     const changing = transaction.unit.stages.find((stage) => stage.name === before)?.changing ?? 0;
     transaction.editStage(before, (stage) => ({ ...stage, name, changing: 0, arriving: 0, failedArrivals: 0 }));
     transaction.countArrivals({ changing });
-    transaction.edit({ jobs: [...transaction.unit.jobs, { do: "rename", stage: before, to: name }] });
+    transaction.addJobs({ do: "rename", stage: before, to: name });
   }
 }
 

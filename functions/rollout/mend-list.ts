@@ -44,7 +44,7 @@ export async function mendList(known: Known, ports: PlannerPorts): Promise<Trans
       // It is read only for what could not be rendered: that is tried again as by a `reconcile`.
       if (leg.unrendered.length === 0) continue;
       transaction.putLeg({ ...leg, unrendered: [] });
-      transaction.edit({ jobs: [...unit.jobs, { do: "retry", leg: refOf(leg) }] });
+      transaction.addJobs({ do: "retry", leg: refOf(leg) });
       return transaction;
     }
   }

@@ -10,6 +10,7 @@ import { type ArrivalState, keys, type Subject } from "#shared/fleet/rows/keys.t
 import type {
   ArrivalRow,
   ContentRow,
+  Job,
   LegRef,
   LegRow,
   SlotRow,
@@ -136,6 +137,11 @@ export class Transaction {
     this.#contents.set(content.number, content);
     this.put(content);
     this.edit(withContent(this.#unit, content));
+  }
+
+  /** Work for the steps after this one, once what is there already is done. */
+  addJobs(...jobs: readonly Job[]): void {
+    this.edit({ jobs: [...this.#unit.jobs, ...jobs] });
   }
 
   /** The leg lets another content in, or ends with its stage. */

@@ -5,7 +5,6 @@ import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
-import { systemClock } from "#shared/adapters/system.ts";
 import { type BuildAnswer, buildJob } from "#shared/source/build-job.ts";
 
 export interface BuildWireOptions {
@@ -19,7 +18,6 @@ export function wireBuild(_env: BuildEnv, options: BuildWireOptions = {}): (even
     transfer: new HttpTransfer(),
     kustomize: new KubectlKustomize({ kubectl }),
     helm: new HelmTemplate({ helm: () => locateHelm("") }),
-    clock: systemClock,
   };
   return async (event) => build(buildJob.parse(event), ports);
 }

@@ -8,7 +8,6 @@ import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
-import { systemClock } from "#shared/adapters/system.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
 import { treeDigest } from "#shared/source/tree-listing.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
@@ -96,7 +95,6 @@ async function jobOf({ files, render }: Contest, folder: string) {
     transfer: { download: async () => archive, upload: async () => {} },
     kustomize: new KubectlKustomize({ kubectl: () => locateKubectl("") }),
     helm: new HelmTemplate({ helm: () => locateHelm("") }),
-    clock: systemClock,
   };
   const urls = { artifactUrl: "https://localhost/a", renderingUrl: "https://localhost/b" };
   const job = { artifactDigest: treeDigest(listed), path: ".", render, ...urls };

@@ -1,12 +1,11 @@
 import { unpackCharts } from "#shared/adapters/render/packed-charts.ts";
-import type { Clock } from "#shared/base/clock.ts";
 import type { HelmRunner, TreeFile } from "#shared/ports.ts";
 import { readChart } from "#shared/source/helm/chart.ts";
 import { explainHelm } from "#shared/source/helm/explain-helm.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { readOutput } from "#shared/source/helm/rendered-output.ts";
-import { firstRendering, requireSame, secondRendering } from "#shared/source/helm/second-rendering.ts";
+import { renderingsOf, requireSame } from "#shared/source/helm/second-rendering.ts";
 import { valuesOf } from "#shared/source/helm/values.ts";
 import { type Manifest, readManifests } from "#shared/source/manifests.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
@@ -25,17 +24,11 @@ export interface ChartRequest {
  */
 export async function renderChart(
   { files, path, release }: ChartRequest,
-  { helm, clock }: { readonly helm: HelmRunner; readonly clock: Clock },
+  { helm }: { readonly helm: HelmRunner },
 ): Promise<ManifestDocument[]> {
   const chart = readChart(path, await unpackCharts(path, filesBelow(files, path)));
   const values = valuesOf(release, files);
-  const { lookup } = release;
-  const answer = await helm.template({
-    chart: firstRendering(chart, lookup),
-    instead: secondRendering(chart, { lookup, now: clock.now() }),
-    values,
-    release,
-  });
+  const answer = await helm.template({ ...renderingsOf(chart, release.lookup), values, release });
   if ("refusal" in answer) throw explainHelm(chart, answer.refusal);
   const [first, second] = answer.outputs;
   const documents = readOutput(chart, first);

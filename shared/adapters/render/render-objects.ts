@@ -1,6 +1,5 @@
 import { renderChart } from "#shared/adapters/render/render-chart.ts";
 import { changesOf, kustomized, withNamespace } from "#shared/adapters/render/specialise-documents.ts";
-import type { Clock } from "#shared/base/clock.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { HelmRunner, KustomizeRunner, TreeFile } from "#shared/ports.ts";
 import { refuseForeignFiles } from "#shared/source/foreign-files.ts";
@@ -30,7 +29,6 @@ export interface RenderRequest {
 export interface Renderers {
   readonly kustomize: KustomizeRunner;
   readonly helm: HelmRunner;
-  readonly clock: Clock;
 }
 
 export interface RenderedObjects {

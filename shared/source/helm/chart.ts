@@ -4,6 +4,7 @@
  */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { compareText } from "#shared/base/text-order.ts";
+import { fixedFunctions } from "#shared/source/helm/fixed-functions.ts";
 import { callsIn, type TemplateCall } from "#shared/source/helm/template-calls.ts";
 import { checkValuesSchema } from "#shared/source/helm/values-schema.ts";
 import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
@@ -32,8 +33,8 @@ export const chartFile = "Chart.yaml";
 const templates = /^(?:charts\/[^/]+\/)*templates\//;
 const schemas = /^(?:charts\/[^/]+\/)*values\.schema\.json$/;
 const charts = /^(?:charts\/[^/]+\/)*Chart\.yaml$/;
-/** What a rendering must not depend on: the live cluster, and the time. */
-const watchedFunctions: ReadonlySet<string> = new Set(["lookup", "now"]);
+/** What a rendering must not depend on: the live cluster, the time, and chance. */
+const watchedFunctions: ReadonlySet<string> = new Set(["lookup", ...fixedFunctions("first").keys()]);
 
 /**
  * @param files - relative to the chart, those of packed dependencies unpacked in their place.

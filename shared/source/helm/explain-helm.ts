@@ -6,14 +6,20 @@ const maxReasonLength = 1500;
 /** A place in a template, in each way that Helm writes one; the innermost is the last. */
 const places = /(?:^|[(\s])([^\s()"<>]+\/templates\/[^()"<>\n]*?):(\d+)(?::(\d+))?(?=[):\s]|$)/gm;
 
+/** Where a call came to a template that stands in the place of a function: no file of the chart. */
+const fixedFrames =
+  /(?:error calling include:\s*)?(?:template: )?[^\s()"<>]+\/templates\/_starling\.fixed\.tpl:\d+:\d+:?\s+executing "[^"]*" at <.*?>:\s*/g;
+
 /** What Helm said of a chart, as an error with the file of the artifact, the line, and what to do. */
 export function explainHelm(chart: Chart, said: string): ManifestError {
   const text = said
     .replace(/^(?:level=.*\n)*Error: /, "")
     .replace(/\n*Use --debug flag to render out invalid YAML\s*$/, "")
+    .replaceAll(fixedFrames, "")
+    .replaceAll(/<include "starling\.fixed\.(\w+)">/g, "<$1>")
     .trim();
   const place = innermost(chart, text);
-  const lookup = lookupAt(chart, text, place);
+  const lookup = lookupAt(chart, text, place) ?? hiddenIn(text, place);
   if (lookup !== undefined) return lookup;
   const reason = reasonOf(text).slice(0, maxReasonLength);
   return new ManifestError("ChartFailed", place ?? { file: at(chart.folder, chartFile) }, adviceOn(reason));
@@ -43,6 +49,17 @@ function lookupAt(chart: Chart, text: string, place: ManifestPlace | undefined):
     place,
     "calls lookup, which would find nothing here: a chart that keeps a password in the cluster would make another one each time. " +
       "Set the values by which the chart asks for nothing, as the name of an existing Secret, or say render.helm.lookup: Empty where nothing found is right",
+  );
+}
+
+/** What was found in a text when it was evaluated. */
+function hiddenIn(text: string, place: ManifestPlace | undefined): ManifestError | undefined {
+  const [, name] = /\bstarling\.hidden\.(\w+)/.exec(text) ?? [];
+  if (name === undefined || place === undefined) return undefined;
+  return refused(
+    place,
+    `evaluates a text with tpl that calls ${name}: what it is answered cannot be fixed there, and would be another each time. ` +
+      "Put the call into a template, or the value in the place of the text",
   );
 }
 

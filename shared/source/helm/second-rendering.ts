@@ -1,52 +1,40 @@
 /**
  * A rendering is made once for many clusters, and made again where it is lost: what is drawn by lot, or read off a clock,
- * would be shared by a fleet and then change by itself. So a chart is rendered twice.
+ * would be shared by a fleet and then change by itself. So a chart is rendered twice, each time with fixed answers of its own.
  */
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import { bytesAsText, type Chart } from "#shared/source/helm/chart.ts";
+import { fixedFile, fixedFunctions, fixedTemplates, type Version } from "#shared/source/helm/fixed-functions.ts";
 import { withCalls } from "#shared/source/helm/template-calls.ts";
 import type { Manifest } from "#shared/source/manifests.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-/** Fails for what `lookup` is given, where a template comes to it. */
-const failing = "fail  ";
-
-/** The files for the first rendering. @param lookup - `Empty`: what a chart looks up is not there, and that is right. */
-export function firstRendering(chart: Chart, lookup: "Refuse" | "Empty"): ReadonlyMap<string, Uint8Array> {
-  if (lookup === "Empty") return chart.files;
-  return new Map([...chart.files, ...rewritten(chart, { lookup: failing })]);
+interface Renderings {
+  /** The chart's files for the first one. */
+  readonly chart: ReadonlyMap<string, Uint8Array>;
+  /** Those that are others for the second one. */
+  readonly instead: ReadonlyMap<string, Uint8Array>;
 }
 
-/**
- * The files that are others for the second rendering, at another time: in place of `now` stands a moment of which no part, from the year
- * to the second, is that of the present one. Chance is another by itself.
- */
-export function secondRendering(chart: Chart, { lookup, now }: { lookup: "Refuse" | "Empty"; now: Date }) {
-  const moment = `(toDate "2006-01-02T15:04:05Z07:00" "${otherMoment(now)}")`;
-  const instead = lookup === "Empty" ? { now: moment } : { lookup: failing, now: moment };
-  return rewritten(chart, instead);
+/** @param lookup - `Empty`: what a chart looks up is not there, and that is right. Else what comes to it fails. */
+export function renderingsOf(chart: Chart, lookup: "Refuse" | "Empty"): Renderings {
+  if (chart.watched.length === 0) return { chart: chart.files, instead: new Map() };
+  const [first, second] = [fixedFilesOf(chart, "first", lookup), fixedFilesOf(chart, "second", lookup)];
+  const instead = [...second].filter(([path, content]) => first.get(path)?.equals(content) !== true);
+  return { chart: new Map([...chart.files, ...first]), instead: new Map(instead) };
 }
 
-function otherMoment(now: Date): string {
-  const other = new Date(0);
-  other.setUTCFullYear(now.getUTCFullYear() - 3, (now.getUTCMonth() + 5) % 12, ((now.getUTCDate() + 9) % 28) + 1);
-  other.setUTCHours((now.getUTCHours() + 7) % 24, (now.getUTCMinutes() + 23) % 60, (now.getUTCSeconds() + 31) % 60);
-  if (other.getUTCDay() === now.getUTCDay()) other.setUTCDate(other.getUTCDate() + 1);
-  return other.toISOString().replace(/\.\d+Z$/, "Z");
-}
-
-function rewritten(
-  { files, watched }: Chart,
-  instead: Readonly<Record<string, string>>,
-): ReadonlyMap<string, Uint8Array> {
-  const result = new Map<string, Uint8Array>();
-  for (const { path, calls } of watched) {
+function fixedFilesOf({ files, watched }: Chart, version: Version, lookup: "Refuse" | "Empty"): Map<string, Buffer> {
+  const functions = new Map(fixedFunctions(version));
+  // Fails for what it is given, where a template comes to it.
+  if (lookup === "Refuse") functions.set("lookup", { name: "fail  " });
+  const fixed = watched.flatMap(({ path, calls }) => {
     const content = files.get(path);
-    if (content === undefined || !calls.some(({ name }) => name in instead)) continue;
-    result.set(path, Buffer.from(withCalls(bytesAsText(content), calls, instead), "latin1"));
-  }
-  return result;
+    if (content === undefined) return [];
+    return [[path, Buffer.from(withCalls(bytesAsText(content), calls, functions), "latin1")] as const];
+  });
+  return new Map([...fixed, [fixedFile, Buffer.from(fixedTemplates(version, { lookup }))]]);
 }
 
 /** @throws ManifestError `NonDeterministicRender` naming object and field, never the value: it may be a secret. */

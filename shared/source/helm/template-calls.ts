@@ -1,18 +1,20 @@
 /**
  * Where a Go template calls functions by name. Only as much of the language is read as that takes: actions, comments,
- * strings, and names that are fields (`.lookup`) or variables (`$lookup`). What a template puts together as a text and
- * evaluates with `tpl` is no call of the file.
+ * strings, parentheses and pipes, and names that are fields (`.lookup`) or variables (`$lookup`). What a template puts
+ * together as a text and evaluates with `tpl` is no call of the file.
  */
 export interface TemplateCall {
   readonly name: string;
   /** Of its first letter. */
   readonly offset: number;
+  /** Behind its last argument. */
+  readonly end: number;
   /** Counted from 1. */
   readonly line: number;
 }
 
 /** What begins a token of an action that is not passed over letter by letter. */
-const token = /\}\}|\/\*|["`']|[.$][A-Za-z0-9_.$]*|[A-Za-z_][A-Za-z0-9_]*/g;
+const token = /\}\}|\/\*|["`'|()]|[.$][A-Za-z0-9_.$]*|[A-Za-z_][A-Za-z0-9_]*/g;
 const quoted = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/y;
 
 /**
@@ -20,16 +22,19 @@ const quoted = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/y;
  * for it is no template. @param text - a letter for each byte.
  */
 export function callsIn(text: string, names: ReadonlySet<string>): readonly TemplateCall[] {
-  const calls: TemplateCall[] = [];
+  const calls: { name: string; offset: number; end: number; line: number }[] = [];
+  /** Whose arguments are being read, and in how many parentheses. */
+  let open: { readonly call: { end: number }; readonly depth: number }[] = [];
+  let depth = 0;
   let line = 1;
   let counted = 0;
   let isInside = false;
   for (let at = 0; at < text.length; ) {
     if (!isInside) {
-      const open = text.indexOf("{{", at);
-      if (open < 0) break;
+      const start = text.indexOf("{{", at);
+      if (start < 0) break;
       isInside = true;
-      at = open + 2;
+      at = start + 2;
     }
     token.lastIndex = at;
     const found = token.exec(text);
@@ -38,12 +43,31 @@ export function callsIn(text: string, names: ReadonlySet<string>): readonly Temp
     const end = endOf(text, found.index, word);
     if (end === undefined) break;
     at = end;
-    isInside = word !== "}}";
+    if (word === "(") depth += 1;
+    if (word === ")") depth -= 1;
+    if (word === "}}" || word === ")" || word === "|") {
+      const isEnding = (call: { readonly depth: number }) =>
+        word === "}}" || call.depth > depth || (word === "|" && call.depth === depth);
+      for (const { call } of open.filter(isEnding)) call.end = endOfArguments(text, found.index);
+      open = open.filter((call) => !isEnding(call));
+    }
+    if (word === "}}") {
+      isInside = false;
+      depth = 0;
+    }
     if (!names.has(word)) continue;
     for (; counted < found.index; counted++) if (text.charCodeAt(counted) === 10) line++;
-    calls.push({ name: word, offset: found.index, line });
+    const call = { name: word, offset: found.index, end, line };
+    calls.push(call);
+    open.push({ call, depth });
   }
   return calls;
+}
+
+/** Without the blanks before what ends a call, and a `-` that trims. */
+function endOfArguments(text: string, end: number): number {
+  const before = text.startsWith("}}", end) && text[end - 1] === "-" ? end - 1 : end;
+  return text.slice(0, before).trimEnd().length;
 }
 
 /** Where a token ends that begins with this word; undefined when it never does. */
@@ -58,19 +82,26 @@ function endOf(text: string, start: number, word: string): number | undefined {
   return quoted.test(text) ? quoted.lastIndex : undefined;
 }
 
-/** The text with each call's name replaced; lines stay what they were. */
-export function withCalls(
-  text: string,
-  calls: readonly TemplateCall[],
-  instead: Readonly<Record<string, string>>,
-): string {
+/** What stands in the place of a function: another name, and what its result is given to. */
+export interface Instead {
+  readonly name: string;
+  readonly into?: string;
+}
+
+/** The text with each call replaced; lines stay what they were. */
+export function withCalls(text: string, calls: readonly TemplateCall[], instead: ReadonlyMap<string, Instead>): string {
+  const changes = calls.flatMap(({ name, offset, end }) => {
+    const by = instead.get(name);
+    if (by === undefined) return [];
+    const renamed = { from: offset, to: offset + name.length, text: by.name };
+    return by.into === undefined ? [renamed] : [renamed, { from: end, to: end, text: ` | ${by.into}` }];
+  });
   let result = "";
   let from = 0;
-  for (const { name, offset } of calls) {
-    const replacement = instead[name];
-    if (replacement === undefined) continue;
-    result += text.slice(from, offset) + replacement;
-    from = offset + name.length;
+  // Those that end at one place: the inner one first, which was called last.
+  for (const change of changes.reverse().toSorted((a, b) => a.from - b.from)) {
+    result += text.slice(from, change.from) + change.text;
+    from = change.to;
   }
   return result + text.slice(from);
 }

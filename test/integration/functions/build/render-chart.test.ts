@@ -11,7 +11,6 @@ import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate, type HelmTemplateOptions } from "#shared/adapters/render/helm-template.ts";
 import { type RenderedObjects, renderObjects } from "#shared/adapters/render/render-objects.ts";
-import { systemClock } from "#shared/adapters/system.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import { below, shopChart } from "#test/support/chart-fixture.ts";
@@ -38,7 +37,7 @@ function render(files: Files, more: Partial<HelmRelease> = {}, bounds: Partial<H
   const path = "Chart.yaml" in files ? "." : "deploy";
   return renderObjects(
     { files: listed, path, render: { helm: { ...release, ...more } } },
-    { kustomize, helm: new HelmTemplate({ helm, ...bounds }), clock: systemClock },
+    { kustomize, helm: new HelmTemplate({ helm, ...bounds }) },
   );
 }
 
@@ -230,6 +229,14 @@ describe("what is another each time is refused, with object and field", () => {
     ["the year", '{{ now | date "2006" | quote }}'],
     ["the minute", '{{ now | date "04" | quote }}'],
     ["the weekday", '{{ now | date "Monday" | quote }}'],
+    ["the day, without its name", '{{ htmlDate "" | quote }}'],
+    ["the day of nothing, in a format", '{{ date "2006-01-02" .Values.none | quote }}'],
+    ["the day in a zone, piped", '{{ "UTC" | dateInZone "02" "" | quote }}'],
+    ["how long ago a day was", '{{ ago (toDate "2006-01-02" "2020-01-01") }}'],
+    ["one of two numbers", "{{ randInt 0 2 }}"],
+    ["one letter", "{{ randAlpha 1 }}"],
+    ["two letters in any order", '{{ shuffle "ab" }}'],
+    ["what follows from one of two", "{{ if eq (int (randInt 0 2)) 0 }}a{{ else }}b{{ end }}"],
     ["the time in a helper of a dependency", '{{ include "sub.time" . }}'],
   ];
   test.each(rows)("%s", async (_legend, data) => {
@@ -240,6 +247,52 @@ describe("what is another each time is refused, with object and field", () => {
     await expect(render(chart)).rejects.toMatchObject({
       code: "NonDeterministicRender",
       message: expect.stringMatching(/^templates\/x\.yaml \(as rendered\), ConfigMap x, data\.k: is another each time/),
+    });
+  });
+
+  test("but not what no clock and no chance has a part in", async () => {
+    const rows = [
+      ['{{ toDate "2006-01-02" "2020-01-01" | date "Monday 2006" }}', "Wednesday 2020"],
+      ['{{ date "2006-01-02" 1600000000 | quote }}', "2020-09-13"],
+      ['{{ toDate "2006-01-02" "2020-01-01" | unixEpoch | quote }}', "1577836800"],
+      ['{{ keys (dict "b" 1 "a" 2 "d" 3 "c" 4) | join "," }}', "a,b,c,d"],
+      ['{{ tpl "{{ tpl .Values.t . }}{{ .Values.b }} now" $ | upper | quote }}', "A! NOW"],
+    ];
+    const values = JSON.stringify({ t: "{{ .Values.a }}", a: "a", b: "!" });
+    for (const [data = "", expected] of rows)
+      expect(dataOf(await render(small(data), { values }), "x")).toEqual({ k: expected });
+  });
+
+  test.each([
+    ["{{ now | unixEpoch }}", "now"],
+    ["{{now}}", "now"],
+    ["{{ $x := 1 }}{{ .y | default (randAlpha 5) }}", "randAlpha"],
+    ["{{ tpl .Values.u . }}", "date"],
+    ['{{ tpl (printf "{{ n%s }}" "ow") . }}', "now"],
+    ['{{ lookup "v1" "Secret" "" "" }}', "lookup"],
+  ])("nor is it hidden in a text for tpl: %s", async (t, name) => {
+    const values = JSON.stringify({ t, u: '{{ date "2006" "" }}' });
+    for (const chart of [
+      small("{{ tpl .Values.t . | quote }}"),
+      small('{{ include "h" . }}', { "templates/_h.tpl": '{{ define "h" }}{{ tpl $.Values.t . }}{{ end }}' }),
+    ]) {
+      await expect(render(chart, { values })).rejects.toMatchObject({
+        code: "ChartRefused",
+        message: expect.stringMatching(
+          new RegExp(`^templates/x\\.yaml:5:\\d+: evaluates a text with tpl that calls ${name}: `),
+        ),
+      });
+    }
+  });
+
+  test("and what is wrong with a text for tpl is told in its place", async () => {
+    await expect(
+      render(small("{{ tpl .Values.t . | quote }}"), { values: '{"t":"{{ nope }}"}' }),
+    ).rejects.toMatchObject({
+      code: "ChartFailed",
+      message: expect.stringMatching(
+        /^templates\/x\.yaml:5:\d+: at <tpl>: error calling tpl: cannot parse template "\{\{ nope \}\}"/,
+      ),
     });
   });
 

@@ -6,7 +6,6 @@ import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
 import { type RenderRequest, renderObjects } from "#shared/adapters/render/render-objects.ts";
-import { systemClock } from "#shared/adapters/system.ts";
 import type { KustomizeRunner } from "#shared/ports.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
 import { specialisation } from "#shared/source/specialisation.ts";
@@ -74,7 +73,7 @@ function request(name: string, special: unknown, more: Readonly<Record<string, s
 }
 
 async function objectsOf(of: RenderRequest, kustomize: KustomizeRunner = kubectl) {
-  const { objects } = await renderObjects(of, { kustomize, helm, clock: systemClock });
+  const { objects } = await renderObjects(of, { kustomize, helm });
   return objects;
 }
 
@@ -223,7 +222,6 @@ test("a hook in a list is a hook", async () => {
   const rendered = renderObjects(request("plain", {}, { "app/hooks.yaml": list(test) }), {
     kustomize: kubectl,
     helm,
-    clock: systemClock,
   });
   await expect(rendered).resolves.toMatchObject({
     leftOut: ["Job t\\u001b[31m is left out: it is a hook of Helm's for test, which is not run here"],

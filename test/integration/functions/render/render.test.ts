@@ -49,7 +49,7 @@ class World {
       table: this.table,
       blobs: this.blobs,
       sender: this.sender,
-      builder: memoryBuilder(this.blobs, { kustomize, helm, clock: { now: () => this.now } }),
+      builder: memoryBuilder(this.blobs, { kustomize, helm }),
       clock: { now: () => this.now },
       ids: { unique: () => `worker-${ids++}` },
       log: silent,

@@ -25,9 +25,21 @@ test.each([
 
 test("calls are replaced where they are, and lines stay", () => {
   const text = "a {{ now }}\n{{ .now | now }} now {{ lookup 1 }}";
-  expect(withCalls(text, callsIn(text, names), { now: "(x)" })).toBe(
+  expect(withCalls(text, callsIn(text, names), new Map([["now", { name: "(x)" }]]))).toBe(
     "a {{ (x) }}\n{{ .now | (x) }} now {{ lookup 1 }}",
   );
+});
+
+test.each([
+  ["{{ now 1 .a }}", "{{ x 1 .a | y }}"],
+  ["{{- now -}}", "{{- x | y -}}"],
+  ["{{ .a | now (b | c) | d }}", "{{ .a | x (b | c) | y | d }}"],
+  ["{{ $v := now `|` \"}}\" '|'}}", "{{ $v := x `|` \"}}\" '|' | y}}"],
+  ["{{ if (and (now 1) (now (now 2))) }}", "{{ if (and (x 1 | y) (x (x 2 | y) | y)) }}"],
+  ["{{ range now\n  1\n}}", "{{ range x\n  1 | y\n}}"],
+  ["{{ now -1 }}{{ now", "{{ x -1 | y }}{{ x | y"],
+])("what a call answers is given on: %s", (text, expected) => {
+  expect(withCalls(text, callsIn(text, names), new Map([["now", { name: "x", into: "y" }]]))).toBe(expected);
 });
 
 test("a file of nothing but braces is read in no time to speak of", () => {

@@ -1,6 +1,7 @@
 /**
- * `{{ cluster.name }}`, `{{ cluster.labels.KEY }}` and `{{ cluster.values.KEY }}` in a template's path, each with an
- * optional `| default(text)`; `cluster.values.KEY.KEY` looks into a map. A closed list of names and no code: a path can choose a folder and nothing else.
+ * `{{ cluster.name }}`, `{{ cluster.labels.KEY }}`, `{{ cluster.values.KEY }}` and `{{ params.NAME }}` in a template's path,
+ * each with an optional `| default(text)`; `cluster.values.KEY.KEY` looks into a map. A closed list of names and no code: a
+ * path can choose a folder and nothing else.
  */
 import { excerpt } from "#shared/base/excerpt.ts";
 import { ownValue } from "#shared/base/own-value.ts";
@@ -10,6 +11,8 @@ export interface TemplateCluster {
   readonly labels: Readonly<Record<string, string>>;
   /** As JSON has them. */
   readonly values: Readonly<Record<string, unknown>>;
+  /** The template's parameters, as they are written. */
+  readonly params?: Readonly<Record<string, string>>;
 }
 
 export type RenderedPath =
@@ -17,7 +20,7 @@ export type RenderedPath =
   | { readonly ok: false; readonly message: string };
 
 const reference =
-  /^ *cluster\.(?:(name)|labels\.([A-Za-z0-9][-A-Za-z0-9_./]*)|values\.([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_-]+)*)) *(?:\| *default\(([^(){}|]*)\) *)?$/;
+  /^ *(?:cluster\.(?:(name)|labels\.([A-Za-z0-9][-A-Za-z0-9_./]*)|values\.([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_-]+)*))|params\.([A-Za-z_][A-Za-z0-9_]*)) *(?:\| *default\(([^(){}|]*)\) *)?$/;
 /** What may stand in the resulting path: anything but an escape from the artifact. */
 const escapes = /(^|\/)\.\.(\/|$)|^\/|\0/;
 /** As long as a path that is written out. A planner holds one for each template and cluster. */
@@ -28,7 +31,7 @@ export function checkPathTemplate(text: string): string | undefined {
   const pieces = piecesOf(text);
   for (const { expression } of pieces) {
     if (expression === undefined || reference.test(expression)) continue;
-    return `"${excerpt(`{{${expression}}}`)}" is not an expression Starling knows; use {{ cluster.name }}, {{ cluster.labels.KEY }} or {{ cluster.values.KEY }}, with an optional | default(text)`;
+    return `"${excerpt(`{{${expression}}}`)}" is not an expression Starling knows; use {{ cluster.name }}, {{ cluster.labels.KEY }}, {{ cluster.values.KEY }} or {{ params.NAME }}, with an optional | default(text)`;
   }
   const rest = pieces.map((piece) => piece.literal).join("");
   if (rest.includes("{{") || rest.includes("}}")) return "has {{ without }} or }} without {{";
@@ -54,16 +57,25 @@ function piecesOf(text: string): readonly Piece[] {
   }
 }
 
-/** One expression about a cluster, and nothing around it: `{{ cluster.values.domain }}`. */
-export function isClusterExpression(text: string): boolean {
-  return /^\{\{ *cluster\.[^{}]*\}\}$/.test(text);
+/** One expression, and nothing around it: `{{ cluster.values.domain }}`. */
+export function isWholeExpression(text: string): boolean {
+  return /^\{\{ *(?:cluster|params)\.[^{}]*\}\}$/.test(text);
+}
+
+/** Whether the text has an expression about a parameter. */
+export function refersToParameters(text: string): boolean {
+  return /\{\{ *params\./.test(text);
 }
 
 export type RenderedText =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly message: string };
 
-/** The text for one cluster; a missing key names the key and the cluster. */
+export type RenderedValue =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly message: string };
+
+/** The text for one cluster; a missing key names the key and the cluster, and where it can be set. */
 export function renderText(text: string, cluster: TemplateCluster): RenderedText {
   const problem = checkPathTemplate(text);
   if (problem !== undefined) return { ok: false, message: problem };
@@ -73,25 +85,42 @@ export function renderText(text: string, cluster: TemplateCluster): RenderedText
   for (const { literal, expression } of piecesOf(text)) {
     result += literal;
     if (expression === undefined) continue;
-    const [, isName, label, value, fallback] = reference.exec(expression) ?? [];
-    const found =
-      isName !== undefined
-        ? cluster.name
-        : label !== undefined
-          ? ownValue(cluster.labels, label)
-          : valueAt(cluster.values, (value ?? "").split("."));
-    if (found === undefined && fallback === undefined) missing.push(expression.trim());
-    if (typeof found === "object") unfit.push(expression.trim());
-    else result += found ?? fallback ?? "";
+    const found = foundFor(expression, cluster);
+    if (!found.ok) return found;
+    if (found.value === undefined) missing.push(expression.trim());
+    else if (typeof found.value === "object") unfit.push(expression.trim());
+    else result += String(found.value);
   }
-  if (missing.length > 0) {
-    return { ok: false, message: `cluster ${cluster.name} has no ${missing.join(", ")}; ${remedyOf(missing)}` };
-  }
+  if (missing.length > 0) return { ok: false, message: missingMessage(missing, cluster) };
   if (unfit.length > 0) {
     const message = `${unfit.join(", ")} of cluster ${cluster.name} is a list or a map; name one text, number, true or false in it`;
     return { ok: false, message };
   }
   return { ok: true, text: result };
+}
+
+/** What one whole expression comes to, as the cluster has it: a number stays one, and so does a list. */
+export function renderValue(text: string, cluster: TemplateCluster): RenderedValue {
+  const problem = checkPathTemplate(text);
+  if (problem !== undefined) return { ok: false, message: problem };
+  const [{ expression = "" } = {}] = piecesOf(text);
+  const found = foundFor(expression, cluster);
+  if (found.ok && found.value === undefined)
+    return { ok: false, message: missingMessage([expression.trim()], cluster) };
+  return found;
+}
+
+/** `undefined` for what is not there, and has no default. */
+function foundFor(expression: string, cluster: TemplateCluster): RenderedValue {
+  const [, isName, label, value, parameter, fallback] = reference.exec(expression) ?? [];
+  if (isName !== undefined) return { ok: true, value: cluster.name };
+  if (label !== undefined) return { ok: true, value: ownValue(cluster.labels, label) ?? fallback };
+  if (value !== undefined) return { ok: true, value: valueAt(cluster.values, value.split(".")) ?? fallback };
+  const text = ownValue(cluster.params ?? {}, parameter ?? "");
+  if (text === undefined) return { ok: true, value: fallback };
+  const rendered = renderText(text, { ...cluster, params: {} });
+  if (rendered.ok) return { ok: true, value: rendered.text };
+  return { ok: false, message: `parameters.${parameter}: ${rendered.message}` };
 }
 
 /** `renderText` for a path inside the artifact, which it may not leave. */
@@ -109,16 +138,25 @@ export function renderPath(text: string, cluster: TemplateCluster): RenderedPath
   return { ok: true, path };
 }
 
-/** A text, number, truth value, or an object that is none of them. */
-function valueAt(values: unknown, [name, ...rest]: readonly string[]): string | object | undefined {
-  if (name === undefined) return typeof values === "object" && values !== null ? values : String(values);
+function valueAt(values: unknown, [name, ...rest]: readonly string[]): unknown {
+  if (name === undefined) return values;
   if (typeof values !== "object" || values === null || Array.isArray(values)) return undefined;
   const found = ownValue(values as Readonly<Record<string, unknown>>, name);
   return found === undefined ? undefined : valueAt(found, rest);
 }
 
-/** Where it can be set. */
-function remedyOf(missing: readonly string[]): string {
-  if (!missing.some((expression) => expression.startsWith("cluster.values."))) return "set it on the Cluster";
-  return "set it on the Cluster; a value may also come from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)";
+function missingMessage(missing: readonly string[], cluster: TemplateCluster): string {
+  const places = [
+    [
+      "cluster.labels.",
+      "a label is set on the Cluster (metadata.labels), or comes from a tag (spec.labels.fromTags of its ClusterDiscovery)",
+    ],
+    [
+      "cluster.values.",
+      "a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)",
+    ],
+    ["params.", "a parameter is set in the template's parameters, or in those of an override for the cluster"],
+  ] as const;
+  const remedies = places.filter(([prefix]) => missing.some((key) => key.startsWith(prefix))).map(([, place]) => place);
+  return `cluster ${cluster.name} has no ${missing.join(", ")}; ${remedies.join("; ")}; or give it a | default(text)`;
 }

@@ -1,5 +1,5 @@
 import { isJsonObject } from "#shared/base/json.ts";
-import { isClusterExpression } from "#shared/base/path-template.ts";
+import { isWholeExpression } from "#shared/base/path-template.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { maxReleaseName } from "#shared/source/helm/helm-options.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
@@ -28,9 +28,9 @@ export function chartProblem({
   return undefined;
 }
 
-/** Texts that are one whole expression about a cluster, at any depth; others are the chart's, `{{ $labels.pod }}` too. */
+/** Texts that are one whole expression, at any depth; others are the chart's, `{{ $labels.pod }}` too. */
 export function expressionsIn(value: unknown): readonly string[] {
-  if (typeof value === "string") return isClusterExpression(value) ? [value] : [];
+  if (typeof value === "string") return isWholeExpression(value) ? [value] : [];
   if (Array.isArray(value)) return value.flatMap(expressionsIn);
   return isJsonObject(value) ? Object.values(value).flatMap(expressionsIn) : [];
 }

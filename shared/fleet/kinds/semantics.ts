@@ -65,20 +65,30 @@ function templateProblems(at: string, template: SyncTemplate): readonly FieldPro
   return [
     ...(lacking === undefined ? [] : [{ field: `${at}.${lacking.field}`, message: lacking.message }]),
     ...all.flatMap(([place, fields]) => renderProblems(place, fields)),
-    ...specialisationProblems(all),
+    ...specialisationProblems(
+      all,
+      all.flatMap(([, fields]) => Object.values(expressionsOf(fields)).flat()),
+    ),
   ];
 }
 
-function renderProblems(
-  at: string,
-  { path, render }: Pick<TemplateOverride, "path" | "render">,
-): readonly FieldProblem[] {
+type Rendered = Pick<TemplateOverride, "path" | "render">;
+
+/** The texts of a template in which expressions are evaluated, by their fields. */
+function expressionsOf({ path, render }: Rendered): Readonly<Record<string, readonly string[]>> {
   const { values, valuesFrom = [] } = render?.helm ?? {};
-  return [
-    ...(path === undefined ? [] : pathProblems(`${at}.path`, path)),
-    ...valuesFrom.flatMap(({ path: file }, index) => pathProblems(`${at}.render.helm.valuesFrom[${index}].path`, file)),
-    ...expressionsIn(values).flatMap((text) => pathProblems(`${at}.render.helm.values`, text)),
-  ];
+  const files = valuesFrom.map(({ path: file }, index) => [`render.helm.valuesFrom[${index}].path`, [file]] as const);
+  return {
+    path: path === undefined ? [] : [path],
+    ...Object.fromEntries(files),
+    "render.helm.values": expressionsIn(values),
+  };
+}
+
+function renderProblems(at: string, fields: Rendered): readonly FieldProblem[] {
+  return Object.entries(expressionsOf(fields)).flatMap(([field, texts]) =>
+    texts.flatMap((text) => pathProblems(`${at}.${field}`, text)),
+  );
 }
 
 function pathProblems(field: string, path: string): readonly FieldProblem[] {

@@ -1,7 +1,7 @@
 /** What a template says of how clusters differ. */
 import * as z from "zod";
 import { boundedMap, boundedText } from "#shared/base/bounded.ts";
-import { checkPathTemplate } from "#shared/base/path-template.ts";
+import { checkPathTemplate, refersToParameters } from "#shared/base/path-template.ts";
 import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
 import { editFields } from "#shared/source/edits.ts";
 
@@ -20,7 +20,7 @@ const targetNamespace = boundedText(1024).refine(
 );
 
 export const specialisationFields = {
-  /** By name; a text may hold `{{ cluster.name }}` and its like, as `path` may. */
+  /** By name; a text may hold `{{ cluster.name }}` and its like, as `path` may, but no other parameter. */
   parameters: boundedMap(parameterName, parameterValue, 100).optional(),
   /** Whether `${NAME}` in the texts of objects is what the parameter says. */
   substitute: z.boolean().optional(),
@@ -40,11 +40,16 @@ interface Problem {
 /**
  * What the schema cannot say of them.
  * @param all - the template's, and those of its overrides, by their places.
+ * @param expressions - what else of them may refer to parameters.
  */
 export function specialisationProblems(
   all: readonly (readonly [at: string, fields: SpecialisationFields])[],
+  expressions: readonly string[],
 ): readonly Problem[] {
-  const isUsed = all.some(([, { substitute }]) => substitute === true);
+  const isUsed =
+    all.some(
+      ([, { substitute, targetNamespace = "" }]) => substitute === true || refersToParameters(targetNamespace),
+    ) || expressions.some(refersToParameters);
   const isNamed = all.some(([, fields]) => fields.targetNamespace !== undefined);
   return all.flatMap(([at, { parameters = {}, targetNamespace: namespace = "", createNamespace }]) => {
     const problem = checkPathTemplate(namespace);
@@ -52,13 +57,15 @@ export function specialisationProblems(
     if (createNamespace !== undefined && !isNamed)
       problems.push({ field: `${at}.createNamespace`, message: "needs targetNamespace, which names it" });
     const wrong = Object.entries(parameters).flatMap(([name, text]) => {
-      const message = checkPathTemplate(text);
+      const message =
+        checkPathTemplate(text) ??
+        (refersToParameters(text) ? "refers to a parameter, which only other fields may" : undefined);
       return message === undefined ? [] : [{ field: `${at}.parameters.${name}`, message }];
     });
     const [first] = Object.keys(parameters);
     problems.push(...wrong);
     if (first === undefined || isUsed) return problems;
-    const message = `do nothing without substitute: true, which puts them in place of \${${first}} in the texts of objects`;
+    const message = `do nothing without substitute: true, which puts them in place of \${${first}} in the texts of objects, and without an expression as {{ params.${first} }}`;
     return [...problems, { field: `${at}.parameters`, message }];
   });
 }

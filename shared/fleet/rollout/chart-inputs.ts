@@ -3,7 +3,7 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson, isJsonObject } from "#shared/base/json.ts";
 import { ownValue } from "#shared/base/own-value.ts";
-import { isClusterExpression, renderPath, renderText, type TemplateCluster } from "#shared/base/path-template.ts";
+import { isWholeExpression, renderPath, renderValue, type TemplateCluster } from "#shared/base/path-template.ts";
 import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts";
 import { ownLabelPrefix } from "#shared/fleet/kinds/cluster-discovery.ts";
 import type { BoundInputs, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
@@ -23,6 +23,7 @@ export function boundInputs(
   const problem = chartProblem(template);
   if (problem !== undefined) return { problem: `${problem.field}: ${problem.message}` };
   const texts: Record<string, string> = {};
+  const values: Record<string, unknown> = {};
   const problems: string[] = [];
   for (const [index, { path }] of (options.valuesFrom ?? []).entries()) {
     if (!path.includes("{{")) continue;
@@ -31,15 +32,20 @@ export function boundInputs(
     else problems.push(`render.helm.valuesFrom[${index}].${rendered.message}`);
   }
   for (const text of expressionsIn(options.values)) {
-    const rendered = renderText(text, cluster);
-    if (rendered.ok) texts[text] = rendered.text;
+    const rendered = renderValue(text, cluster);
+    if (rendered.ok && typeof rendered.value === "string") texts[text] = rendered.value;
+    else if (rendered.ok) values[text] = rendered.value;
     else problems.push(`render.helm.values: ${rendered.message}`);
   }
   const [first] = problems;
   if (first !== undefined) return { problem: first };
   const kubeVersion = options.kubeVersion === undefined ? versionOf(cluster) : undefined;
-  const bound = { ...defined({ kubeVersion }), ...(Object.keys(texts).length === 0 ? {} : { texts }) };
+  const bound = defined({ kubeVersion, texts: someOf(texts), values: someOf(values) });
   return Object.keys(bound).length === 0 ? {} : { bound };
+}
+
+function someOf<Value>(map: Readonly<Record<string, Value>>): Readonly<Record<string, Value>> | undefined {
+  return Object.keys(map).length === 0 ? undefined : map;
 }
 
 /** The minor version that a cluster was found with. */
@@ -54,6 +60,7 @@ export function buildOptionsOf(template: ChartTemplate, bound: BoundInputs = {})
   if (render?.helm === undefined) return render === undefined ? undefined : defined({ ...render, helm: undefined });
   const { releaseName = name, values, valuesFrom, crds, lookup, hooks, apiVersions } = render.helm;
   const { texts = {} } = bound;
+  const inPlace = { ...texts, ...bound.values };
   const release: HelmRelease = {
     releaseName,
     namespace: apply.defaultNamespace ?? "",
@@ -63,18 +70,18 @@ export function buildOptionsOf(template: ChartTemplate, bound: BoundInputs = {})
     ...defined({
       kubeVersion: render.helm.kubeVersion ?? bound.kubeVersion,
       apiVersions,
-      values: values === undefined ? undefined : canonicalJson(withTexts(values, texts)),
+      values: values === undefined ? undefined : canonicalJson(withValues(values, inPlace)),
       valuesFrom: valuesFrom?.map((file) => ({ ...file, path: ownValue(texts, file.path) ?? file.path })),
     }),
   };
   return { helm: release };
 }
 
-function withTexts(value: unknown, texts: Readonly<Record<string, string>>): unknown {
-  if (typeof value === "string") return isClusterExpression(value) ? (ownValue(texts, value) ?? value) : value;
-  if (Array.isArray(value)) return value.map((item) => withTexts(item, texts));
+function withValues(value: unknown, bound: Readonly<Record<string, unknown>>): unknown {
+  if (typeof value === "string") return isWholeExpression(value) ? (ownValue(bound, value) ?? value) : value;
+  if (Array.isArray(value)) return value.map((item) => withValues(item, bound));
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withTexts(member, texts)]));
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withValues(member, bound)]));
 }
 
 const digests = new WeakMap<HelmOptions, string>();

@@ -253,11 +253,12 @@ export function inputOf(
   const overrides = overridesFor(planned, cluster);
   const template = overridden(planned, overrides);
   if (template.disabled === true) return { disabled: true };
-  const rendered = renderPath(template.path, cluster);
+  const context = { ...cluster, params: template.parameters ?? {} };
+  const rendered = renderPath(template.path, context);
   if (!rendered.ok) return { problem: rendered.message };
-  const chart = boundInputs(template, cluster);
+  const chart = boundInputs(template, context);
   if ("problem" in chart) return chart;
-  const fields = bindFields(template, cluster);
+  const fields = bindFields(template, context);
   if ("problem" in fields) return fields;
   const bound = { ...chart.bound, ...fields };
   const { name, artifactDigest, render, apply } = template;

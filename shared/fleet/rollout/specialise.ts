@@ -28,7 +28,7 @@ export function bindFields(
   const bound: [string, string][] = [];
   for (const [name, text] of substitute === true ? Object.entries(parameters) : []) {
     if (!text.includes("{{")) continue;
-    const rendered = renderText(text, cluster);
+    const rendered = renderText(text, { ...cluster, params: {} });
     if (!rendered.ok) return { problem: `parameters.${name}: ${rendered.message}` };
     bound.push([name, rendered.text]);
   }

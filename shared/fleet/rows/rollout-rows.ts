@@ -62,6 +62,8 @@ export interface BoundInputs {
   readonly kubeVersion?: string;
   /** By text of the template, what its expressions come to. */
   readonly texts?: Readonly<Record<string, string>>;
+  /** Likewise, of those that come to no text: as JSON has them. */
+  readonly values?: Readonly<Record<string, unknown>>;
   /** By name of the parameter. */
   readonly parameters?: Readonly<Record<string, string>>;
   /** `targetNamespace`. */

@@ -4,8 +4,14 @@ import { checkPathTemplate, renderPath } from "#shared/base/path-template.ts";
 const cluster = {
   name: "eu-1",
   labels: { ring: "canary", "topology.kubernetes.io/region": "eu-central-1", empty: "", sneaky: "../../etc" },
+  params: { DIR: "d-{{ cluster.values.tenant }}", lost: "{{ cluster.values.none }}" },
   values: { tenant: "shop", port: 8443, on: true, zero: 0, deep: { zone: { name: "a" } }, list: ["x"], text: "a.b" },
 };
+
+const labelPlace =
+  "a label is set on the Cluster (metadata.labels), or comes from a tag (spec.labels.fromTags of its ClusterDiscovery)";
+const valuePlace =
+  "a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)";
 
 describe("a path", () => {
   test.each([
@@ -26,16 +32,28 @@ describe("a path", () => {
     ["zones/{{ cluster.values.deep.zone.name }}", "zones/a"],
     ["zones/{{ cluster.values.deep.none.name | default(b) }}", "zones/b"],
     ["{{ cluster.values.text.length | default(none) }}", "none"],
+    ["{{ params.DIR }}/{{ params.none | default(x) }}", "d-shop/x"],
   ])("%s is %s", (text, path) => {
     expect(checkPathTemplate(text)).toBeUndefined();
     expect(renderPath(text, cluster)).toEqual({ ok: true, path });
   });
 
   test.each([
-    ["{{ cluster.labels.none }}", "cluster eu-1 has no cluster.labels.none; set it on the Cluster"],
+    [
+      "{{ cluster.labels.none }}",
+      `cluster eu-1 has no cluster.labels.none; ${labelPlace}; or give it a | default(text)`,
+    ],
     [
       "{{ cluster.values.a }}/{{ cluster.labels.b }}",
-      "cluster eu-1 has no cluster.values.a, cluster.labels.b; set it on the Cluster; a value may also come from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)",
+      `cluster eu-1 has no cluster.values.a, cluster.labels.b; ${labelPlace}; ${valuePlace}; or give it a | default(text)`,
+    ],
+    [
+      "{{ params.none }}",
+      "cluster eu-1 has no params.none; a parameter is set in the template's parameters, or in those of an override for the cluster; or give it a | default(text)",
+    ],
+    [
+      "{{ params.lost }}",
+      `parameters.lost: cluster eu-1 has no cluster.values.none; ${valuePlace}; or give it a | default(text)`,
     ],
     [
       "{{ cluster.values.deep.zone }}/{{ cluster.values.list }}",

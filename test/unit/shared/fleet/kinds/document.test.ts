@@ -233,7 +233,25 @@ describe("a document that is wrong", () => {
       "parameters that do nothing",
       template({ parameters: { DOMAIN: "x" } }),
       [
-        `spec.templates[0].parameters: do nothing without substitute: true, which puts them in place of \${DOMAIN} in the texts of objects`,
+        `spec.templates[0].parameters: do nothing without substitute: true, which puts them in place of \${DOMAIN} in the texts of objects, and without an expression as {{ params.DOMAIN }}`,
+      ],
+    ],
+    [
+      "parameters that refer to each other",
+      template({ targetNamespace: "{{ params.A }}", parameters: { A: "x-{{ params.B }}", B: "b" } }),
+      [
+        expect.stringMatching(
+          /^spec\.templates\[0\]\.parameters\.A: refers to a parameter, which only other fields may/,
+        ),
+      ],
+    ],
+    [
+      "a parameter in a value that is no expression",
+      template({ render: { helm: { values: { a: "{{ params.a-b }}" } } }, apply: { defaultNamespace: "a" } }),
+      [
+        expect.stringMatching(
+          /^spec\.templates\[0\]\.render\.helm\.values: "\{\{ params\.a-b \}\}" is not an expression/,
+        ),
       ],
     ],
     [

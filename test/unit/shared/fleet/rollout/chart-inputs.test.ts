@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Plan, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
@@ -23,7 +24,7 @@ function planned(helm: Helm, more: Readonly<Record<string, unknown>> = {}): Plan
 
 interface Of {
   readonly labels?: Readonly<Record<string, string>>;
-  readonly values?: Readonly<Record<string, string>>;
+  readonly values?: FleetRow["values"];
 }
 
 /** What is sealed of a cluster, and what its rendering is asked for with. */
@@ -75,6 +76,29 @@ describe("a chart is rendered", () => {
         "{{cluster.values.tier | default(std)}}": "std",
         "{{ cluster.name }}": "one",
       },
+    });
+  });
+
+  test("with values of the type that they have", () => {
+    const values = { replicas: 3, spot: false, hosts: ["a", { b: "{{ now }}" }], zone: { name: "{{ cluster.name }}" } };
+    const names = ["replicas", "spot", "hosts", "zone"];
+    const wanted = Object.fromEntries(names.map((name) => [name, `{{ cluster.values.${name} }}`]));
+    const { helm } = inputOf(planned({ values: { ...wanted, text: "{{ cluster.values.none | default(3) }}" } }), {
+      values,
+    });
+    expect(JSON.parse(helm?.values ?? "")).toEqual({ ...values, text: "3" });
+  });
+
+  test("with parameters, which are worked out once", () => {
+    const parameters = { HOST: "shop.{{ cluster.values.domain }}", unused: "{{ cluster.values.none }}" };
+    const template = planned(
+      { values: { host: "{{ params.HOST }}" }, valuesFrom: [{ path: "env/{{ params.HOST }}.yaml" }] },
+      { parameters },
+    );
+    const { helm } = inputOf(template, { values: { domain: "{{ cluster.name }}" } });
+    expect(helm).toMatchObject({
+      values: '{"host":"shop.{{ cluster.name }}"}',
+      valuesFrom: [{ path: "env/shop.{{ cluster.name }}.yaml" }],
     });
   });
 
@@ -138,13 +162,13 @@ test.each([
     "a value",
     { values: { host: "{{ cluster.values.domain }}" } },
     {},
-    "render.helm.values: cluster one has no cluster.values.domain; set it on the Cluster; a value may also come from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)",
+    "render.helm.values: cluster one has no cluster.values.domain; a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery); or give it a | default(text)",
   ],
   [
     "a label of a path",
     { valuesFrom: [{ path: "{{ cluster.labels.env }}.yaml" }] },
     {},
-    "render.helm.valuesFrom[0].path: cluster one has no cluster.labels.env; set it on the Cluster",
+    "render.helm.valuesFrom[0].path: cluster one has no cluster.labels.env; a label is set on the Cluster (metadata.labels), or comes from a tag (spec.labels.fromTags of its ClusterDiscovery); or give it a | default(text)",
   ],
   [
     "a path inside the artifact",

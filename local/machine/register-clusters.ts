@@ -2,6 +2,7 @@ import type { ClusterConnection } from "@starling/embedded-apiserver";
 import type { ApiSession } from "#local/machine/api-session.ts";
 import type { Machine } from "#local/machine/machine.ts";
 import { defined } from "#shared/base/defined.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 
@@ -11,8 +12,19 @@ export interface RegisteredCluster {
   readonly values?: Readonly<Record<string, string>>;
 }
 
+/** The door takes a megabyte at once, and a Cluster has one kilobyte. */
+const atOnce = 500;
+
 /** Registers clusters of this machine as their operator would: the token in a secret, the rest as a Cluster. */
 export async function registerClusters(
+  clusters: readonly RegisteredCluster[],
+  machine: Pick<Machine, "putSecret">,
+  session: ApiSession,
+): Promise<void> {
+  for (const part of inParts(clusters, atOnce)) await registerPart(part, machine, session);
+}
+
+async function registerPart(
   clusters: readonly RegisteredCluster[],
   machine: Pick<Machine, "putSecret">,
   session: ApiSession,

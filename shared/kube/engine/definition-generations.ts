@@ -1,8 +1,11 @@
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { generationOf } from "#shared/kube/kube-object.ts";
 import type { GroupKind } from "#shared/kube/object-id.ts";
+
+const concurrency = 8;
 
 /**
  * The generation of the definition behind each custom kind, by the definition's name. A definition that is changed may
@@ -22,12 +25,12 @@ export async function definitionGenerations(
   if (names.size === 0) return {};
   const definitions = await client.lookup({ group: "apiextensions.k8s.io", kind: "CustomResourceDefinition" });
   if (definitions.outcome !== "found") return {};
-  const generations: Record<string, number> = {};
-  for (const name of [...names].sort()) {
+  const generations = new Map<string, number>();
+  await runConcurrently([...names], concurrency, async (name) => {
     const definition = await getReadable(client, definitions.info, name);
-    if (definition !== undefined) generations[name] = generationOf(definition);
-  }
-  return generations;
+    if (definition !== undefined) generations.set(name, generationOf(definition));
+  });
+  return Object.fromEntries([...generations].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 async function getReadable(client: ClusterClient, kind: Parameters<ClusterClient["get"]>[0], name: string) {

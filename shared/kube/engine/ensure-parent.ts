@@ -49,6 +49,9 @@ const maxConflicts = 5;
  * @throws KubeError when the cluster cannot be read or written.
  */
 export async function ensureParent(client: ClusterClient, request: ParentRequest): Promise<ParentResult> {
+  const first = client.get(configMapKind, parentKey(request.claim));
+  // Who the cluster is comes first, also where it does not let its parent be read.
+  first.catch(() => {});
   const clusterUid = (await clusterUidOf(client)) ?? "";
   const { expectedClusterUid = clusterUid } = request;
   if (clusterUid === "" || clusterUid !== expectedClusterUid) {
@@ -56,7 +59,8 @@ export async function ensureParent(client: ClusterClient, request: ParentRequest
     const other = clusterUid === "" ? {} : { otherUid: clusterUid };
     return { kind: "refused", reason: "IdentityMismatch", message, ...other };
   }
-  const result = await writeParent(client, request.claim, (current) => nextParent(current, request.claim, request));
+  const decide = (current: KubeObject | undefined) => nextParent(current, request.claim, request);
+  const result = await writeParent(client, { claim: request.claim, first, decide });
   if (result.kind === "write") return { kind: "written", record: result.record, clusterUid };
   const { kind: _kind, ...refusal } = result;
   return { kind: "refused", ...refusal, clusterUid };
@@ -105,13 +109,16 @@ async function ensureNamespace(client: ClusterClient): Promise<void> {
   }
 }
 
-async function writeParent(
-  client: ClusterClient,
-  claim: SyncClaim,
-  decide: (current: KubeObject | undefined) => ParentDecision,
-): Promise<ParentDecision> {
+interface ParentWriting {
+  readonly claim: SyncClaim;
+  /** As it is read already. */
+  readonly first: Promise<KubeObject | undefined>;
+  readonly decide: (current: KubeObject | undefined) => ParentDecision;
+}
+
+async function writeParent(client: ClusterClient, { claim, first, decide }: ParentWriting): Promise<ParentDecision> {
   for (let conflict = 0; ; conflict += 1) {
-    const current = await client.get(configMapKind, parentKey(claim));
+    const current = await (conflict === 0 ? first : client.get(configMapKind, parentKey(claim)));
     const decision = decide(current);
     if (decision.kind === "refuse") return decision;
     try {

@@ -1,0 +1,52 @@
+/** What does not depend on each other is asked at once: a cluster far away answers each step late. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Interception } from "@starling/embedded-apiserver";
+import { expect, test } from "vitest";
+import { parentName } from "#shared/kube/parent-object.ts";
+import { definition, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { startPatientWorker } from "#test/support/troubled-worker.ts";
+
+const worker = forEachTest(startPatientWorker);
+const longestMs = 5000;
+
+/** No GET of these is answered before all have come, or it takes too long. @returns those that came in time. */
+function askedTogether(...ends: readonly string[]): ReadonlySet<string> {
+  const came = new Set<string>();
+  const all = Promise.withResolvers<void>();
+  worker.host.intercept(async ({ method, path, phase }): Promise<Interception> => {
+    const end = ends.find((each) => path.replace(/\?.*/, "").endsWith(each));
+    if (method !== "GET" || phase !== "before" || end === undefined) return "pass";
+    came.add(end);
+    if (came.size === ends.length) all.resolve();
+    await Promise.race([all.promise, sleep(longestMs, undefined, { ref: false }).then(() => came.clear())]);
+    return "pass";
+  });
+  return came;
+}
+
+const groups = ["apples", "berries", "cherries"].map((name) => `${name}.example.com`);
+
+test("who the cluster is, and what it remembers", async () => {
+  await worker.world.assign("web", [namespace("shop")]);
+  await worker.world.work();
+  await worker.world.assign("web", [namespace("shop"), namespace("other")]);
+  const parent = parentName({ syncNamespace: "tests", syncName: "web" });
+  const came = askedTogether("/namespaces/kube-system", `/namespaces/starling-system/configmaps/${parent}`);
+  await worker.world.work();
+  expect([...came]).toHaveLength(2);
+  expect(await worker.world.phase("web")).toBe("Ready");
+});
+
+test("the definitions of all custom kinds", async () => {
+  await worker.world.assign(
+    "kinds",
+    groups.map((group) => definition(group)),
+  );
+  await worker.world.work();
+  await worker.world.assign("web", [namespace("shop"), ...groups.map((group) => widget(group, "shop/one"))]);
+  const came = askedTogether(...groups.map((group) => `/widgets.${group}`));
+  await worker.world.work();
+  expect([...came]).toHaveLength(3);
+  expect((await worker.world.sync("web"))?.observed?.applied?.attempt).toBe(1);
+});

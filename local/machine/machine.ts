@@ -50,7 +50,7 @@ export interface MachineOptions extends RunOptions {
   /** Between ticks; `"manual"`: only `tick()` ticks. One second by default, where AWS has a minute. */
   readonly tickEveryMs?: number | "manual";
   /** Overrides of the functions' timeouts and of the visibility in their queues, for tests that let workers die. */
-  readonly timeoutSeconds?: Partial<Readonly<Record<QueueName, number>>>;
+  readonly timeoutSeconds?: Partial<Readonly<Record<QueueName | "api", number>>>;
   /** Event sources per queue: 2 gives two planners, two workers and so on at once. */
   readonly copies?: number;
   /** As in the app's context: the fleet that the stacks are made for, and what runs at once in their account. */

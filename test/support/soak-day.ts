@@ -29,7 +29,7 @@ export interface SoakOptions {
 }
 
 /** What the emulators measure stays the machine's: so many seconds are this one's divided by the rate. */
-const timeoutSeconds = { rollout: 300, report: 300, render: 300, resolve: 300, apply: 300 };
+const timeoutSeconds = { api: 300, rollout: 300, report: 300, render: 300, resolve: 300, apply: 300 };
 /** Of the machine, which may be busy with other things: the day goes on meanwhile, and what stands still never ends. */
 const patienceSeconds = 1500;
 const tickEveryMs = 1000;

@@ -13,7 +13,7 @@ import { unrecordedIds } from "#functions/apply/steps/unrecorded-ids.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { defined } from "#shared/base/defined.ts";
-import type { Applied } from "#shared/fleet/rows/sync-row.ts";
+import type { Applied, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { healthFinding } from "#shared/fleet/sync/observe.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 import { type ApplySetResult, applySet } from "#shared/kube/engine/apply-set.ts";
@@ -22,7 +22,7 @@ import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { type PruneResult, pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { worstOf } from "#shared/kube/health/status.ts";
 import { changeInventory, type Inventory } from "#shared/kube/inventory.ts";
-import { objectIdOf } from "#shared/kube/kube-object.ts";
+import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
 /**
@@ -31,20 +31,37 @@ import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
  * the same. Where the time of a run is up, the next one goes on behind what was recorded.
  */
 export async function applySync(context: VerbContext): Promise<VerbResult> {
+  const rendering = desiredRendering(context);
+  // Where the inventory ends the look, nobody asks what became of it.
+  rendering.catch(() => {});
   const recalled = await recallInventory(context);
-  return "told" in recalled ? applyRecalled(recalled) : recalled;
+  return "told" in recalled ? applyRecalled(recalled, rendering) : recalled;
 }
 
 /** The same, when the inventory has been recalled already. */
-export async function applyRecalled(recalled: Recalled): Promise<VerbResult> {
-  return toldWith(recalled, await applyOver(recalled));
+export async function applyRecalled(
+  recalled: Recalled,
+  rendering = desiredRendering(recalled.context),
+): Promise<VerbResult> {
+  return toldWith(recalled, await applyOver(recalled, await rendering));
 }
 
-async function applyOver({ context, inventory: before, told }: Recalled): Promise<VerbResult> {
+async function desiredRendering({ row, ports }: VerbContext): Promise<readonly ManifestObject[]> {
+  return loadRendering(desiredDigest(row), ports.blobs);
+}
+
+function desiredDigest({ name, desired }: SyncRow): string {
+  if (desired.renderDigest === undefined) throw new Error(`${name} is to be applied and has no rendering`);
+  return desired.renderDigest;
+}
+
+async function applyOver(
+  { context, inventory: before, told }: Recalled,
+  rendering: readonly ManifestObject[],
+): Promise<VerbResult> {
   const { row, client, ports, deadline } = context;
   const { desired } = row;
-  if (desired.renderDigest === undefined) throw new Error(`${row.name} is to be applied and has no rendering`);
-  const rendering = await loadRendering(desired.renderDigest, ports.blobs);
+  const renderDigest = desiredDigest(row);
   const { setId } = before;
   const known = [...before.entries, ...(told.foreign ?? [])].map(({ id }) => id);
   const groupKinds = [...rendering.map((object) => objectIdOf(object)), ...known];
@@ -83,7 +100,7 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
     };
   }
 
-  const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
+  const earlier = parent.record.attempted.filter((digest) => digest !== renderDigest);
   const kept = placesIn(rendering, defaultNamespace);
   const left = await unrecordedIds(earlier, { desired: kept, defaultNamespace }, ports.blobs);
   const unrecorded = unsettledIds(left.ids, begun);
@@ -108,7 +125,7 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
   const isLeft = !desired.apply.prune && unrecorded.some((id) => !recorded.has(objectIdKey(id)));
   const unsettled = isLeft ? earlier : left.lost;
   const whole: Applied = {
-    renderDigest: desired.renderDigest,
+    renderDigest,
     revision: desired.revision,
     attempt: desired.attempt,
     at: ports.clock.now().toISOString(),

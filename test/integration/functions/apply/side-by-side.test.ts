@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Interception } from "@starling/embedded-apiserver";
 import { expect, test } from "vitest";
 import { parentName } from "#shared/kube/parent-object.ts";
+import type { BlobStore } from "#shared/ports.ts";
 import { definition, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { startPatientWorker } from "#test/support/troubled-worker.ts";
@@ -24,6 +25,29 @@ function askedTogether(...ends: readonly string[]): ReadonlySet<string> {
   });
   return came;
 }
+
+test("what is wanted, and what was applied last", async () => {
+  await worker.world.assign("web", [namespace("shop")]);
+  await worker.world.work();
+  await worker.world.assign("web", [namespace("shop"), namespace("other")]);
+  const asked = new Set<string>();
+  const both = Promise.withResolvers<void>();
+  const { blobs } = worker.world;
+  // Another sandbox, which has read none of it.
+  const anew: BlobStore = {
+    overwrite: (key, bytes) => blobs.overwrite(key, bytes),
+    renew: (key, before) => blobs.renew(key, before),
+    async get(key, limits) {
+      asked.add(key.split("/")[0] ?? "");
+      if (asked.size === 2) both.resolve();
+      await Promise.race([both.promise, sleep(longestMs, undefined, { ref: false }).then(() => asked.clear())]);
+      return blobs.get(key, limits);
+    },
+  };
+  await worker.world.work({ blobs: anew });
+  expect([...asked].sort()).toEqual(["inventories", "renderings"]);
+  expect(await worker.world.phase("web")).toBe("Ready");
+});
 
 const groups = ["apples", "berries", "cherries"].map((name) => `${name}.example.com`);
 

@@ -3,6 +3,7 @@ import type { ApiSession } from "#local/machine/api-session.ts";
 import type { Machine } from "#local/machine/machine.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 
@@ -14,6 +15,8 @@ export interface RegisteredCluster {
 
 /** The door takes a megabyte at once, and a Cluster has one kilobyte. */
 const atOnce = 500;
+/** Connections are made one after the other, and a busy machine is given up on. */
+const secretsAtOnce = 16;
 
 /** Registers clusters of this machine as their operator would: the token in a secret, the rest as a Cluster. */
 export async function registerClusters(
@@ -29,8 +32,8 @@ async function registerPart(
   machine: Pick<Machine, "putSecret">,
   session: ApiSession,
 ): Promise<void> {
-  await Promise.all(
-    clusters.map(({ connection }) => machine.putSecret(tokenSecret(connection.name), clusterSecret(connection))),
+  await runConcurrently(clusters, secretsAtOnce, ({ connection }) =>
+    machine.putSecret(tokenSecret(connection.name), clusterSecret(connection)),
   );
   await session.apply(
     clusters.map(({ connection, labels, values }) => ({

@@ -37,8 +37,10 @@ export class StageWatch {
       else this.#stages.set(keyText(row), row.stage ?? "");
     }
     this.#rename(seen);
-    for (const { before, after } of changes)
+    for (const { before, after } of changes) {
+      if (after?.type === "Unit") this.#checkCounts(after as UnitRow);
       if (before === undefined && after?.type === "Slot") this.#checkGiven(after as SlotRow, seen);
+    }
   }
 
   /** Other members may have other stages: the planner has just read them. */
@@ -52,11 +54,19 @@ export class StageWatch {
     const fresh = names.filter((name, index) => name !== this.#names[index]);
     const areRenamed = isSame && fresh.every((name) => !this.#names.includes(name));
     for (const [key, stage] of this.#stages) {
-      const name = areRenamed ? names[this.#names.indexOf(stage)] : stage;
-      if (name === undefined || !names.includes(name)) this.#stages.delete(key);
-      else this.#stages.set(key, name);
+      const name = areRenamed ? (names[this.#names.indexOf(stage)] ?? stage) : stage;
+      this.#stages.set(key, name);
+      // A stage that is there again has its slots, and tries everybody anew.
+      if (!names.includes(name) && isFailed(key)) this.#stages.delete(key);
     }
     [this.#names, this.#selection, this.#by] = [names, selection, by];
+  }
+
+  /** What was given in a stage is counted there, once it goes by its name. */
+  #checkCounts({ stages, jobs }: UnitRow): void {
+    if (jobs.some((job) => job.do === "rename")) return;
+    for (const { name, changing, arriving = 0 } of stages)
+      expect(changing + arriving, `slots given in ${name}`).toBe(this.#count(slotKeys, name));
   }
 
   /** Whoever is given a slot has room under its stage's own bound, and comes to none where too many failed that came. */
@@ -67,11 +77,10 @@ export class StageWatch {
     const own = stages.find((one) => one.name === name)?.maxConcurrent;
     const size = leg === undefined ? stage.members : (sizeOf(leg) ?? 0);
     const bound = own === undefined ? Number.POSITIVE_INFINITY : Math.max(1, resolveCount(own, size));
-    expect(this.#count("|SLOT#", name), `changing in ${name} with ${cluster}`).toBeLessThanOrEqual(bound);
+    expect(this.#count(slotKeys, name), `changing in ${name} with ${cluster}`).toBeLessThanOrEqual(bound);
     if (leg !== undefined) return;
-    const failed = this.#count("|ARRIVAL#failed#", name);
     const allowed = resolveCount(maxFailures, stage.members);
-    expect(failed, `failed when ${cluster} comes to ${name}`).toBeLessThanOrEqual(allowed);
+    expect(this.#count(failedKeys, name), `failed when ${cluster} comes to ${name}`).toBeLessThanOrEqual(allowed);
   }
 
   #count(kind: string, stage: string): number {
@@ -79,6 +88,13 @@ export class StageWatch {
   }
 }
 
+/** Of slots, and of arrivals that failed. */
+const [slotKeys, failedKeys] = ["|SLOT#", "|ARRIVAL#failed#"] as const;
+
+function isFailed(key: string): boolean {
+  return key.includes(failedKeys);
+}
+
 function isOfStage(row: Row): row is SlotRow | ArrivalRow {
-  return row.type === "Slot" || (row.type === "Arrival" && row.sk.startsWith("ARRIVAL#failed#"));
+  return row.type === "Slot" || isFailed(keyText(row));
 }

@@ -150,7 +150,7 @@ export interface MessageReturns {
 export interface SecretReader {
   /**
    * @param options.fresh - the value that was read before was refused: ask again.
-   * @throws StarlingError `SecretNotFound`, `SecretDenied`, `SecretKeyDenied`
+   * @throws StarlingError `SecretNotFound`, `SecretDenied`, `SecretKeyDenied`, `SecretsUnavailable`
    */
   read(name: string, options?: { readonly fresh?: boolean }): Promise<string>;
 }

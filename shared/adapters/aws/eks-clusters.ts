@@ -1,5 +1,6 @@
 import { DescribeClusterCommand, type EKSClient, EKSServiceException } from "@aws-sdk/client-eks";
 import { LRUCache } from "lru-cache";
+import { isExpired } from "#shared/adapters/aws/in-new-session.ts";
 import type { Identity, RoleSessions, SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import { SharedQuestions } from "#shared/adapters/aws/shared-questions.ts";
 import type { Clock } from "#shared/base/clock.ts";
@@ -136,10 +137,6 @@ interface Question {
 }
 
 const passing: ReadonlySet<string> = new Set(["EksThrottled", "EksUnavailable", "StsUnavailable"]);
-
-function isExpired(error: unknown): boolean {
-  return error instanceof EKSServiceException && error.name.startsWith("ExpiredToken");
-}
 
 function eksError(error: unknown, cluster: EksArn): StarlingError {
   if (error instanceof StarlingError) return error;

@@ -1,6 +1,7 @@
-import { InvokeCommand, type LambdaClient, LambdaServiceException } from "@aws-sdk/client-lambda";
+import { InvokeCommand, type LambdaClient } from "@aws-sdk/client-lambda";
 import { GetObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
+import { inNewSession } from "#shared/adapters/aws/in-new-session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
@@ -72,11 +73,7 @@ export class LambdaBuilder implements Builder {
     });
     const abortSignal = AbortSignal.timeout(invokeMs);
     try {
-      return await lambda.send(command, { abortSignal }).catch((error: unknown) => {
-        // The SDK leaves it to its caller to ask again in the next session when the one it signed with has ended.
-        if (!(error instanceof LambdaServiceException) || error.name !== "ExpiredTokenException") throw error;
-        return lambda.send(command, { abortSignal });
-      });
+      return await inNewSession(() => lambda.send(command, { abortSignal }));
     } catch (error) {
       throw new StarlingError(`the build could not be started: ${errorMessage(error)}`, {
         code: "BuilderBusy",

@@ -7,6 +7,7 @@ import {
   S3ServiceException,
 } from "@aws-sdk/client-s3";
 import { blobTooLarge } from "#shared/adapters/aws/blob-too-large.ts";
+import { inNewSession, isExpired } from "#shared/adapters/aws/in-new-session.ts";
 import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
@@ -39,7 +40,7 @@ export class S3BlobStore implements BlobStore {
 
   async #asked<T>(key: string, send: () => Promise<T>): Promise<T> {
     try {
-      return await inNewSession(send);
+      return await inNewSession(send, isOver);
     } catch (error) {
       throw this.#translated(error, key);
     }
@@ -48,7 +49,7 @@ export class S3BlobStore implements BlobStore {
   async get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array> {
     try {
       const get = new GetObjectCommand(this.#at(key));
-      const { Body, ContentLength = 0 } = await inNewSession(() => this.#client.send(get));
+      const { Body, ContentLength = 0 } = await inNewSession(() => this.#client.send(get), isOver);
       if (limits !== undefined && ContentLength > limits.maxBytes) {
         (Body as { destroy?(): void } | undefined)?.destroy?.();
         throw blobTooLarge({ key, size: ContentLength, maxBytes: limits.maxBytes });
@@ -70,9 +71,9 @@ export class S3BlobStore implements BlobStore {
         cause: error,
       });
     }
-    if (statusOf(error) === 403 && !isExpired(error)) return denied(error, { bucket: this.#bucket, key });
+    if (statusOf(error) === 403 && !isOver(error)) return denied(error, { bucket: this.#bucket, key });
     const status = statusOf(error) ?? 0;
-    if (!isNetworkFailure(error) && !isExpired(error) && status !== 429 && status < 500) return error;
+    if (!isNetworkFailure(error) && !isOver(error) && status !== 429 && status < 500) return error;
     return new StarlingError(`S3 kept refusing ${key}`, {
       code: "BlobStoreBusy",
       retry: "transient",
@@ -99,25 +100,14 @@ function denied(error: unknown, { bucket, key }: { readonly bucket: string; read
   });
 }
 
-/** The SDK leaves it to its caller to ask again in the next session when the one it signed with has ended on the way. */
-async function inNewSession<T>(send: () => Promise<T>): Promise<T> {
-  try {
-    return await send();
-  } catch (error) {
-    if (!isExpired(error)) throw error;
-    return send();
-  }
-}
-
 /** The answer to a HEAD has no body, and so no code that would tell a key from a bucket. */
 function isMissing(error: unknown): boolean {
   return error instanceof S3ServiceException && (error.name === "NoSuchKey" || error.name === "NotFound");
 }
 
-function isExpired(error: unknown): boolean {
-  if (!(error instanceof S3ServiceException)) return false;
-  // The answer to a HEAD has no body that would say so.
-  return error.name === "ExpiredToken" || (error.name === "Unknown" && statusOf(error) === 400);
+/** The answer to a HEAD has no body that would say so. */
+function isOver(error: unknown): boolean {
+  return isExpired(error) || (error instanceof Error && error.name === "Unknown" && statusOf(error) === 400);
 }
 
 function statusOf(error: unknown): number | undefined {

@@ -7,8 +7,9 @@ import {
 } from "@aws-sdk/client-secrets-manager";
 import { LRUCache } from "lru-cache";
 import { expiringAfter } from "#shared/adapters/aws/expiring-after.ts";
+import { inNewSession } from "#shared/adapters/aws/in-new-session.ts";
 import type { Clock } from "#shared/base/clock.ts";
-import { StarlingError } from "#shared/base/errors.ts";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { SecretReader } from "#shared/ports.ts";
 
 /** A changed secret is seen after this long at the latest. */
@@ -42,7 +43,7 @@ export class SecretsManagerReader implements SecretReader {
           return await this.#fetch(name);
         } catch (error) {
           // Who was not answered knows nothing of the secret.
-          if (!(error instanceof StarlingError)) throw error;
+          if (!(error instanceof StarlingError)) throw unanswered(name, error);
           options.ttl = expiringAfter(failureKeptMs, clock).ttl;
           return new Failure(error);
         }
@@ -58,7 +59,8 @@ export class SecretsManagerReader implements SecretReader {
 
   async #fetch(name: string): Promise<string> {
     try {
-      const answer = await this.#client.send(new GetSecretValueCommand({ SecretId: name }));
+      const get = new GetSecretValueCommand({ SecretId: name });
+      const answer = await inNewSession(() => this.#client.send(get));
       if (answer.SecretString !== undefined) return answer.SecretString;
     } catch (error) {
       if (isOfTheKey(error)) throw keyDenied(name, error);
@@ -97,6 +99,15 @@ function keyDenied(name: string, cause: unknown): StarlingError {
       "secret under aws/secretsmanager",
     { code: "SecretKeyDenied", retry: "transient", data: { name }, cause },
   );
+}
+
+function unanswered(name: string, cause: unknown): StarlingError {
+  return new StarlingError(`secret ${name} was not read: Secrets Manager says ${errorMessage(cause)}`, {
+    code: "SecretsUnavailable",
+    retry: "transient",
+    data: { name },
+    cause,
+  });
 }
 
 function denied(

@@ -98,7 +98,12 @@ describe("a refusal", () => {
     [
       "for another reason is not taken for a secret that is not there, nor for one that may not be read",
       away,
-      { name: "InternalServiceError" },
+      {
+        code: "SecretsUnavailable",
+        retry: "transient",
+        message: "secret other/token was not read: Secrets Manager says try again",
+        data: { name: "other/token" },
+      },
     ],
   ];
   test.each(rows)("%s", async (_legend, said, wanted) => {
@@ -139,7 +144,7 @@ describe("a value", () => {
     held = { SecretString: "one" };
     await read(reader);
     refusal = away;
-    await expect(read(reader, "fresh")).rejects.toMatchObject({ name: "InternalServiceError" });
+    await expect(read(reader, "fresh")).rejects.toMatchObject({ code: "SecretsUnavailable" });
     expect([await read(reader), asked]).toEqual(["one", 2]);
   });
 
@@ -183,10 +188,16 @@ describe("a value", () => {
   test("for which there was no answer is asked for again at once", async () => {
     const reader = new SecretsManagerReader(client, clock);
     refusal = away;
-    await expect(read(reader)).rejects.toMatchObject({ name: "InternalServiceError" });
+    await expect(read(reader)).rejects.toMatchObject({ code: "SecretsUnavailable" });
     refusal = undefined;
     held = { SecretString: "one" };
     expect(await read(reader)).toBe("one");
+  });
+
+  test("is asked for again in the next session when its own has ended", async () => {
+    refusal = { type: "ExpiredTokenException", message: "The security token included in the request is expired" };
+    await expect(read(new SecretsManagerReader(client, clock))).rejects.toMatchObject({ code: "SecretsUnavailable" });
+    expect(asked).toBe(2);
   });
 
   test("that is no text is told as one that is not there", async () => {

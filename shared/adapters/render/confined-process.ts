@@ -28,7 +28,7 @@ export interface ProcessBounds {
 
 export interface ProcessEnd {
   readonly output: string;
-  /** What it said on its way, as far as it is kept. */
+  /** What it said on its way: its first words, and its last. */
   readonly errors: string;
   readonly status: number | null;
   readonly signal: string | null;
@@ -67,6 +67,7 @@ export function runConfined(child: ConfinedProcess): Promise<ProcessEnd> {
     const output: Buffer[] = [];
     let size = 0;
     let errors = "";
+    let last = "";
     let stopped: StarlingError | undefined;
     const stop = (reason: StarlingError): void => {
       stopped ??= reason;
@@ -83,13 +84,14 @@ export function runConfined(child: ConfinedProcess): Promise<ProcessEnd> {
     });
     started.stderr.on("data", (chunk: Buffer) => {
       if (errors.length < maxErrorLength * 4) errors += chunk.toString();
+      else last = (last + chunk.toString()).slice(-maxErrorLength * 4);
     });
     started.on("error", (error) => stop(failed(`${name} could not be started: ${error.message}`, "transient")));
     started.on("exit", () => killGroup(started.pid));
     started.on("close", (status, signal) => {
       clearTimeout(timer);
       if (stopped !== undefined) reject(stopped);
-      else resolve({ output: Buffer.concat(output).toString(), errors, status, signal });
+      else resolve({ output: Buffer.concat(output).toString(), errors: errors + last, status, signal });
     });
   });
 }

@@ -48,7 +48,8 @@ async function unpackInto(files: Map<string, Uint8Array>, { folder, path, conten
   for (const file of unpacked) {
     // The first part is the chart's name.
     const inside = file.path.slice(file.path.indexOf("/") + 1);
-    if (!file.path.includes("/")) continue;
+    if (!file.path.includes("/"))
+      throw refused(folder, path, `holds ${inside} outside of the chart's folder; pack it with helm package`);
     const place = `${target}/${inside}`;
     if (files.has(place)) throw refused(folder, path, `holds ${inside} twice, in two folders; pack one chart`);
     bytes += file.content.length;

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
 import type { KustomizeRunner, TreeFile } from "#shared/ports.ts";
-import { type Base, generatedKustomization } from "#shared/source/kustomize/generated-kustomization.ts";
+import { maxRenderingBytes } from "#shared/source/build-job.ts";
+import { type Base, generatedKustomization, inArtifact } from "#shared/source/kustomize/generated-kustomization.ts";
 import { restoredObject } from "#shared/source/kustomize/guarded-object.ts";
 import { type ChangeObject, readManifests } from "#shared/source/manifests.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
@@ -18,7 +19,7 @@ export async function kustomized(
   const output = await kustomize.build(generatedKustomization(files, base, specialise)).catch((error: unknown) => {
     // What is no object is told with its file and line, which kustomize does not know.
     readManifests(base.documents ?? [], changesOf(specialise));
-    throw error;
+    throw inArtifact(error);
   });
   const documents = parseManifests(output, "the objects (as specialised by kustomize)");
   return documents.map((document) => ({ ...document, object: restoredObject(document.object) }));
@@ -56,11 +57,12 @@ function isNamespace({ apiVersion, kind, metadata }: JsonObject, name: string): 
 
 /** What is done to each object, in this order: labels and annotations, and then the variables in its texts. */
 export function changesOf({ edits = {}, namespace, variables }: Specialisation = {}): ChangeObject {
+  const room = { left: maxRenderingBytes };
   return (object, refuse) => {
     const { commonMetadata, createNamespace } = edits;
     const own = namespace !== undefined && isNamespace(object, namespace) ? createNamespace : undefined;
     const marked = [own, commonMetadata].reduce<JsonObject>(withMarks, object);
-    return variables === undefined ? marked : substituteObject(marked, variables, refuse);
+    return variables === undefined ? marked : substituteObject(marked, { variables, room }, refuse);
   };
 }
 

@@ -1,9 +1,11 @@
+import { StarlingError } from "#shared/base/errors.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { guardedObject } from "#shared/source/kustomize/guarded-object.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
 import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
 import type { ManifestDocument } from "#shared/source/yaml/manifest-documents.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 /** What kustomize is given around: a folder of the artifact that is a kustomization, or objects that were rendered. */
 export type Base =
@@ -30,12 +32,12 @@ export function generatedKustomization(
   { edits = {}, namespace }: Specialisation,
 ): { readonly files: readonly ListedFile[]; readonly path: string } {
   const { components, patches, namePrefix, nameSuffix, images } = edits;
-  const inArtifact = (path: string) => `../${artifact}/${path}`;
+  const fromHere = (path: string) => `../${artifact}/${path}`;
   const kustomization = {
     apiVersion: "kustomize.config.k8s.io/v1beta1",
     kind: "Kustomization",
-    resources: [base.documents === undefined ? inArtifact(base.folder) : "objects.yaml"],
-    components: components?.map(inArtifact),
+    resources: [base.documents === undefined ? fromHere(base.folder) : "objects.yaml"],
+    components: components?.map(fromHere),
     patches,
     namespace,
     namePrefix,
@@ -51,6 +53,29 @@ export function generatedKustomization(
   }
   const moved = files.map((file) => ({ ...file, path: `${artifact}/${file.path}` }));
   return { files: [...moved, ...made], path: generated };
+}
+
+const treePath = new RegExp(`(^|[\\s'"(])(?:\\.\\./)*${artifact}/`, "gm");
+
+/** What is wrong with the generated tree, by the paths that people know: those of the artifact, and fields of the template. */
+export function inArtifact(error: unknown): unknown {
+  const plainly = (text: string) =>
+    text
+      .replaceAll(treePath, "$1")
+      .replaceAll(`'${artifact}'`, "'.'")
+      .replaceAll(`${generated}/kustomization.yaml`, "the root of the repository");
+  if (error instanceof StarlingError) {
+    const { code, retry, data } = error;
+    return new StarlingError(plainly(error.message), { code, retry, data, cause: error });
+  }
+  if (!(error instanceof ManifestError)) return error;
+  const { file, ...place } = error.place;
+  const known = file.startsWith(`${generated}/`)
+    ? "the template"
+    : file.startsWith(`${artifact}/`)
+      ? file.slice(artifact.length + 1)
+      : file;
+  return new ManifestError(error.code, { ...place, file: known }, plainly(error.reason));
 }
 
 function fileOf(name: string, text: string): ListedFile {

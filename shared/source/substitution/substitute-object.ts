@@ -8,16 +8,25 @@ const substituteMark = "kustomize.toolkit.fluxcd.io/substitute";
 /** @returns never: it tells of a field what is wrong with it. */
 export type Refuse = (field: string, reason: string) => never;
 
+export interface Substitution {
+  readonly variables: Variables;
+  /** Characters that all texts of a rendering may still come to; it is less after each. */
+  readonly room: { left: number };
+}
+
 /**
  * The object with `${NAME}` expanded in its texts, and only there. A text stays a text, whatever it comes to: no value
  * becomes a number, a map or another key.
  */
-export function substituteObject(object: JsonObject, variables: Variables, refuse: Refuse): JsonObject {
+export function substituteObject(object: JsonObject, { variables, room }: Substitution, refuse: Refuse): JsonObject {
   if (isMarked(object)) return object;
 
   function inText(text: string, field: string): string {
     try {
-      return expand(text, variables);
+      const expanded = expand(text, variables);
+      room.left -= expanded.length;
+      if (room.left >= 0) return expanded;
+      throw new SubstitutionError("comes to more, with what was replaced before it, than a rendering may have");
     } catch (error) {
       if (error instanceof SubstitutionError)
         refuse(

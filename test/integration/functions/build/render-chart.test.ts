@@ -539,6 +539,11 @@ describe("hostile charts", () => {
       "templates/_me.tpl": '{{ define "me" }}{{ include "me" . }}{{ end }}',
     });
     await expect(render(chart)).rejects.toMatchObject({ code: "ChartFailed" });
+    const two = '{{ define "me" }}{{ include "you" . }}{{ end }}{{ define "you" }}{{ include "me" . }}{{ end }}';
+    await expect(render(small('{{ include "me" . }}', { "templates/_me.tpl": two }))).rejects.toMatchObject({
+      code: "ChartFailed",
+      message: expect.stringMatching(/nested reference|maximum|recursion/),
+    });
   });
 
   test("bring no links in what they depend on", async () => {
@@ -557,6 +562,16 @@ describe("hostile charts", () => {
       message: expect.stringMatching(
         /^charts\/cache-0\.1\.0\.tgz: cannot be unpacked: "cache\/files\/passwd" is a symlink/,
       ),
+    });
+  });
+
+  test("cannot be packed without a folder of their own, which Helm would pass over", async () => {
+    const packed = await packArtifact([
+      { path: "Chart.yaml", executable: false, content: new TextEncoder().encode("name: c") },
+    ]);
+    await expect(render(small("v", { "charts/c.tgz": packed }))).rejects.toMatchObject({
+      code: "ChartRefused",
+      message: "charts/c.tgz: holds Chart.yaml outside of the chart's folder; pack it with helm package",
     });
   });
 

@@ -180,8 +180,10 @@ describe.each(Object.keys(folders))("a folder that is %s", (name) => {
   test("says what is wrong with a patch", async () => {
     const special = { edits: { patches: [{ patch: "kind: Nothing\nmetadata: {name: web}" }] } };
     await expect(objectsOf(request(name, special))).rejects.toThrow(/patch/);
-    const remote = { edits: { components: ["https://example.com/x"] } };
-    await expect(objectsOf(request(name, remote))).rejects.toThrow(/not in the artifact|is remote/);
+    const field = /^the template, components\[0\]: "(https:\/\/example\.com\/x|none)" is not in the artifact/;
+    for (const component of ["https://example.com/x", "none"]) {
+      await expect(objectsOf(request(name, { edits: { components: [component] } }))).rejects.toThrow(field);
+    }
   });
 });
 

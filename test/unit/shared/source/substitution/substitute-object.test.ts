@@ -8,8 +8,9 @@ import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 function substituted(yaml: string, variables: Readonly<Record<string, string>>) {
+  const room = { left: 10_000 };
   const change = (object: JsonObject, refuse: (field: string, reason: string) => never) =>
-    substituteObject(object, variables, refuse);
+    substituteObject(object, { variables, room }, refuse);
   return readManifests(parseManifests(yaml, "a.yaml"), change).map(({ object }) => object);
 }
 
@@ -20,6 +21,15 @@ data: ${data}
 `;
 
 describe("variables in objects", () => {
+  test("come to no more than a rendering may have", () => {
+    const yaml = Array.from({ length: 6 }, (_, index) =>
+      configMap(`{a: "\${A}"}`).replace("${NAME}", `n${index}`),
+    ).join("---\n");
+    expect(() => substituted(yaml, { A: "x".repeat(2000) })).toThrow(
+      /^a\.yaml:26, document 6, ConfigMap n5, data\.a: comes to more, with what was replaced before it, than a rendering may have/,
+    );
+  });
+
   test("are put into texts at every depth, names and annotations too, and a text stays a text", () => {
     const yaml = `apiVersion: v1
 kind: List
@@ -136,7 +146,7 @@ stringData: {plain: "\${NAME}"}
     fc.assert(
       fc.property(tree, hostile, hostile, (spec, A, B) => {
         const object = { apiVersion: "v1", kind: "K", metadata: { name: "n" }, spec };
-        const found = substituteObject(object, { A, B }, refuse);
+        const found = substituteObject(object, { variables: { A, B }, room: { left: 1_000_000 } }, refuse);
         const wanted = { ...object, spec: shape(spec, (value) => expected(value, { A, B })) };
         expect(canonicalJson(found)).toBe(canonicalJson(wanted));
       }),

@@ -128,6 +128,10 @@ export function cluster(name: string, labels: Readonly<Record<string, string>> =
   };
 }
 
+export function clusterValues(name: string, clusters: object, values: object, priority = 0) {
+  return { apiVersion, kind: "ClusterValues", metadata: { name }, spec: { clusters, priority, values } };
+}
+
 export function syncGroup(name: string, templates: readonly Readonly<Record<string, unknown>>[]) {
   return {
     apiVersion,

@@ -4,7 +4,14 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { countedTable } from "#test/support/counted-table.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { names } from "#test/support/planner-story.ts";
-import { type ApiFixture, apiFixture, cluster, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import {
+  type ApiFixture,
+  apiFixture,
+  cluster,
+  clusterValues,
+  sync,
+  syncGroup,
+} from "#test/unit/functions/api/api-fixture.ts";
 
 const templates = [{ name: "web", source: "app" }];
 const inEnv = (env: string) => ({ selector: { matchLabels: { env } } });
@@ -53,6 +60,42 @@ test("a group that is being deleted is woken by every Cluster: it may have somet
   api.takeMessages();
   await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "dev" })] });
   expect(told(api)).toEqual(["others"]);
+});
+
+test("ClusterValues wake those that take a cluster which they select, or did", async () => {
+  const api = apiFixture();
+  const applied = async (...documents: readonly unknown[]) => {
+    await api.call("POST", "/v1/apply", { documents });
+    return told(api);
+  };
+  const fleet = [cluster("c1", { env: "dev" }), cluster("c2", { env: "prod" }), cluster("c3", { env: "test" })];
+  await applied(...fleet, ...before);
+  const [ofC1, ofC2] = [
+    ["extra", "dev", "everywhere", "named"],
+    ["everywhere", "others", "prod"],
+  ];
+  const of = (clusters: object, values: object = { color: "red" }) => clusterValues("look", clusters, values);
+  expect(await applied(of(inEnv("dev")))).toEqual(ofC1);
+  // The same again, under another label of its own.
+  expect(await applied(of(inEnv("dev")))).toEqual([]);
+  const labelled = { ...of(inEnv("dev")), metadata: { name: "look", labels: { team: "web" } } };
+  expect(await applied(labelled)).toEqual([]);
+  expect(await applied(of(inEnv("dev"), { color: "blue" }))).toEqual(ofC1);
+  // Who had its values is told, too.
+  expect(await applied(of(inEnv("prod"), { color: "blue" }))).toEqual([
+    "extra",
+    "dev",
+    "everywhere",
+    "named",
+    "others",
+    "prod",
+  ]);
+  expect(await applied(of(inEnv("test"), { color: "blue" }))).toEqual(ofC2);
+  expect(await applied(of({ names: ["c9"] }, { color: "blue" }))).toEqual(["everywhere"]);
+  expect(await applied(of({ names: ["c9"] }, { color: "green" }))).toEqual([]);
+  expect(await applied(of({ names: ["c2"] }))).toEqual(ofC2);
+  await api.call("DELETE", "/v1/clustervalues/look?confirm=true");
+  expect(told(api)).toEqual(ofC2);
 });
 
 test("what the planner does not need of a Cluster leaves the fleet's version as it is", async () => {

@@ -5,6 +5,7 @@ import { type Consequences, consequencesOf } from "#functions/api/consequences.t
 import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from "#functions/api/object-change.ts";
 import { documentReference, type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/refusal.ts";
+import { valueWarnings } from "#functions/api/value-warnings.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
@@ -48,7 +49,8 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   refuseImpossible(documents, current);
   const sources = await sourceWarnings(ports, documents);
   const clusters = await clusterWarnings(ports.table, documents);
-  const warnings = documents.map((_, index) => [...(sources[index] ?? []), ...(clusters[index] ?? [])]);
+  const values = await valueWarnings(ports.table, documents);
+  const warnings = documents.map((_, index) => [sources, clusters, values].flatMap((found) => found[index] ?? []));
 
   const consequences: Consequences[] = [];
   for (const [index, document] of documents.entries()) {

@@ -2,7 +2,15 @@ import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
-import { apiFixture, cluster, principal, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import {
+  apiFixture,
+  cluster,
+  clusterValues,
+  principal,
+  source,
+  sync,
+  syncGroup,
+} from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const group = { namespace: "payments", kind: "SyncGroup", name: "shop" } as const;
@@ -243,6 +251,39 @@ describe("apply", () => {
       ["cluster c2 is not registered yet: nothing is rolled out there until it is"],
       ["cluster c2 is not registered yet: nothing is rolled out there until it is"],
     ]);
+  });
+
+  test("warns of ClusterValues of one priority that say something else of a cluster", async () => {
+    const api = apiFixture();
+    const inEnv = (env: string) => ({ selector: { matchLabels: { env } } });
+    const rivals =
+      "ClusterValues every has the same priority (0), and sets domain otherwise for clusters of both, such as";
+    const documents = [
+      cluster("c1", { env: "prod" }),
+      clusterValues("every", { all: true }, { domain: "a", tier: "gold", size: 1 }),
+      clusterValues("prod", inEnv("prod"), { domain: "b", tier: "gold" }),
+      clusterValues("dev", inEnv("dev"), { domain: "c" }),
+      clusterValues("late", { all: true }, { domain: "d" }, 1),
+    ];
+    const warnings = async (...given: readonly unknown[]) => {
+      const answer = await api.call("POST", "/v1/apply", { documents: given });
+      return answer.body.items.map((item: { warnings: readonly string[] }) => item.warnings);
+    };
+    const counts = "prod counts there, for its name is later; give one of them another priority";
+    expect(await warnings(...documents)).toEqual([
+      [],
+      [`${rivals.replace("every", "prod")} c1: ${counts}`],
+      [`${rivals} c1: ${counts}`],
+      ["no registered cluster matches env=dev yet"],
+      [],
+    ]);
+    // Beside one that is there.
+    expect(await warnings(clusterValues("also", { names: ["c1"] }, { size: 2 }))).toEqual([
+      [
+        "ClusterValues every has the same priority (0), and sets size otherwise for clusters of both, such as c1: every counts there, for its name is later; give one of them another priority",
+      ],
+    ]);
+    expect(await warnings(clusterValues("also", { names: ["c1"] }, { size: 2 }, 2))).toEqual([[]]);
   });
 
   test("writes nothing on a dry run, and says what the real one would do", async () => {

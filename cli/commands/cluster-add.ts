@@ -3,6 +3,7 @@ import { clusterSteps, roleSteps, type WantedAccess } from "#cli/access/access-s
 import { clustersByTags, EksAccounts, parseTags } from "#cli/access/eks-accounts.ts";
 import { grantAccess } from "#cli/access/grant-access.ts";
 import { type PlannedCluster, planClusters } from "#cli/access/plan-clusters.ts";
+import { requireRegion } from "#cli/access/require-region.ts";
 import { applyDocuments } from "#cli/commands/apply.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
@@ -120,11 +121,14 @@ async function clustersOf(session: Session, arns: readonly string[], { options, 
 
 function parsed(text: string): EksArn {
   const arn = parseEksArn(text);
-  if (arn !== undefined) return arn;
-  throw usageFailure(
-    `"${text}" is not the ARN of an EKS cluster`,
-    "aws eks describe-cluster --name NAME --query cluster.arn --output text",
-  );
+  if (arn === undefined) {
+    throw usageFailure(
+      `"${text}" is not the ARN of an EKS cluster`,
+      "aws eks describe-cluster --name NAME --query cluster.arn --output text",
+    );
+  }
+  requireRegion(arn.region, text);
+  return arn;
 }
 
 function accountsOf({ account, assumeRole }: AddOptions): readonly string[] {
@@ -142,9 +146,10 @@ function accountsOf({ account, assumeRole }: AddOptions): readonly string[] {
 
 function regionsOf(session: Session, { regions }: AddOptions): readonly string[] {
   const given = regions?.split(",") ?? [session.options.region ?? session.io.env.AWS_REGION ?? ""];
-  const wrong = given.find((each) => !/^[a-z]{2}(-[a-z]+)+-\d$/.test(each.trim()));
-  if (wrong === undefined) return given.map((each) => each.trim());
-  throw usageFailure(wrong === "" ? "in which regions?" : `--regions has "${wrong}"`, "--regions eu-west-1,us-east-1");
+  const named = given.map((each) => each.trim());
+  if (named.includes("")) throw usageFailure("in which regions?", "--regions eu-west-1,us-east-1");
+  for (const region of named) requireRegion(region, regions === undefined ? "the region" : "--regions");
+  return named;
 }
 
 function labelsOf(given: readonly string[]): Readonly<Record<string, string>> {

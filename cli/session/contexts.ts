@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import * as z from "zod";
 import { CliFailure } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
+import { didYouMean } from "#shared/base/nearest-name.ts";
 
 /** The SDK adds notes of its own to credentials it was given: other members are left out, not refused. */
 const credentials = z.union([
@@ -61,8 +62,17 @@ export function readContexts(io: Pick<CliIo, "env">): ContextFile {
   const parsed = fileSchema.safeParse(value);
   // No name is one that every object has.
   if (parsed.success) return { ...parsed.data, contexts: Object.assign(Object.create(null), parsed.data.contexts) };
-  const lines = parsed.error.issues.map((issue) => `${path}: ${issue.path.join(".")}: ${issue.message}`);
+  const lines = parsed.error.issues.flatMap(problemsOf).map((problem) => `${path}: ${problem}`);
   throw new CliFailure(`${path} is not a context file`, { exit: "wrongInput", lines, next: `edit ${path}` });
+}
+
+function problemsOf(issue: z.core.$ZodIssue): readonly string[] {
+  if (issue.code !== "unrecognized_keys") return [`${issue.path.join(".")}: ${issue.message}`];
+  const known = Object.keys((issue.path.length === 0 ? fileSchema : contextSchema).shape);
+  return issue.keys.map((key) => {
+    const field = [...issue.path, key].join(".");
+    return `${field}: is not a field of a context file${didYouMean(key, known)}; it has ${known.join(", ")}`;
+  });
 }
 
 /** Readable by its owner only: it may hold keys. Replaced in one step. */

@@ -10,6 +10,12 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best?.name;
 }
 
+/** What is added to an error about a name that nobody knows: nothing where no known one is near. */
+export function didYouMean(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, known);
+  return nearest === undefined ? "" : ` (did you mean ${nearest}?)`;
+}
+
 /** Levenshtein distance, one row at a time. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { excerpt, excerptOf } from "#shared/base/excerpt.ts";
 import { findPath } from "#shared/base/find-path.ts";
 import { isHidden } from "#shared/base/hidden-value.ts";
-import { nearestName } from "#shared/base/nearest-name.ts";
+import { didYouMean } from "#shared/base/nearest-name.ts";
 import { clusterDocument } from "#shared/fleet/kinds/cluster.ts";
 import { clusterDiscoveryDocument } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { clusterValuesDocument } from "#shared/fleet/kinds/cluster-values.ts";
@@ -76,9 +76,9 @@ function headProblem(value: unknown): FieldProblem | undefined {
     return { field: "apiVersion", message: `is ${excerptOf(apiVersion)}; expected "${ourApiVersion}"` };
   }
   if (typeof kind !== "string" || !Object.hasOwn(documentSchemas, kind)) {
-    const meant = typeof kind === "string" ? nearestName(kind, Object.keys(documentSchemas)) : undefined;
-    const known = Object.keys(documentSchemas).join(", ");
-    return { field: "kind", message: `is ${excerptOf(kind)}; expected one of ${known}${didYouMean(meant)}` };
+    const known = Object.keys(documentSchemas);
+    const meant = typeof kind === "string" ? didYouMean(kind, known) : "";
+    return { field: "kind", message: `is ${excerptOf(kind)}; expected one of ${known.join(", ")}${meant}` };
   }
   const deep = findPath(value, ({ depth }) => depth > maxDepth);
   if (deep !== undefined) {
@@ -103,7 +103,7 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
     const known = keysKnownAt(root, issue.path);
     return issue.keys.map((key) => {
       const unknown = fieldText([...issue.path, key]);
-      const message = `is not a field Starling knows${didYouMean(nearestName(key, known))}; remove it`;
+      const message = `is not a field Starling knows${didYouMean(key, known)}; remove it`;
       return { field: unknown, message: externalIdFields.has(unknown) ? externalIdRemedy(kindOf(root)) : message };
     });
   }
@@ -154,8 +154,4 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
 
 function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
-}
-
-function didYouMean(name: string | undefined): string {
-  return name === undefined ? "" : ` (did you mean ${name}?)`;
 }

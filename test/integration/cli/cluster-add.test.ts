@@ -209,7 +209,12 @@ describe("names", () => {
     [`${arnOf("a")} -l env=prod`, "which clusters?"],
     ["-l env --regions eu-west-1", '-l is "env"; expected tags'],
     ["-l env=prod", "in which regions?"],
-    ["-l env=prod --regions europe", '--regions has "europe"'],
+    ["-l env=prod --regions europe", "--regions: europe is no region of AWS that this version knows"],
+    [
+      "-l env=prod --regions us-esat-1",
+      "us-esat-1 is no region of AWS that this version knows (did you mean us-east-1?)",
+    ],
+    ["arn:aws:eks:eu-wst-1:111122223333:cluster/a", "(did you mean eu-west-1?)"],
     ["-l env=prod --regions eu-west-1 --account 12", '--account has "12"; expected ids of 12 digits'],
     [`-l env=prod --regions eu-west-1 --account ${home},${spoke}`, "--assume-role NAME"],
   ])("refuses %s, and writes nothing", async (line, message) => {

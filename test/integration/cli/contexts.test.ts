@@ -1,5 +1,5 @@
 /** Which installation is spoken to, and as whom. */
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { EksRegister } from "#local/aws/eks/eks-register.ts";
@@ -19,6 +19,24 @@ afterEach(async () => {
 const url = "https://abc123.execute-api.eu-west-1.amazonaws.com";
 const configPath = () => join(cli.folder, ".config", "config.json");
 const written = () => JSON.parse(readFileSync(configPath(), "utf8")) as { contexts: object; current?: string };
+
+test("a key that the file cannot have is named, with the one that is near", async () => {
+  const file = written() as { contexts: Record<string, object> };
+  const { here } = file.contexts;
+  writeFileSync(
+    configPath(),
+    JSON.stringify({ ...file, contexts: { here: { ...here, regoin: "eu-west-1" } }, curent: "here" }),
+  );
+  const ran = await cli.run("get sources");
+  expect(ran).toMatchObject({ code: 2, out: "" });
+  expect(ran.err).toContain(
+    "contexts.here.regoin: is not a field of a context file (did you mean region?); it has endpoint, region,",
+  );
+  expect(ran.err).toContain(
+    "curent: is not a field of a context file (did you mean current?); it has contexts, current",
+  );
+  expect(ran.err).toContain(`next: edit ${configPath()}`);
+});
 
 describe("context add", () => {
   test("keeps the address and what the flags say, makes it current, and asks the network nothing", async () => {

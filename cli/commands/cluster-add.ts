@@ -14,7 +14,7 @@ import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { quoted } from "#shared/base/shell-word.ts";
-import { rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
+import { accessGroup, accessGroupText, rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
 
@@ -41,6 +41,7 @@ const rolePattern = /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/;
  * what is done in EKS and in the cluster. Done again, it finds what is there.
  */
 export async function clusterAdd(session: Session, arns: readonly string[], options: AddOptions): Promise<ExitReason> {
+  requireGroup(options);
   const accounts = new EksAccounts(session, options);
   const labels = labelsOf(options.label);
   const clusters = await clustersOf(session, arns, { options, accounts });
@@ -74,12 +75,18 @@ function listed(items: readonly unknown[]) {
 
 /** The RBAC of the access, for kubectl. */
 export async function clusterRbac(session: Session, { group }: Pick<AddOptions, "group">): Promise<ExitReason> {
+  requireGroup({ group });
   session.io.out(
     rbacManifests({ group })
       .map((one) => dump(one))
       .join("---\n"),
   );
   return "done";
+}
+
+function requireGroup({ group }: Pick<AddOptions, "group">): void {
+  if (accessGroup.test(group)) return;
+  throw usageFailure(`--group is "${group}"; expected ${accessGroupText}`, "--group starling, or leave it out");
 }
 
 interface Searching {

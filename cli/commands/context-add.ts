@@ -1,3 +1,4 @@
+import { requireRegion } from "#cli/access/require-region.ts";
 import { type Context, readContexts, writeContexts } from "#cli/session/contexts.ts";
 import { isOnLoopback, regionInName } from "#cli/session/endpoint-names.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
@@ -73,7 +74,10 @@ async function placeOf(session: Session, name: string, { url, stack }: ContextAd
     throw usageFailure(message, `--region ${there}, or leave it out`);
   }
   const region = wanted ?? there ?? session.io.env.AWS_REGION;
-  if (region !== undefined) return { endpoint, region };
+  if (region !== undefined) {
+    if (!isOnLoopback(endpoint)) requireRegion(region, wanted === undefined ? endpoint : "--region");
+    return { endpoint, region };
+  }
   throw usageFailure(`which region? ${endpoint} does not name one, and AWS_REGION is not set`, "add --region REGION");
 }
 

@@ -2,7 +2,13 @@ import { Stack, Token } from "aws-cdk-lib";
 import { CfnAccessEntry } from "aws-cdk-lib/aws-eks";
 import { CfnRole } from "aws-cdk-lib/aws-iam";
 import { Construct } from "constructs";
-import { type AccessRule, defaultGroup, rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
+import {
+  type AccessRule,
+  accessGroup,
+  accessGroupText,
+  defaultGroup,
+  rbacManifests,
+} from "#shared/fleet/access/cluster-rbac.ts";
 import {
   defaultRolePath,
   describePolicy,
@@ -90,9 +96,9 @@ function checked({ rolePath, roleName, group }: { rolePath: string; roleName: st
     },
     {
       value: group,
-      fits: /^(?!system:)[a-z0-9.-]+$/,
+      fits: accessGroup,
       wanted: "group",
-      example: "a name of a-z, 0-9, . and - such as starling",
+      example: accessGroupText,
     },
   ];
   for (const { value, fits, wanted, example } of problems) {

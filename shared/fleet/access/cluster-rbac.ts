@@ -21,6 +21,8 @@ export interface ClusterRbac {
 }
 
 /** Groups of access entries cannot begin with `system:`. */
+export const accessGroup = /^[a-z0-9.-]+$/;
+export const accessGroupText = "a name of a-z, 0-9, . and - such as starling";
 export const defaultGroup = "starling";
 
 const rbac = "rbac.authorization.k8s.io";

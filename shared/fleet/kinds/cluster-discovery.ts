@@ -8,7 +8,8 @@ import { valueName } from "#shared/fleet/kinds/values.ts";
 /** What Starling itself says of a discovered cluster is below this. */
 export const ownLabelPrefix = "starling.dev/";
 
-const accountId = z.string().regex(/^\d{12}$/, 'must be an account id of 12 digits, in quotes: "111122223333"');
+const accountIdRule = 'must be an account id of 12 digits, in quotes: "111122223333"';
+const accountId = z.string(accountIdRule).regex(/^\d{12}$/, accountIdRule);
 const organizationUnit = z
   .string()
   .regex(

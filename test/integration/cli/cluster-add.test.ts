@@ -205,6 +205,7 @@ describe("names", () => {
     [`${arnOf("x".repeat(64))}`, "has 64 characters; a name has at most 63: give another --name"],
     [`${arnOf("a")} --role a/${"r".repeat(65)} ${full}`, "a role's name has at most 64 characters"],
     [`${arnOf("a")} --apply-role admin`, '--apply-role is "admin"; expected the ARN of a role'],
+    [`${arnOf("a")} --group system:masters`, '--group is "system:masters"; expected a name of a-z, 0-9, . and -'],
     ["", "which clusters?"],
     [`${arnOf("a")} -l env=prod`, "which clusters?"],
     ["-l env --regions eu-west-1", '-l is "env"; expected tags'],

@@ -70,6 +70,17 @@ describe("context add", () => {
     expect(written()).toEqual(before);
   });
 
+  test("refuses a region that is none, wherever it is said", async () => {
+    const typo = await cli.run("context add prod --url https://abc123.execute-api.eu-wset-1.amazonaws.com");
+    expect(typo).toMatchObject({ code: 2, out: "" });
+    expect(typo.err).toContain("eu-wset-1 is no region of AWS that this version knows (did you mean eu-west-1?)");
+    const flag = await cli.run("context add prod --url https://starling.example.com --region us-east1");
+    expect(flag.err).toContain(
+      "--region: us-east1 is no region of AWS that this version knows (did you mean us-east-1?)",
+    );
+    expect(Object.keys(written().contexts)).not.toContain("prod");
+  });
+
   test("takes the region of a domain of one's own from --region, or AWS_REGION", async () => {
     const own = "context add prod --url https://starling.example.com/fleet";
     expect((await cli.run(`${own} --region ap-south-1`)).out).toContain(

@@ -25,6 +25,7 @@ const chart = (render: unknown) =>
 const template = (fields: Readonly<Record<string, unknown>>) =>
   group({ templates: [{ name: "app", source: "app", ...fields }] });
 const eks = { arn: "arn:aws:eks:eu-west-1:111122223333:cluster/prod-1" };
+const discovered = { accounts: [111122223333], role: { name: "starling/discovery/look" }, regions: ["eu-west-1"] };
 const endpoint = { server: "https://10.0.0.1:6443", token: { secret: "starling/eu-1" } };
 
 function problems(value: unknown): readonly string[] {
@@ -80,6 +81,11 @@ describe("a document that is wrong", () => {
       [
         'kind: is "Syncgroup"; expected one of Source, ClusterDiscovery, Cluster, ClusterValues, SyncGroup, Sync (did you mean SyncGroup?)',
       ],
+    ],
+    [
+      "an account id without quotes",
+      { apiVersion, kind: "ClusterDiscovery", metadata: { name: "all" }, spec: { eks: discovered } },
+      ['spec.eks.accounts[0]: must be an account id of 12 digits, in quotes: "111122223333" (got 111122223333)'],
     ],
     [
       "a kind of others",

@@ -69,6 +69,11 @@ export default {
       packages: [],
       comment: "shared/words is how it is told: it knows the rooms, and does no I/O.",
     }),
+    ...room("pages", "^shared/pages/", {
+      ours: [...rooms, words, "^shared/pages/"],
+      packages: ["hono", "http", "crypto"],
+      comment: "shared/pages is how it is shown: it knows the rooms and the words, and asks the API.",
+    }),
     ...room("ports", "^shared/(ports|messages)\\.ts$", {
       ours: [...rooms, "^shared/messages\\.ts$"],
       packages: ["zod"],

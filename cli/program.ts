@@ -16,6 +16,7 @@ import type { PruneOptions } from "#cli/commands/prune.ts";
 import type { RecoverOptions } from "#cli/commands/recover.ts";
 import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
+import type { UiOptions } from "#cli/commands/ui.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
 import { localVerbs } from "#cli/local-verbs.ts";
 import { exitCodes } from "#cli/session/failure.ts";
@@ -334,6 +335,13 @@ function runVerbs(program: Command, verb: AddVerb): void {
     .description("Forget a context; the installation stays as it is.")
     .addArgument(new Argument("<name>"));
 
+  verb<UiOptions>(program, "ui", async (session, _args, options) =>
+    (await import("#cli/commands/ui.ts")).ui(session, options),
+  )
+    .description(
+      "Serve the pages on this machine, with your own rights: fleet, versions, rollouts, clusters, Syncs. Ends with Ctrl-C.",
+    )
+    .option("--port <n>", "port of the pages (default: any that is free)", wholeNumber);
   verb(program, "whoami", async (session) => (await import("#cli/commands/whoami.ts")).whoami(session)).description(
     "Whom the installation takes you for.",
   );

@@ -95,6 +95,7 @@ export function printMachine(session: Session, machine: MachineFile): void {
   }
   const clusters = `${machine.clusters} ${machine.clusters === 1 ? "cluster" : "clusters"}`;
   session.io.out(`local is up: ${machine.endpoint}, ${clusters}, process ${machine.pid}\n`);
+  if (machine.pages !== undefined) session.note(`look at it: ${machine.pages}`);
 }
 
 /** Asks a machine's control server; the command that gets further, where it refuses, is one for this machine. */

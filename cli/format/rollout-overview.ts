@@ -1,24 +1,14 @@
 /** A group's stages at a glance: what each is on, what goes through it, and what is waited for. */
 
 import { doneText } from "#cli/format/done-text.ts";
-import { phaseWords } from "#cli/format/rollout-status.ts";
 import { formatTable } from "#cli/format/table.ts";
-import {
-  describeCommand,
-  isQuiet,
-  manyClusters,
-  reasonsText,
-  rolloutArgument,
-  type TargetLines,
-  targetsText,
-  worstFirst,
-} from "#cli/format/target-lines.ts";
+import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
 import type { OverviewLeg, OverviewStage, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
 import { stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
-import type { Clearing, Wait } from "#shared/fleet/waits/wait.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
+import { isQuiet, worstFirst } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
+import { clearCommand, clearWord, phaseWords, rolloutArgument, waitText } from "#shared/words/rollout-words.ts";
 
 export interface OverviewView extends TargetLines {
   readonly overview: RolloutOverview;
@@ -160,22 +150,6 @@ function waitsText({ overview, now }: OverviewView): string {
   );
 }
 
-/** Of a principal the last parts, as everywhere. */
-const principalHead = /\barn:\S+?:(?:assumed-role|role|user)\//g;
-
-function waitText({ message, until }: Wait, now: Date): string {
-  const text = message.replaceAll(principalHead, "");
-  return until === undefined ? text : `${text}, until ${formatTime(until, now)}`;
-}
-
-function clearWord(clearing: Clearing): string {
-  if (clearing.verb === "pace") return clearing.field;
-  if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
-  if (clearing.verb === "restart") return "rollout restart";
-  if (clearing.verb === "unregister") return `unregister ${clearing.cluster}`;
-  return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
-}
-
 /** Whole commands for the worst of what is waited for, after the one that shows why. */
 function nextText({ overview, targets }: OverviewView, many: boolean): string {
   const { subject } = overview.spec;
@@ -185,24 +159,4 @@ function nextText({ overview, targets }: OverviewView, many: boolean): string {
   const clearing = waits.find(({ clear, on }) => clear.length > 0 && on !== "slots")?.clear ?? [];
   const lines = [...look, ...clearing.map((one) => clearCommand(one, subject))];
   return lines.map((line, index) => `  ${index === 0 ? "next:" : "     "} ${line}\n`).join("");
-}
-
-function clearCommand(clearing: Clearing, subject: Subject): string {
-  const { kind, namespace, name } = subject;
-  const object = `${kind.toLowerCase()}/${name} -n ${namespace}`;
-  switch (clearing.verb) {
-    case "thaw":
-      return `starling thaw ${clearing.freeze}`;
-    case "pace":
-      return `raise spec.rollout.${clearing.field} of ${object}, and apply it`;
-    case "restart":
-      return `starling rollout restart ${rolloutArgument(subject)} --reason …`;
-    case "unregister":
-      return `starling delete cluster/${clearing.cluster} --cascade=orphan`;
-    case "orphan":
-      return `starling delete ${object} --cascade=orphan`;
-    case "resume":
-    case "reconcile":
-      return `starling ${clearing.verb} ${object}`;
-  }
 }

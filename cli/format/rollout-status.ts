@@ -1,20 +1,13 @@
 import { doneText } from "#cli/format/done-text.ts";
 import { countOf } from "#cli/format/get-table.ts";
 import { formatTable } from "#cli/format/table.ts";
-import {
-  describeCommand,
-  isQuiet,
-  manyClusters,
-  reasonsText,
-  rolloutArgument,
-  type TargetLines,
-  targetsText,
-  worstFirst,
-} from "#cli/format/target-lines.ts";
+import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
 import type { RolloutObject, RolloutStage } from "#shared/fleet/api/objects.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
+import { isQuiet, worstFirst } from "#shared/words/causes.ts";
 import { reasonText } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
+import { phaseWords, rolloutArgument } from "#shared/words/rollout-words.ts";
 
 export interface RolloutView extends TargetLines {
   readonly rollout: RolloutObject;
@@ -85,15 +78,6 @@ function stageState({ phase, size, endedAt, supersededBy }: RolloutStage, now: D
   if (phase === "Superseded") return supersededBy === undefined ? "superseded" : `superseded by ${supersededBy}`;
   return phaseWords[phase];
 }
-
-/** What stands in STATE columns for a leg that is under way. */
-export const phaseWords = {
-  Waiting: "waiting",
-  Moving: "rolling",
-  Halted: "halted",
-  NothingVerified: "nothing verified",
-  TooManyUnreachable: "too many unreachable",
-} as const;
 
 function otherCounts(rollout: RolloutObject): string {
   return (["Waiting", "Rendering", "Unchanged", "Skipped", "Superseded"] as const)

@@ -1,17 +1,17 @@
 /** Clusters of a rollout: worst first, one line each, or reasons when they are many. */
 
 import { formatTable } from "#cli/format/table.ts";
-import { isDone, type TargetItem } from "#shared/fleet/api/objects.ts";
+import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import { formatAge } from "#shared/words/age.ts";
+import { causesOf, isQuiet, worstFirst } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { shorten } from "#shared/words/shorten.ts";
-import { stateRank } from "#shared/words/state-words.ts";
 
 /** From so many clusters on, counts and reasons stand for lines. */
 export const manyClusters = 40;
 const reasonWidth = 80;
-const groupsShown = 8;
+const causesShown = 8;
 const worstShown = 3;
 const namesPerLine = 8;
 
@@ -21,15 +21,6 @@ export interface TargetLines {
   /** One line for each of `targets`, whatever their number. */
   readonly lines: "all" | "some";
   readonly now: Date;
-}
-
-/** By state, then stage by stage as they come, in their order. */
-export function worstFirst(targets: readonly TargetItem[]): readonly TargetItem[] {
-  const stages = [...new Set(targets.map(({ stage }) => stage))];
-  const place = ({ stage }: TargetItem) => stages.indexOf(stage);
-  return targets.toSorted(
-    (a, b) => stateRank(a.state) - stateRank(b.state) || place(a) - place(b) || a.order - b.order,
-  );
 }
 
 /** A line for every cluster of which there is something to say; the others by name, together. */
@@ -61,26 +52,17 @@ export function targetsText({ targets, lines, now }: TargetLines): string {
   return text;
 }
 
-/** Targets about which there is nothing to say one by one. */
-export function isQuiet(target: TargetItem): boolean {
-  return (
-    isDone(target.state) || ((target.state === "Waiting" || target.state === "Superseded") && target.reason === "")
-  );
-}
-
 /** @param of - clusters that there are, and the command that shows those that are in trouble. */
 export function reasonsText(
   targets: readonly TargetItem[],
   of: { readonly size: number; readonly command: string },
 ): string {
   if (targets.length === 0) return "";
-  const groups = [...Map.groupBy(targets, causeOf).values()].sort((a, b) => b.length - a.length);
-  const rows = groups.slice(0, groupsShown).map((group) => {
-    const { word, detail } = whyNot(group[0] as TargetItem);
-    return [word, shorten(detail, reasonWidth), group.length.toLocaleString("en")];
-  });
-  let others = 0;
-  for (const group of groups.slice(groupsShown)) others += group.length;
+  const causes = causesOf(targets);
+  const rows = causes
+    .slice(0, causesShown)
+    .map(({ word, detail, targets: those }) => [word, shorten(detail, reasonWidth), those.length.toLocaleString("en")]);
+  const others = causes.slice(causesShown).reduce((sum, { targets: those }) => sum + those.length, 0);
   if (others > 0) rows.push(["other", "(--state failed --all)", others.toLocaleString("en")]);
   const title = `WHY NOT (${targets.length.toLocaleString("en")} of ${of.size.toLocaleString("en")})`;
   const table = formatTable({ columns: [title, "", "CLUSTERS"], rows }, { headers: "show", indent: "  " });
@@ -90,28 +72,10 @@ export function reasonsText(
   return `${table}  worst: ${names.join(" ")}${more}     ${of.command}\n`;
 }
 
-/** One cause: the same words, whatever the numbers, the cluster and the Pod in them. */
-function causeOf(target: TargetItem): string {
-  const text = target.reason.replaceAll(/-[a-z0-9]{6,10}-[a-z0-9]{5}\b/g, "-POD").replaceAll(target.cluster, "CLUSTER");
-  return `${target.state}|${text.replaceAll(/\d+/g, "#")}`;
-}
-
-/** The reason's first word, and the rest of what is known. */
-function whyNot(target: TargetItem): { readonly word: string; readonly detail: string } {
-  const text = target.reason;
-  const [, word = target.state, detail = text] = /^([A-Z][A-Za-z]*)(?:: |$)(.*)$/s.exec(text) ?? [];
-  return { word, detail };
-}
-
 /** The command that shows the reason: nothing is on a cluster to which nothing was assigned. */
 export function describeCommand(subject: Subject, { sync, cluster }: TargetItem): string {
   const where = `-n ${subject.namespace}`;
   if (subject.kind === "Sync") return `starling describe sync/${subject.name} ${where}`;
   if (sync === undefined) return `starling describe syncgroup/${subject.name} ${where}`;
   return `starling describe sync/${sync} --cluster ${cluster} ${where}`;
-}
-
-/** As verbs about rollouts take it: `shop -n payments`. */
-export function rolloutArgument({ kind, namespace, name }: Subject): string {
-  return `${kind === "Sync" ? "sync/" : ""}${name} -n ${namespace}`;
 }

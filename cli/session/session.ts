@@ -48,6 +48,8 @@ export interface Session {
   where(): string;
   /** For people, on stderr, unless `-q`. */
   note(line: string): void;
+  /** @throws CliFailure when there is none. */
+  contextName(): string;
   /** Said before every write: where it goes. */
   announce(): void;
   /** Whom AWS is asked as, past the API. @throws CliFailure when there are none. */
@@ -116,6 +118,7 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
       if (options.allNamespaces === true) return " -A";
       return options.namespace === undefined ? "" : ` -n ${options.namespace}`;
     },
+    contextName: () => context().name,
     announce() {
       const { name, context: where } = context();
       note(`context ${name} (${where.region}, ${where.endpoint})`);

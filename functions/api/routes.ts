@@ -24,6 +24,7 @@ import { type OperateRequest, operate } from "#functions/api/operate.ts";
 import { type ListPage, type PageRequest, pageRequest } from "#functions/api/page-request.ts";
 import { pruneForeign } from "#functions/api/prune-foreign.ts";
 import { named, objectName, parseBody, stateOf } from "#functions/api/query-values.ts";
+import { listFleet } from "#functions/api/read-fleet.ts";
 import { readInstallation } from "#functions/api/read-installation.ts";
 import { linesAbout, linesOf, readLogs } from "#functions/api/read-logs.ts";
 import { overviewOf } from "#functions/api/read-overview.ts";
@@ -132,6 +133,12 @@ const routes: readonly Route[] = [
   { method: "POST", path: "/v1/freezes/:freeze", answer: putFreeze },
   { method: "DELETE", path: "/v1/freezes/:freeze", answer: liftFreeze },
 
+  {
+    method: "GET",
+    path: "/v1/fleet",
+    answer: ({ ports, request }) =>
+      list("SubjectInFleet", request, (page) => listFleet(ports.table, { ...named(request, "namespace"), page })),
+  },
   { method: "GET", path: "/v1/:plural", answer: lists },
   { method: "GET", path: `${ns}/:plural`, answer: lists },
   { method: "GET", path: `${ns}/:plural/:name`, answer: one },

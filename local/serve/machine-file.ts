@@ -19,6 +19,8 @@ const machineFileSchema = z.object({
   kubeconfig: z.string(),
   /** The way in for `starling local faults`; its token is a secret. */
   control: controlAddressSchema,
+  /** Address of the pages, with the word that opens them; absent where a version before them started it. */
+  pages: z.string().optional(),
   /** Context file with the endpoint and its key. */
   access: z.string(),
   /** Where the repository given with `--repo` is, and the files that let git in where it is served here. */

@@ -13,6 +13,7 @@ import { requireFreePorts, withLastingPorts } from "#local/serve/choose-ports.ts
 import { type ControlServer, startControlServer } from "#local/serve/control-server.ts";
 import { type KeptClusters, keepClusters, requireClusters } from "#local/serve/kept-clusters.ts";
 import { type MachineFile, takeFolder, writeMachine } from "#local/serve/machine-file.ts";
+import { serveMachinePages } from "#local/serve/machine-pages.ts";
 import { prepareFolder } from "#local/serve/prepare-folder.ts";
 import {
   clusterChoiceSchema,
@@ -23,6 +24,7 @@ import {
   writeIdentity,
 } from "#local/serve/state-folder.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { PageServer } from "#shared/pages/serve-pages.ts";
 
 /** What a start is asked for; what is left out is what the folder has, or a default. */
 export const servePlanSchema = z.strictObject({
@@ -75,7 +77,9 @@ export async function serveLocal({ folder, plan, signal }: ServeOptions): Promis
     });
     const control = await startControlServer(faultControl(stack, folder));
     stops.unshift(() => control.stop());
-    writeMachine(await describe(stack, { folder, identity, repository, kept, control }));
+    const pages = await serveMachinePages(stack.machine.api);
+    stops.unshift(() => pages.close());
+    writeMachine(await describe(stack, { folder, identity, repository, kept, control, pages }));
     await untilAborted(signal, stack);
   } finally {
     for (const stop of stops) await stop();
@@ -170,10 +174,11 @@ interface Described {
   readonly repository: Repository | undefined;
   readonly kept: KeptClusters;
   readonly control: ControlServer;
+  readonly pages: PageServer;
 }
 
 async function describe(stack: Stack, described: Described): Promise<MachineFile> {
-  const { folder, identity, repository, kept, control } = described;
+  const { folder, identity, repository, kept, control, pages } = described;
   const gitFiles = await writeGitFiles(folder, {
     origin: new URL(stack.git.url("any")).origin,
     credentials: stack.gitCredentials,
@@ -189,6 +194,7 @@ async function describe(stack: Stack, described: Described): Promise<MachineFile
     ports: portsOf(stack, kept),
     kubeconfig: kept.kubeconfig,
     control: { url: control.url, token: control.token },
+    pages: pages.url,
     access: await writeContextFile(stack, folder, namespace),
     ...(repository === undefined ? {} : { repository: { ...stack.gitSpec(repository.url), ...gitFiles } }),
   };

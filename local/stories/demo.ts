@@ -3,11 +3,13 @@ import { access, constants, mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { type Stack, startStack, writeAccessFiles } from "#local/machine/stack.ts";
+import { serveMachinePages } from "#local/serve/machine-pages.ts";
 import { type DemoOptions, demoUsage, readDemoOptions } from "#local/stories/demo-options.ts";
 import { demoGroup, demoNamespace, tellDemo } from "#local/stories/demo-tale.ts";
 import { removeAtEnd, untilEnded } from "#local/stories/end-of-process.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import type { PageServer } from "#shared/pages/serve-pages.ts";
 
 /** Whoever waits for an end that does not come ends it, and what it started. */
 const longestStopMs = 15_000;
@@ -38,9 +40,11 @@ async function main(): Promise<number> {
   process.env.TMPDIR = scratch;
 
   let stack: Stack | undefined;
+  let pages: PageServer | undefined;
   try {
     stack = await startStack({ repositories: join(scratch, "repositories"), database: "pipe" });
-    const isInSync = await run(stack, options, ended.signal);
+    pages = await serveMachinePages(stack.machine.api);
+    const isInSync = await run(stack, options, { signal: ended.signal, pages });
     if (options.keep !== undefined) await ended.code;
     return isInSync ? exitCodes.inSync : exitCodes.not;
   } catch (error) {
@@ -49,13 +53,20 @@ async function main(): Promise<number> {
     throw error;
   } finally {
     setTimeout(() => process.exit(exitCodes.not), longestStopMs).unref();
+    await pages?.close();
     await stack?.stop();
   }
 }
 
 /** @returns whether every cluster ended in sync; prints that, last. */
-async function run(stack: Stack, options: DemoOptions, signal: AbortSignal): Promise<boolean> {
+async function run(
+  stack: Stack,
+  options: DemoOptions,
+  { signal, pages }: { readonly signal: AbortSignal; readonly pages: PageServer },
+): Promise<boolean> {
   signal.throwIfAborted();
+  say(`Look at it while it runs: ${pages.url}`);
+  say();
   const columns = Math.min(process.stdout.columns ?? terminalColumns.unknown, terminalColumns.most);
   const end = await tellDemo(stack, options, { say, columns, signal });
   const isInSync = end.state === "Complete" && end.ready === options.clusters;

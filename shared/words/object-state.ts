@@ -1,7 +1,14 @@
 import type { RolloutPhase } from "#shared/fleet/api/content-phase.ts";
+import type { SubjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
 import type { AnyObject, ClusterObject, FrozenBy, SyncStatus } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
-import { type Condition, newestAct, type SubjectStatus, type Suspension } from "#shared/fleet/rows/object-rows.ts";
+import {
+  type Condition,
+  newestAct,
+  type Operations,
+  type SubjectStatus,
+  type Suspension,
+} from "#shared/fleet/rows/object-rows.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { isGood, needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
@@ -16,17 +23,32 @@ export interface ObjectState {
 
 export function objectState(object: ListedObject): ObjectState {
   if (isUnreadable(object)) return { word: object.status.state, remark: unreadableText(object) };
-  const { deletion, suspended } = object.operations ?? {};
+  const about = { obstacle: obstacleOf(planOf(object)), unseen: () => unseenText(object) };
+  return withActs(object.operations, stateOfKind(object), about);
+}
+
+/** Of a SyncGroup, or a Sync as its user wrote it, by what the planner says. */
+export function subjectState(subject: SubjectInFleet | UnreadableObject): ObjectState {
+  if (isUnreadable(subject)) return { word: subject.status.state, remark: unreadableText(subject) };
+  const { operations = {}, status, metadata } = subject;
+  const { generation } = metadata;
+  const unseen = () => unseenOf({ generation, seen: status, isDone: isPlanned(operations, status) });
+  return withActs(operations, fromSubject(status), { obstacle: obstacleOf(status), unseen });
+}
+
+/** What people have asked for stands before what came of it. */
+function withActs(
+  { deletion, suspended }: Operations = {},
+  state: ObjectState,
+  { obstacle, unseen }: { readonly obstacle: string; readonly unseen: () => string },
+): ObjectState {
   if (deletion !== undefined) {
-    const held = suspended === undefined ? obstacleOf(object) : `it waits while suspended ${actText(suspended)}`;
+    const held = suspended === undefined ? obstacle : `it waits while suspended ${actText(suspended)}`;
     return { word: "Deleting", since: deletion.at, remark: [actText(deletion), held].filter(Boolean).join("; ") };
   }
-  if (suspended !== undefined) {
-    return { ...stateOfKind(object), word: "Suspended", since: suspended.at, remark: actText(suspended) };
-  }
-  const state = stateOfKind(object);
-  const unseen = isGood(state.word) ? unseenText(object) : "";
-  return unseen === "" ? state : { ...state, word: "Reconciling", remark: unseen };
+  if (suspended !== undefined) return { ...state, word: "Suspended", since: suspended.at, remark: actText(suspended) };
+  const remark = isGood(state.word) ? unseen() : "";
+  return remark === "" ? state : { ...state, word: "Reconciling", remark };
 }
 
 function unreadableText({ status }: UnreadableObject): string {
@@ -38,15 +60,27 @@ function unseenText(object: AnyObject): string {
   const { generation } = object.metadata;
   const { kind } = object;
   const seen = kind === "Source" || kind === "ClusterDiscovery" ? object.status : planOf(object);
-  if (seen === undefined || generation === undefined) return "";
-  if (seen.observedGeneration !== generation) return `generation ${generation} has not been looked at yet`;
-  if (kind === "ClusterDiscovery") return "";
   const operations = object.operations ?? {};
-  const done =
+  const isDone =
     object.kind === "Source"
       ? (operations.reconcile?.number ?? 0) <= (object.status.handledReconcile ?? 0)
-      : (newestAct(operations) ?? 0) <= (planOf(object)?.observedOperation ?? 0);
-  return done ? "" : "what was asked for has not been looked at yet";
+      : kind === "ClusterDiscovery" || isPlanned(operations, planOf(object));
+  return unseenOf({ generation, seen, isDone });
+}
+
+function isPlanned(operations: Operations, plan: SubjectStatus | undefined): boolean {
+  return (newestAct(operations) ?? 0) <= (plan?.observedOperation ?? 0);
+}
+
+function unseenOf(about: {
+  readonly generation: number | undefined;
+  readonly seen: { readonly observedGeneration?: number } | undefined;
+  readonly isDone: boolean;
+}): string {
+  const { generation, seen, isDone } = about;
+  if (seen === undefined || generation === undefined) return "";
+  if (seen.observedGeneration !== generation) return `generation ${generation} has not been looked at yet`;
+  return isDone ? "" : "what was asked for has not been looked at yet";
 }
 
 /** The planner's half of what a user wrote. */
@@ -56,8 +90,7 @@ export function planOf(object: ListedObject): SubjectStatus | undefined {
 }
 
 /** What the planner says that a deletion waits for. */
-function obstacleOf(object: AnyObject): string {
-  const plan = planOf(object);
+function obstacleOf(plan: SubjectStatus | undefined): string {
   const ready = plan?.conditions.find((condition) => condition.type === "Ready");
   return plan?.state === "Deleting" ? (ready?.message ?? "") : "";
 }

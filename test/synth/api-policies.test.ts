@@ -47,6 +47,7 @@ const routes = {
   "DELETE /v1/clustervalues/:name": "A",
   "GET /v1/clustervalues/:name/logs": "VOA",
   "GET /v1/logs": "VOA",
+  "GET /v1/fleet": "VOA",
   "POST /v1/clusters/:name/accept": "OA",
   "POST /v1/clusters/:name/recover": "OA",
   "POST /v1/clusters/:name/check": "OA",

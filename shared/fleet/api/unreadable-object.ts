@@ -46,6 +46,6 @@ export function unreadableObject<Kind extends AnyObject["kind"]>(
 /** What lists hold: objects, and among them those that this version cannot read. */
 export type ListedObject = AnyObject | UnreadableObject;
 
-export function isUnreadable(object: ListedObject): object is UnreadableObject {
+export function isUnreadable(object: { readonly status: object }): object is UnreadableObject {
   return "state" in object.status && object.status.state === "Unreadable";
 }

@@ -285,6 +285,7 @@ describe("a role lets its function do its work", () => {
     for (const path of [
       "/v1/version",
       "/v1/installation",
+      "/v1/fleet",
       "/v1/clusters",
       "/v1/sources",
       "/v1/syncgroups",

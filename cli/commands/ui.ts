@@ -1,0 +1,53 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { type Ask, Refusal } from "#shared/pages/ask.ts";
+import { type PageServer, servePages } from "#shared/pages/serve-pages.ts";
+
+export interface UiOptions {
+  readonly port?: number;
+}
+
+/** Serves the pages on this machine, with the rights of whoever runs it, until it is interrupted. @throws CliFailure when it cannot. */
+export async function ui(session: Session, { port = 0 }: UiOptions): Promise<ExitReason> {
+  const { io, signal } = session;
+  // Whoever may not look is told before a page says it.
+  await session.api.call({ method: "GET", path: "/v1/whoami" });
+  session.announce();
+  const pages = await serve(session, port);
+  try {
+    io.out(`${pages.url}\n`);
+    session.note("the address has the word that opens the pages; they are there until Ctrl-C");
+    if (!signal.aborted) await once(signal, "abort");
+  } finally {
+    await pages.close();
+  }
+  return "done";
+}
+
+async function serve(session: Session, port: number): Promise<PageServer> {
+  const word = randomBytes(16).toString("hex");
+  const where = `context ${session.contextName()}`;
+  try {
+    return await servePages({ ask: askWith(session), clock: session.io, where, port, word });
+  } catch (error) {
+    const next = "starling ui   (without --port: any that is free)";
+    throw new CliFailure(`the pages cannot be served on port ${port}: ${errorMessage(error)}`, {
+      exit: "unknown",
+      next,
+    });
+  }
+}
+
+function askWith({ api }: Session): Ask {
+  return async <T>(path: string, query: Parameters<Ask>[1] = {}) => {
+    try {
+      return await api.call<T>({ method: "GET", path, query });
+    } catch (error) {
+      throw error instanceof ApiFailure ? new Refusal(error.status, error.message) : error;
+    }
+  };
+}

@@ -1,0 +1,44 @@
+/** A view as a whole page of its own. */
+import { raw } from "hono/html";
+import { queryString } from "#shared/base/percent-encoding.ts";
+import { type PageAnswer, startPages } from "#shared/pages/answer-page.ts";
+import { type Child, type Host, type Html, html, type Place } from "#shared/pages/view.ts";
+
+/** Links of a page lead to pages. */
+export function pageHost(now: Date): Host {
+  return { now, link: (place, text) => html`<a href="${addressOf(place)}">${text}</a>` };
+}
+
+function addressOf({ path, query = {} }: Place): string {
+  const text = queryString(query);
+  return text === "" ? path : `${path}?${text}`;
+}
+
+/** @param where - what the pages show: the context, or the machine. */
+export function documentOf(
+  answer: PageAnswer,
+  { path, where, now }: { readonly path: string; readonly where: string; readonly now: Date },
+): string {
+  const links: Child[] = startPages.map(({ path: to, name, key }) =>
+    to === path
+      ? html`<li><a href="${to}" data-key="${key}" aria-current="page">${name}</a></li>`
+      : html`<li><a href="${to}" data-key="${key}">${name}</a></li>`,
+  );
+  const page: Html = html`${raw("<!doctype html>")}
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${answer.title} - Starling</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/style.css">
+<script src="/live.js" defer></script>
+</head>
+<body class="starling">
+<header><b>Starling</b><span>${where}</span><nav aria-label="Pages"><ul>${links}</ul></nav><span id="asof" class="asof">as of ${now.toISOString().slice(11, 19)}Z</span></header>
+<main id="main">${answer.main}</main>
+</body>
+</html>
+`;
+  return page.toString();
+}

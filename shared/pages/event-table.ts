@@ -1,0 +1,17 @@
+import type { EventItem } from "#shared/fleet/api/objects.ts";
+import { clusterPlace } from "#shared/pages/places.ts";
+import { age, brief, type Child, type Column, type Host, type Html, html, nothing, table } from "#shared/pages/view.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+
+export function eventTable(events: readonly EventItem[], host: Host): Html {
+  if (events.length === 0) return nothing("Nothing in the last thirty days.");
+  const rows = events.map(({ at, severity, reason, message, cluster, revision }): Child[] => [
+    age(at, host),
+    severity === "error" ? html`<span class="state bad">${reason}</span>` : reason,
+    cluster === undefined ? "" : host.link(clusterPlace(cluster), cluster),
+    revision === undefined ? "" : revisionText(revision),
+    brief(message, 240),
+  ]);
+  const columns: readonly Column[] = ["Age", "Reason", "Cluster", "Revision", ["Remark", "text"]];
+  return table("Events, the newest first", columns, rows);
+}

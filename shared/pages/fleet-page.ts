@@ -1,0 +1,190 @@
+/** What needs somebody now, what is under way, and everything there is. */
+import type { SubjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
+import type { ApiList, SourceObject } from "#shared/fleet/api/objects.ts";
+import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Ask } from "#shared/pages/ask.ts";
+import { nextPage } from "#shared/pages/next-page.ts";
+import { subjectPlace } from "#shared/pages/places.ts";
+import {
+  age,
+  badge,
+  bar,
+  brief,
+  type Child,
+  count,
+  type Host,
+  type Html,
+  html,
+  nothing,
+  type Share,
+  table,
+  type View,
+} from "#shared/pages/view.ts";
+import { objectState, subjectState } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+import { needsSomebody, stateRank } from "#shared/words/state-words.ts";
+
+export type Listed = SubjectInFleet | UnreadableObject<"SyncGroup" | "Sync">;
+
+export function readFleet(
+  ask: Ask,
+  query: { readonly namespace?: string | undefined; readonly continue?: string | undefined },
+) {
+  return ask<ApiList<Listed>>("/v1/fleet", query);
+}
+
+export async function fleetPage(ask: Ask, query: Readonly<Record<string, string>>, host: Host): Promise<View> {
+  const [list, sources] = await Promise.all([
+    readFleet(ask, { continue: query.continue }),
+    ask<ApiList<SourceObject>>("/v1/sources", { limit: "500" }),
+  ]);
+  const items = worstFirst(list.items);
+  return {
+    title: "Fleet",
+    main: html`<h1>Fleet</h1>
+${totals(items)}
+<h2>Needs somebody</h2>
+${needy(items, sources.items, host)}
+<h2>Under way</h2>
+${underWay(items, host)}
+<h2>Everything</h2>
+${everything(items, host)}
+${nextPage({ path: "/", query }, list.metadata.continue, host)}`,
+  };
+}
+
+function subjectOf({ kind, metadata }: Listed): Subject {
+  return { kind, namespace: metadata.namespace ?? "", name: metadata.name };
+}
+
+export function subjectLink(item: Listed, host: Host): Html {
+  const subject = subjectOf(item);
+  return host.link(subjectPlace(subject), `${subject.namespace}/${subject.name}`);
+}
+
+function worstFirst(items: readonly Listed[]): readonly Listed[] {
+  const name = (item: Listed) => `${item.metadata.namespace}/${item.metadata.name}`;
+  return items.toSorted(
+    (a, b) =>
+      stateRank(subjectState(a).word) - stateRank(subjectState(b).word) ||
+      name(a).localeCompare(name(b), "en", { numeric: true }),
+  );
+}
+
+function countsOf(item: Listed): NonNullable<SubjectInFleet["status"]["clusters"]> | undefined {
+  return isUnreadable(item) ? undefined : item.status.clusters;
+}
+
+/** What its clusters are, together all that are selected. */
+function sharesOf(counts: NonNullable<ReturnType<typeof countsOf>>): readonly Share[] {
+  const { selected, ready, failed, unreachable, changing, waiting } = counts;
+  const others = Math.max(0, selected - ready - failed - unreachable - changing - waiting);
+  return [
+    { tone: "good", name: "ready", count: ready },
+    { tone: "bad", name: "failed", count: failed },
+    { tone: "bad", name: "unreachable", count: unreachable },
+    { tone: "busy", name: "changing", count: changing },
+    { tone: "rest", name: "waiting", count: waiting + others },
+  ];
+}
+
+function totals(items: readonly Listed[]): Html {
+  const counts = items.map((item) => countsOf(item)).filter((each) => each !== undefined);
+  const sum = (name: keyof (typeof counts)[number]) => counts.reduce((total, each) => total + each[name], 0);
+  const selected = sum("selected");
+  const shares = sharesOf({
+    selected,
+    ready: sum("ready"),
+    failed: sum("failed"),
+    unreachable: sum("unreachable"),
+    changing: sum("changing"),
+    waiting: sum("waiting"),
+  });
+  const words = shares.map(
+    ({ tone, name, count: many }) => html`<li class="${tone}"><b>${count(many)}</b> ${name}</li>`,
+  );
+  return html`<section class="totals" aria-label="Targets, each a cluster of a group"><p><b>${count(items.length)}</b> ${items.length === 1 ? "group" : "groups"}, <b>${count(selected)}</b> ${selected === 1 ? "target" : "targets"}</p>${bar(shares)}<ul>${words}</ul></section>`;
+}
+
+function needy(items: readonly Listed[], sources: readonly SourceObject[], host: Host): Html {
+  const rows: Child[][] = [];
+  for (const item of items) {
+    const { word, since, remark } = subjectState(item);
+    if (needsSomebody(word)) rows.push([badge(word), subjectLink(item, host), age(since, host), brief(remark)]);
+  }
+  for (const source of sources) {
+    const { word, since, remark } = objectState(source);
+    if (!needsSomebody(word)) continue;
+    const { namespace, name } = source.metadata;
+    rows.push([
+      badge(word),
+      host.link({ path: "/sources" }, `source ${namespace}/${name}`),
+      age(since, host),
+      brief(remark),
+    ]);
+  }
+  if (rows.length === 0)
+    return nothing("Nothing: every group and every Source is as it should be, or on its way there.");
+  return table("What needs somebody", ["State", "What", "For", ["Why", "text"]], rows);
+}
+
+function underWay(items: readonly Listed[], host: Host): Html {
+  const rows = items.flatMap((item): Child[][] => {
+    if (isUnreadable(item)) return [];
+    const moving = (item.status.stages ?? []).filter((stage) => stage.moving !== undefined);
+    if (moving.length === 0) return [];
+    const [newest] = item.versions;
+    const words = (item.status.stages ?? []).map(
+      ({ name, on, moving: to }) =>
+        html`<li>${name} ${to === undefined ? html`<span class="on">${on === undefined ? "on nothing" : `on ${on}`}</span>` : html`<b class="to">${on ?? "-"} → ${to}</b>`}</li>`,
+    );
+    return [
+      [
+        subjectLink(item, host),
+        revisionText(newest?.revision),
+        age(newest?.at, host),
+        html`<ul class="stages">${words}</ul>`,
+      ],
+    ];
+  });
+  if (rows.length === 0) return nothing("Nothing: every stage is on what it is to be on.");
+  return table("Rollouts under way", ["Group", "Newest", "Age", ["Stages", "text"]], rows);
+}
+
+function everything(items: readonly Listed[], host: Host): Html {
+  if (items.length === 0) return nothing("There is no SyncGroup yet: starling init writes the first.");
+  const rows = items.map((item): Child[] => {
+    const { word, since, seenAt } = subjectState(item);
+    const counts = countsOf(item);
+    const versions = isUnreadable(item) ? [] : item.versions;
+    return [
+      badge(word),
+      subjectLink(item, host),
+      revisionText(isUnreadable(item) ? undefined : item.status.revision),
+      versions.length > 1 ? `${versions.length} versions` : "",
+      counts === undefined ? "" : bar(sharesOf(counts)),
+      counts === undefined ? "-" : `${count(counts.ready)}/${count(counts.selected)}`,
+      counts === undefined ? "-" : count(counts.failed),
+      counts === undefined ? "-" : count(counts.unreachable),
+      age(since, host),
+      age(seenAt, host),
+    ];
+  });
+  return table(
+    "SyncGroups and Syncs, the worst first",
+    [
+      "State",
+      "Group",
+      "Revision",
+      "Behind",
+      "Clusters",
+      ["Ready", "number"],
+      ["Failed", "number"],
+      ["Unreachable", "number"],
+      "For",
+      "Seen",
+    ],
+    rows,
+  );
+}

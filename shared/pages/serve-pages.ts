@@ -1,0 +1,127 @@
+/** The pages on this machine's own address, for whoever was told the word that opens them. */
+import { timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Clock } from "#shared/base/clock.ts";
+import { answerPage } from "#shared/pages/answer-page.ts";
+import type { Ask } from "#shared/pages/ask.ts";
+import { documentOf, pageHost } from "#shared/pages/document.ts";
+import { live } from "#shared/pages/live.ts";
+import { style } from "#shared/pages/style.ts";
+
+const loopback = "127.0.0.1";
+
+export interface PageOptions {
+  readonly ask: Ask;
+  readonly clock: Clock;
+  /** What is shown: the context, or the machine. */
+  readonly where: string;
+  /** 0: any that is free. */
+  readonly port: number;
+  /**
+   * Opens the pages: whoever else is on this machine could look with the caller's rights otherwise. It comes once in the
+   * address, and stays as a cookie.
+   */
+  readonly word: string;
+}
+
+export interface PageServer {
+  /** With the word. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const headers = {
+  "cache-control": "no-store",
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/** @throws Error when the port is taken. */
+export async function servePages(options: PageOptions): Promise<PageServer> {
+  const server = createServer((request, response) => {
+    answer(request, options).then(
+      (answered) => send(response, answered),
+      () => send(response, { status: 500, type: "text/plain", text: "the page could not be made\n" }),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, loopback, resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the pages have no port");
+  return {
+    url: `http://${loopback}:${address.port}/?word=${options.word}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+  readonly more?: Readonly<Record<string, string>>;
+}
+
+function send(response: ServerResponse, { status, type, text, more = {} }: Answer): void {
+  response.writeHead(status, { ...headers, "content-type": `${type}; charset=utf-8`, ...more });
+  response.end(text);
+}
+
+async function answer(request: IncomingMessage, options: PageOptions): Promise<Answer> {
+  const { ask, clock, where, word } = options;
+  const host = request.headers.host ?? "";
+  // A name that somebody else's page has pointed here is not this page's.
+  if (!/^(127\.0\.0\.1|localhost):\d+$/.test(host))
+    return plain(421, `these pages are at http://${loopback}, not at this name\n`);
+  if (request.method !== "GET" && request.method !== "HEAD") return plain(405, "the pages are for reading\n");
+  const url = URL.parse(`http://${host}${request.url ?? "/"}`);
+  if (url === null) return plain(400, "this is no address of a page\n");
+  const cookie = `starling-${url.port}`;
+  const given = url.searchParams.get("word");
+  if (given !== null && isEqual(given, word)) {
+    url.searchParams.delete("word");
+    // Two slashes in front would be another machine's name.
+    const location = `/${url.pathname.replace(/^\/+/, "")}${url.search}`;
+    const set = `${cookie}=${word}; HttpOnly; SameSite=Strict; Path=/`;
+    return { ...plain(303, ""), more: { location, "set-cookie": set } };
+  }
+  if (!isEqual(cookieOf(request, cookie) ?? "", word)) {
+    return plain(401, "open the address that the command printed: it has the word that opens these pages\n");
+  }
+  if (url.pathname === "/style.css") return { status: 200, type: "text/css", text: style };
+  if (url.pathname === "/live.js") return { status: 200, type: "text/javascript", text: live };
+  const now = clock.now();
+  const page = await answerPage(
+    ask,
+    { path: url.pathname, query: Object.fromEntries(url.searchParams) },
+    pageHost(now),
+  );
+  const text =
+    request.headers["x-starling-part"] === "main"
+      ? page.main.toString()
+      : documentOf(page, { path: url.pathname, where, now });
+  return { status: page.status, type: "text/html", text };
+}
+
+function plain(status: number, text: string): Answer {
+  return { status, type: "text/plain", text };
+}
+
+function cookieOf(request: IncomingMessage, name: string): string | undefined {
+  const parts = (request.headers.cookie ?? "").split("; ").map((each) => each.split("="));
+  return parts.find(([key]) => key === name)?.[1];
+}
+
+function isEqual(given: string, word: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(word)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,61 @@
+/** Clusters of one content: where each is, and why. */
+import type { ApiList, TargetItem } from "#shared/fleet/api/objects.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Ask } from "#shared/pages/ask.ts";
+import { nextPage } from "#shared/pages/next-page.ts";
+import { clusterPlace, part, pluralOf, subjectPlace, syncPlace, targetsPlace } from "#shared/pages/places.ts";
+import {
+  age,
+  badge,
+  brief,
+  type Child,
+  type Column,
+  type Host,
+  type Html,
+  html,
+  nothing,
+  table,
+  type View,
+} from "#shared/pages/view.ts";
+import { worstFirst } from "#shared/words/causes.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+
+const targetsShown = "200";
+
+export async function targetsPage(
+  ask: Ask,
+  { subject, query }: { readonly subject: Subject; readonly query: Readonly<Record<string, string>> },
+  host: Host,
+): Promise<View> {
+  const { namespace, name } = subject;
+  const { number = "newest", stage, state } = query;
+  const path = `/v1/namespaces/${part(namespace)}/${pluralOf(subject.kind)}/${part(name)}/rollouts/${part(number)}/targets`;
+  const list = await ask<ApiList<TargetItem>>(path, { limit: targetsShown, stage, state, continue: query.continue });
+  const what = `${number === "newest" ? "the newest content" : `content ${number}`}${stage === undefined ? "" : ` in ${stage}`}`;
+  const place = targetsPlace(subject, { number, stage, state, continue: undefined });
+  return {
+    title: `${namespace}/${name}: clusters`,
+    main: html`<h1>${host.link(subjectPlace(subject), `${namespace}/${name}`)}: clusters of ${what}</h1>
+${list.items.length === 0 ? nothing("None.") : targetRows(worstFirst(list.items), { subject, host })}
+${nextPage(place, list.metadata.continue, host)}`,
+  };
+}
+
+export function targetRows(
+  targets: readonly TargetItem[],
+  { subject, host }: { readonly subject: Subject; readonly host: Host },
+): Html {
+  const rows = targets.map(
+    ({ cluster, stage, state, reason, revision, sync, assignedAt, endedAt, preexisting }): Child[] => [
+      badge(state),
+      host.link(clusterPlace(cluster), cluster),
+      stage,
+      age(endedAt ?? assignedAt, host),
+      revisionText(revision),
+      sync === undefined ? "" : host.link(syncPlace({ cluster, namespace: subject.namespace, name: sync }), sync),
+      html`${brief(reason, 240)}${preexisting === true ? " (not ready before)" : ""}`,
+    ],
+  );
+  const columns: readonly Column[] = ["State", "Cluster", "Stage", "For", "Revision", "Sync", ["Why", "text"]];
+  return table("Clusters, the worst first", columns, rows);
+}

@@ -1,0 +1,46 @@
+/** Which version runs where, and who is behind. */
+import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
+import type { Ask } from "#shared/pages/ask.ts";
+import { readFleet, subjectLink } from "#shared/pages/fleet-page.ts";
+import { nextPage } from "#shared/pages/next-page.ts";
+import { age, badge, bar, type Child, count, type Host, html, nothing, table, type View } from "#shared/pages/view.ts";
+import { subjectState } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+
+export async function versionsPage(ask: Ask, query: Readonly<Record<string, string>>, host: Host): Promise<View> {
+  const { items, metadata } = await readFleet(ask, { continue: query.continue });
+  const sections = items.map((item) => {
+    const heading = html`<h2>${subjectLink(item, host)} ${badge(subjectState(item).word)}</h2>`;
+    if (isUnreadable(item)) return html`${heading}${nothing(subjectState(item).remark)}`;
+    const [newest] = item.versions;
+    const rows: Child[][] = item.versions.map(({ number, revision, at, clusters, stages }) => [
+      `${number}`,
+      revisionText(revision),
+      age(at, host),
+      count(clusters),
+      stages.join(", "),
+      number === newest?.number ? "" : html`<span class="state busy">behind</span>`,
+    ]);
+    if (item.bare > 0)
+      rows.push(["-", "nothing yet", "", count(item.bare), "", html`<span class="state busy">waiting</span>`]);
+    if (rows.length === 0) return html`${heading}${nothing("Nothing was rolled out yet.")}`;
+    const shares = item.versions.map(({ number, clusters }) => ({
+      tone: number === newest?.number ? ("good" as const) : ("busy" as const),
+      name: `on ${number}`,
+      count: clusters,
+    }));
+    return html`${heading}${bar([...shares, { tone: "rest", name: "on nothing yet", count: item.bare }])}${table(
+      `Versions of ${item.metadata.name}`,
+      ["Content", "Revision", "Age", ["Clusters", "number"], ["Stages", "text"], ["Remark", "text"]],
+      rows,
+    )}`;
+  });
+  return {
+    title: "Versions",
+    main: html`<h1>Versions</h1>
+<p>Which version each group's clusters are on, by what their stages have passed. A cluster that is not well on it is among the
+group's clusters that need somebody.</p>
+${sections.length === 0 ? nothing("There is no SyncGroup yet.") : sections}
+${nextPage({ path: "/versions", query }, metadata.continue, host)}`,
+  };
+}

@@ -1,0 +1,152 @@
+/**
+ * The pages in a real browser, over a fleet that rolls out. Where neither CHROMIUM nor PATH has one, nothing was looked at,
+ * and the tests say so.
+ */
+import { accessSync, constants, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, join } from "node:path";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { serveMachinePages } from "#local/serve/machine-pages.ts";
+import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
+import { namespace, type World } from "#test/support/e2e-world.ts";
+import { embeddedFleet } from "#test/support/fleet.ts";
+import { webWorldOn } from "#test/support/web-world.ts";
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+function locateChromium(): string | undefined {
+  const named = process.env.CHROMIUM;
+  const found = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "chromium"));
+  return [...(named === undefined ? [] : [named]), ...found].find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+const executablePath = locateChromium();
+const withWebWorld = webWorldOn(embeddedFleet);
+const files = (color: string) => ({ "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) });
+
+describe.skipIf(executablePath === undefined)("in a browser", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({
+      ...(executablePath === undefined ? {} : { executablePath }),
+      args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    });
+  });
+  afterAll(() => browser.close());
+
+  interface Opened {
+    readonly page: Page;
+    readonly origin: string;
+    /** What the browser complained of. */
+    readonly complaints: string[];
+  }
+
+  async function withPages(world: World, use: (opened: Opened) => Promise<void>): Promise<void> {
+    const server = await serveMachinePages(world.machine.api);
+    let context: BrowserContext | undefined;
+    try {
+      context = await browser.newContext();
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on("console", (message) => {
+        if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+      });
+      page.on("pageerror", (error) => complaints.push(error.message));
+      page.on("response", (response) => {
+        if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
+      });
+      await page.goto(server.url);
+      await use({ page, origin: new URL(server.url).origin, complaints });
+      expect(complaints).toEqual([]);
+    } finally {
+      await context?.close();
+      await server.close();
+    }
+  }
+
+  /** What axe finds, by rule and place. */
+  async function inaccessible(page: Page): Promise<readonly string[]> {
+    // Past the page's own policy, as whatever the debugger evaluates.
+    await page.evaluate(axeSource);
+    const found = (await page.evaluate("axe.run()")) as Findings;
+    return found.violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(" ")}`));
+  }
+
+  test("every page fits every width, light and dark, without a complaint or a finding; what moves is seen moving", () =>
+    withWebWorld({ rings: { canary: 2, broad: 4 }, files: files("red") }, async (world, commit) => {
+      await world.untilInSync("web", commit);
+      const [name = ""] = (await world.targets("web")).map(({ cluster }) => cluster);
+      await withPages(world, async ({ page, origin }) => {
+        const places = [
+          "/",
+          "/versions",
+          "/clusters",
+          "/sources",
+          `/syncgroups/${namespace}/web`,
+          `/syncgroups/${namespace}/web/clusters`,
+          `/clusters/${name}`,
+          `/clusters/${name}/syncs/${namespace}/web.app`,
+        ];
+        const findings: string[] = [];
+        // Of each kind of part one is looked at light, and one dark.
+        for (const place of places) {
+          await page.goto(`${origin}${place}`);
+          const colorScheme = places.indexOf(place) % 2 === 0 ? "light" : "dark";
+          await page.emulateMedia({ colorScheme });
+          findings.push(...(await inaccessible(page)).map((finding) => `${place} ${colorScheme}: ${finding}`));
+          for (const width of [375, 1280, 2560]) {
+            await page.setViewportSize({ width, height: 900 });
+            const over = await page.evaluate(
+              "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+            );
+            if (over !== 0) findings.push(`${place} is wider than ${width} by ${String(over)}`);
+          }
+        }
+        expect(findings).toEqual([]);
+
+        await page.goto(`${origin}/`);
+        await page
+          .getByRole("link", { name: `${namespace}/web` })
+          .first()
+          .focus();
+        await world.push("app", { "deploy/settings.yaml": "kind: [" });
+        await world.waitFor("the halt", async () => (await world.group("web")).status.state === "Halted");
+        await page.getByText("Halted").first().waitFor();
+        // Nobody has loaded the page again, and who was on the link still is.
+        expect(await page.evaluate("document.activeElement.textContent")).toBe(`${namespace}/web`);
+        await page
+          .getByRole("link", { name: `${namespace}/web` })
+          .first()
+          .click();
+        await page.getByRole("heading", { name: "In trouble" }).waitFor();
+        expect(await page.getByText("halted", { exact: true }).count()).toBe(1);
+        const broad = page.getByRole("row", { name: /^2 broad 4 1 / });
+        expect(await broad.count()).toBe(1);
+        expect(await inaccessible(page)).toEqual([]);
+
+        await page.keyboard.press("g");
+        await page.keyboard.press("c");
+        await page.waitForURL(`${origin}/clusters`);
+        await page.keyboard.press("/");
+        await page.keyboard.type("ring=canary");
+        await page.keyboard.press("Enter");
+        await page.waitForURL(/labelSelector/);
+        expect(await page.locator("tbody tr").count()).toBe(2);
+      });
+    }));
+});
+
+interface Findings {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly nodes: readonly { readonly target: readonly string[] }[];
+  }[];
+}

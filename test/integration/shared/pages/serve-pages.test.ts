@@ -1,0 +1,178 @@
+/** The pages over HTTP, before an API whose objects are other people's words. */
+import { request } from "node:http";
+import { afterEach, describe, expect, test } from "vitest";
+import { queryString } from "#shared/base/percent-encoding.ts";
+import { type Ask, Refusal } from "#shared/pages/ask.ts";
+import { type PageServer, servePages } from "#shared/pages/serve-pages.ts";
+import { apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { shop, storeRollout } from "#test/unit/functions/api/row-fixture.ts";
+
+const word = "0123456789abcdef";
+let pages: PageServer | undefined;
+afterEach(() => pages?.close());
+
+async function serve(ask: Ask): Promise<string> {
+  pages = await servePages({
+    ask,
+    clock: { now: () => new Date("2026-11-20T09:00:00Z") },
+    where: "<b>here</b>",
+    port: 0,
+    word,
+  });
+  return new URL(pages.url).origin;
+}
+
+function askOf(api: ReturnType<typeof apiFixture>): Ask {
+  return async (path, query = {}) => {
+    const text = queryString(query);
+    const { status, body } = await api.call("GET", text === "" ? path : `${path}?${text}`);
+    if (status !== 200) throw new Refusal(status, body.message);
+    return body;
+  };
+}
+
+const none: Ask = () => Promise.reject(new Error("connect ECONNREFUSED"));
+
+interface Asked {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly method?: string;
+}
+
+function get(origin: string, path: string, { headers = {}, method = "GET" }: Asked = {}) {
+  return new Promise<{ status: number; text: string; headers: NodeJS.Dict<string | string[]> }>((resolve, reject) => {
+    const sent = request(`${origin}${path}`, { method, headers }, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8");
+      answer.on("data", (part) => {
+        text += part;
+      });
+      answer.on("end", () => resolve({ status: answer.statusCode ?? 0, text, headers: answer.headers }));
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
+function opened(origin: string) {
+  return { cookie: `starling-${new URL(origin).port}=${word}` };
+}
+
+describe("who may look", () => {
+  test("the word opens once and goes from the address; what it gives is no script's", async () => {
+    const origin = await serve(none);
+    const first = await get(origin, `/clusters?word=${word}&labelSelector=a%3Db`);
+    expect(first).toMatchObject({ status: 303, headers: { location: "/clusters?labelSelector=a%3Db" } });
+    expect(first.headers["set-cookie"]).toEqual([
+      `starling-${new URL(origin).port}=${word}; HttpOnly; SameSite=Strict; Path=/`,
+    ]);
+    const elsewhere = await get(origin, `//example.com/?word=${word}`);
+    expect(elsewhere.headers.location).toBe("/example.com/");
+  });
+
+  test.each([
+    ["no word", {}],
+    ["another word", { cookie: "starling-1=0123456789abcdeX" }],
+    ["a longer one", { cookie: `starling-1=${word}0` }],
+  ])("%s: nothing is asked for", async (_what, headers) => {
+    const asked: string[] = [];
+    const origin = await serve((path) => {
+      asked.push(path);
+      return Promise.reject(new Error("never"));
+    });
+    const port = new URL(origin).port;
+    const own = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value.replace("-1=", `-${port}=`)]),
+    );
+    for (const path of ["/", "/clusters", "/style.css", "/?word=wrong"]) {
+      expect((await get(origin, path, { headers: own })).status).toBe(401);
+    }
+    expect(asked).toEqual([]);
+  });
+
+  test("a name that somebody else has pointed here is refused, with the word too", async () => {
+    const origin = await serve(none);
+    for (const host of ["evil.example", `evil.example:${new URL(origin).port}`, "127.0.0.1.evil.example:80"]) {
+      const { status } = await get(origin, "/", { headers: { ...opened(origin), host } });
+      expect(status).toBe(421);
+    }
+  });
+
+  test.each(["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])("%s is no way to look", async (method) => {
+    const origin = await serve(none);
+    expect((await get(origin, "/", { headers: opened(origin), method })).status).toBe(405);
+  });
+});
+
+describe("what is said when there is nothing to show", () => {
+  const refusing =
+    (status: number): Ask =>
+    () =>
+      Promise.reject(new Refusal(status, `<i>no</i>`));
+  test.each([
+    ["a viewer who may not", refusing(403), "/", 403, "You may not see this"],
+    ["what does not exist", refusing(404), "/clusters/c1", 404, "It does not exist"],
+    ["an API that is away", none, "/versions", 502, "The API did not answer"],
+    ["a page that there is not", none, "/nothing/of/the/kind", 404, "There is no such page"],
+    ["half an encoding", none, "/clusters/%E0%A4%A", 502, "The API did not answer"],
+  ])("%s", async (_what, ask, path, status, title) => {
+    const origin = await serve(ask);
+    const answer = await get(origin, path, { headers: opened(origin) });
+    expect(answer.status).toBe(status);
+    expect(answer.text).toContain(`<h1>${title}</h1>`);
+    expect(answer.text).not.toContain("<i>");
+  });
+});
+
+describe("what strangers wrote", () => {
+  const label = `x"><script>alert(1)</script>`;
+
+  async function world() {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", {
+      documents: [
+        source("app"),
+        cluster("c1", { env: "prod" }),
+        syncGroup("shop", [{ name: "web", source: "app", path: "web" }]),
+      ],
+    });
+    await storeRollout(api, {
+      number: 3,
+      states: { canary: ["Failed"] },
+      subject: shop,
+      legs: { canary: { message: label, phase: "Halted" } },
+    });
+    return serve(askOf(api));
+  }
+
+  const paths = [
+    "/",
+    "/versions",
+    "/clusters",
+    "/clusters/c1",
+    "/sources",
+    "/syncgroups/payments/shop",
+    "/syncgroups/payments/shop/clusters?number=3",
+    "/clusters?labelSelector=env%3Dprod",
+    `/syncgroups/payments/shop/clusters?stage=${encodeURIComponent(label)}`,
+  ];
+  test.each(paths)("%s has one script, of its own, and no style or address of theirs", async (path) => {
+    const origin = await world();
+    const { text, headers } = await get(origin, path, { headers: opened(origin) });
+    expect(text.match(/<script/g)).toEqual(["<script"]);
+    expect(text).toContain(`<script src="/live.js" defer></script>`);
+    expect(text).not.toContain("<b>here</b>");
+    expect(text).not.toMatch(/ (?:style|on\w+)=/);
+    for (const [, address] of text.matchAll(/ (?:href|src)="([^"]*)"/g))
+      expect(address).toMatch(/^(?:\/(?!\/)|data:,$)/);
+    expect(headers["content-security-policy"]).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+  });
+
+  test("a halted rollout is told with its words, on the page of the fleet too", async () => {
+    const origin = await world();
+    const { text } = await get(origin, "/syncgroups/payments/shop", { headers: opened(origin) });
+    expect(text).toContain("x&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;");
+    expect(text).toContain(`<span class="state bad">halted</span>`);
+    const part = await get(origin, "/", { headers: { ...opened(origin), "x-starling-part": "main" } });
+    expect(part.text).toMatch(/^<h1>Fleet<\/h1>/);
+  });
+});

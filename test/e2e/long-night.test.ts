@@ -1,0 +1,109 @@
+/** At night: a cluster is silent, a git host is down, the timer stands still, and a freeze is forgotten. */
+import { expect, test } from "vitest";
+import { quiet } from "#local/aws/wire/fault-options.ts";
+import { type PacedClock, pacedClock } from "#local/base/paced-clock.ts";
+import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
+import type { EmbeddedLine } from "#test/support/embedded-metrics.ts";
+import { embeddedFleet } from "#test/support/fleet.ts";
+import { nightWatch, runbookCommands, runbookWords, untilSurveyed } from "#test/support/night-watch.ts";
+import { webWorldOn } from "#test/support/web-world.ts";
+import { openWorldCli } from "#test/support/world-cli.ts";
+import { synthesizeTemplates } from "#test/synth/synthesized.ts";
+
+const { resources } = await synthesizeTemplates();
+const rate = 20;
+const hour = 3_600_000;
+
+/** A clock that somebody puts forward: nobody ticked meanwhile. */
+function clockAhead(): { readonly clock: PacedClock; pass(milliseconds: number): void } {
+  const paced = pacedClock(rate);
+  let aheadMs = 0;
+  return {
+    clock: { ...paced, now: () => new Date(paced.now().getTime() + aheadMs) },
+    pass(milliseconds) {
+      aheadMs += milliseconds;
+    },
+  };
+}
+
+const content = (color: string) => ({ "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) });
+const fleetAlarms = ["Halted", "StaleSource", "OldRevision", "Unreachable"];
+
+test("what nobody sees by day is found by its alarm, and cured by its section of the runbook", async () => {
+  const lines: EmbeddedLine[] = [];
+  const onLine = (_from: string, line: string) => void lines.push(JSON.parse(line) as EmbeddedLine);
+  const { clock, pass } = clockAhead();
+  let isHostDown = false;
+  const disturbGit = () => (isHostDown ? ({ when: "before", as: "serverError" } as const) : undefined);
+  const world = { faults: quiet, onLine, rate, clock, disturbGit };
+  const rollout = { maxUnreachable: "50%" };
+  await webWorldOn(embeddedFleet)(
+    { rings: { canary: 2, broad: 2 }, files: content("blue"), rollout, world },
+    async (it, commit) => {
+      const cli = openWorldCli(it);
+      const watch = nightWatch(resources, lines, it);
+      /** What rings over what is told from here on. */
+      const ringing = async () => {
+        const from = lines.length;
+        await untilSurveyed(it, lines);
+        return fleetAlarms.filter((name) => watch(`FleetWatch${name}`, from) === "ALARM");
+      };
+      const untilRinging = (...names: readonly string[]) =>
+        it.waitFor(`ringing: ${names.join(", ") || "nothing"}`, async () => (await ringing()).join() === names.join());
+      /** Each of them works, and what they say has this in it. */
+      const investigated = async (anchor: string, says: string) => {
+        const said = [];
+        for (const line of runbookCommands(anchor).filter((command) =>
+          /^starling (get|describe|rollout status)/.test(command),
+        )) {
+          const { code, out, err } = await cli.run(runbookWords(line));
+          expect({ line, code, err }).toMatchObject({ code: expect.toBeOneOf([0, 1]) });
+          said.push(out);
+        }
+        expect(said.join("")).toContain(says);
+      };
+      const resolved = async (anchor: string, verb: string) => {
+        const line = runbookCommands(anchor).find((command) => command.startsWith(`starling ${verb}`)) ?? "";
+        expect(await cli.run(runbookWords(line)), line).toMatchObject({ code: 0 });
+      };
+      await it.untilInSync("web", commit);
+      await untilRinging();
+
+      // One cluster of four is more than one in ten.
+      await it.fleet.setFaults?.("canary-1", { resets: { probability: 1 } });
+      await it.push("app", content("green"));
+      await untilRinging("Unreachable");
+      await investigated("unreachable-clusters", "canary-1");
+      await it.fleet.setFaults?.("canary-1", {});
+      await untilRinging();
+
+      isHostDown = true;
+      pass(2 * hour);
+      const ready = async () => (await it.source("app")).status.conditions.find(({ type }) => type === "Ready");
+      await it.waitFor("what the host answers", async () => (await ready())?.status === "False");
+      // Nobody ticks for three hours of it: what was due is late, and the Source is stale.
+      const before = lines.length;
+      pass(3 * hour);
+      await it.waitFor("the late timer", async () => watch("TickWatchLag", before) === "ALARM");
+      await untilRinging("StaleSource");
+      await investigated("stale-source", "GitOperationFailed");
+      const after = lines.length;
+      await untilSurveyed(it, lines);
+      expect(watch("TickWatchLag", after)).toBe("OK");
+      isHostDown = false;
+      await resolved("stale-source", "reconcile source");
+      await untilRinging();
+
+      expect(await cli.run(["freeze", "--reason", "forgotten"])).toMatchObject({ code: 0 });
+      const last = await it.push("app", content("red"));
+      await it.waitFor("what waits", async () => (await it.group("web")).status.rollout === 3);
+      pass(15 * 24 * hour);
+      await untilRinging("OldRevision");
+      await investigated("old-revision", "forgotten");
+      await resolved("old-revision", "thaw");
+      await it.untilInSync("web", last);
+      await untilRinging();
+      cli.close();
+    },
+  );
+}, 560_000);

@@ -1,0 +1,70 @@
+/** What somebody is woken by, and what the runbook has them do. */
+import { type AlarmState, alarmState } from "#test/support/alarm-state.ts";
+import type { World } from "#test/support/e2e-world.ts";
+import { type EmbeddedLine, samplesIn } from "#test/support/embedded-metrics.ts";
+import { runbookSections } from "#test/support/runbook.ts";
+import { functionNamed, ofType, type Resource, textOf } from "#test/synth/synthesized.ts";
+
+/** The state of the alarm whose id begins so, such as `FleetWatchHalted`, over what was written from so many lines on. */
+export type NightWatch = (name: string, from: number) => AlarmState;
+
+/**
+ * Lines of this machine, and what CloudWatch would say after periods that all were as those lines say.
+ * @param resources - of the stacks.
+ */
+export function nightWatch(
+  resources: readonly Resource[],
+  lines: readonly EmbeddedLine[],
+  { machine }: Pick<World, "machine">,
+): NightWatch {
+  const { Variables } = functionNamed(resources, "tick").Properties.Environment as {
+    Variables: Record<string, unknown>;
+  };
+  const nameThere = (value: string) =>
+    value === machine.eks.installation ? textOf(Variables.STARLING_INSTALLATION) : value;
+  return (name, from) => {
+    const found = ofType(resources, "AWS::CloudWatch::Alarm").filter(({ id }) => id.startsWith(`Wiring${name}`));
+    const [alarm] = found;
+    if (alarm === undefined || found.length > 1) throw new Error(`${found.length} alarms are named ${name}`);
+    const { Period = 300, EvaluationPeriods } = alarm.Properties as { Period?: number; EvaluationPeriods: number };
+    const nowSeconds = 1_795_000_000;
+    const samples = Array.from({ length: EvaluationPeriods }, (_, index) =>
+      samplesIn(lines.slice(from), { atSeconds: nowSeconds - index * Period - 1, nameThere }),
+    );
+    return alarmState(alarm, samples.flat(), { nowSeconds });
+  };
+}
+
+/** Until the tick has told how the fleet is now. */
+export async function untilSurveyed(
+  { waitFor }: Pick<World, "waitFor">,
+  lines: readonly EmbeddedLine[],
+): Promise<void> {
+  const from = lines.length;
+  await waitFor("a survey", async () => lines.slice(from).some((line) => "Targets" in line));
+}
+
+const named: Readonly<Record<string, string>> = {
+  GROUP: "web",
+  NAMESPACE: "shop",
+  SOURCE: "app",
+  CLUSTER: "canary-1",
+};
+
+/** The words of a line of the runbook, after `starling`, with names of the web world in the place of those in capitals. */
+export function runbookWords(line: string): readonly string[] {
+  const words = line.match(/"[^"]*"|\S+/g) ?? [];
+  return words
+    .slice(1)
+    .map((word) => word.replaceAll('"', "").replaceAll(/\b[A-Z]{4,}\b/g, (name) => named[name] ?? name));
+}
+
+/** The commands of a section, those within its sentences, too. */
+export function runbookCommands(anchor: string): readonly string[] {
+  const { text, commands } = runbookSections().find((section) => section.anchor === anchor) ?? {
+    text: "",
+    commands: [],
+  };
+  const prose = text.replaceAll(/```.*?```/gs, "");
+  return [...commands, ...[...prose.matchAll(/`(starling [^`]+)`/g)].map(([, line = ""]) => line.replace(/\s+/g, " "))];
+}

@@ -3,7 +3,10 @@ import { kustomizationNames } from "#shared/source/kustomization.ts";
 import { isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 
-const manifestEnding = /\.(yaml|yml|json)$/;
+/** By its name. */
+export function isManifestFile({ path }: ListedFile): boolean {
+  return /\.(yaml|yml|json)$/.test(path);
+}
 
 /**
  * Decodes every `*.yaml`, `*.yml` and `*.json` below `folder`, in the order of their paths, leaving out what lies below
@@ -15,7 +18,7 @@ export function readPlainFiles(
   { folder, without }: { readonly folder: string; readonly without: readonly string[] },
 ): ManifestDocument[] {
   return files
-    .filter(({ path }) => manifestEnding.test(path) && isWithin(path, [folder]) && !isWithin(path, without))
+    .filter((file) => isManifestFile(file) && isWithin(file.path, [folder]) && !isWithin(file.path, without))
     .toSorted((a, b) => compareText(a.path, b.path))
     .flatMap((file) => parseManifests(new TextDecoder().decode(file.content), file.path));
 }

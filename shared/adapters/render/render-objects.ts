@@ -1,15 +1,17 @@
 import { renderChart } from "#shared/adapters/render/render-chart.ts";
 import { changesOf, kustomized, withNamespace } from "#shared/adapters/render/specialise-documents.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { HelmRunner, KustomizeRunner, TreeFile } from "#shared/ports.ts";
 import { refuseForeignFiles } from "#shared/source/foreign-files.ts";
+import { foreignKindsIn } from "#shared/source/foreign-kinds.ts";
 import { chartFile } from "#shared/source/helm/chart.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { kustomizationsOf } from "#shared/source/kustomization.ts";
 import { type Base, needsKustomize } from "#shared/source/kustomize/generated-kustomization.ts";
 import { readManifests } from "#shared/source/manifests.ts";
 import { readMarks } from "#shared/source/object-marks.ts";
-import { nestedKustomizations, readPlainFiles } from "#shared/source/plain-files.ts";
+import { isManifestFile, nestedKustomizations, readPlainFiles } from "#shared/source/plain-files.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
@@ -56,15 +58,20 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
   const read = await readDocuments({ ...request, path }, renderers);
   const { documents, leftOut } = siftHooks(read, request.render?.helm?.hooks ?? "Refuse");
   const manifests = readManifests(documents, changesOf(request.specialise));
-  if (manifests.length === 0) {
-    throw new ManifestError(
-      "EmptyRender",
-      { file: path },
-      "holds no objects; an empty rendering is never applied, delete the Sync to delete its objects",
-    );
-  }
-  const unheeded = readMarks(manifests);
+  if (manifests.length === 0) throw emptyRender(path, request.files);
+  const unheeded = [...foreignKindsIn(manifests), ...readMarks(manifests)];
   return { objects: manifests.map(({ object }) => object), leftOut: [...leftOut, ...unheeded] };
+}
+
+function emptyRender(path: string, files: readonly TreeFile[]): ManifestError {
+  const inside = files.filter((file) => isWithin(file.path, [path]));
+  const [first] = inside;
+  const other =
+    first === undefined || inside.some(isManifestFile)
+      ? ""
+      : ` (it has ${excerpt(first.path)}; manifests are *.yaml, *.yml and *.json)`;
+  const reason = `holds no objects${other}; an empty rendering is never applied, delete the Sync to delete its objects`;
+  return new ManifestError("EmptyRender", { file: path }, reason);
 }
 
 async function readDocuments(request: RenderRequest, renderers: Renderers): Promise<readonly ManifestDocument[]> {

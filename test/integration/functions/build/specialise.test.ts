@@ -284,6 +284,19 @@ test("what is no object is named by its file, which kustomize does not see", asy
   await expect(objectsOf(wrong)).rejects.toThrow("app/wrong.yaml:1, document 1, ConfigMap, metadata: is missing");
 });
 
+test("what is another tool's is said to be that, and a folder without manifests what it has", async () => {
+  const flux =
+    "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\nspec: {path: ./apps}\n";
+  await expect(
+    renderObjects(request("plain", {}, { "app/flux.yaml": flux }), { kustomize: kubectl, helm }),
+  ).resolves.toMatchObject({
+    leftOut: [expect.stringMatching(/^Kustomization\.kustomize\.toolkit\.fluxcd\.io apps: for Flux.*path: apps$/)],
+  });
+  await expect(objectsOf(request("none", {}, { "app/README.md": "x" }))).rejects.toThrow(
+    "app: holds no objects (it has app/README.md; manifests are *.yaml, *.yml and *.json); an empty rendering",
+  );
+});
+
 test("a kustomization in the root of the repository, and numbers digit for digit", async () => {
   const files = {
     "kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [w.yaml]\n",

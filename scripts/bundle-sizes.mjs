@@ -11,7 +11,7 @@ const bytesPerKib = 1024;
 const defaultLimitKib = 1500;
 const limitsKib = {
   // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs.
-  Api: 2100,
+  Api: 2200,
   // The clients of EKS, STS, Organizations and the Tagging API.
   Discover: 1600,
   // The client of S3.
@@ -19,7 +19,7 @@ const limitsKib = {
   // The clients of S3 and Lambda.
   Render: 1750,
   // The clients of S3, Secrets Manager, EKS and STS.
-  Apply: 2150,
+  Apply: 2250,
   // The clients of S3 and Secrets Manager, and isomorphic-git.
   Resolve: 2500,
 };

@@ -14,6 +14,7 @@ import type { LogsOptions } from "#cli/commands/logs.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
 import type { PruneOptions } from "#cli/commands/prune.ts";
 import type { RecoverOptions } from "#cli/commands/recover.ts";
+import type { RenderOptions } from "#cli/commands/render.ts";
 import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
 import type { UiOptions } from "#cli/commands/ui.ts";
@@ -60,6 +61,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   }
 
   lookVerbs(program, verb);
+  askVerbs(program, verb);
   changeVerbs(program, verb);
   freezeVerbs(program, verb);
   rolloutVerbs(program, verb);
@@ -129,6 +131,28 @@ function lookVerbs(program: Command, verb: AddVerb): void {
   )
     .description("The fields of a kind; with -o json its JSON Schema.")
     .addArgument(new Argument("<field>", "KIND or KIND.spec.field"));
+}
+
+const subjectArgument = "GROUP, sync/NAME or sync/GROUP.TEMPLATE";
+
+function changeOptions(command: Command): Command {
+  return command
+    .option("--source <name=folder>", "a working folder in the place of what the Source has; may be repeated", repeated)
+    .option("-f, --filename <path>", "documents in the place of those that are there; may be repeated", repeated)
+    .option("-R, --recursive", "subfolders of -f too")
+    .option("--offline", "ask no installation: the documents of -f and the folders of --source are all there is");
+}
+
+function askVerbs(program: Command, verb: AddVerb): void {
+  const render = verb(program, "render", async (session, args, options: RenderOptions) =>
+    (await import("#cli/commands/render.ts")).render(session, args[0] ?? "", options),
+  )
+    .description("What a group or Sync comes to: each distinct rendering once, with the clusters that have it.")
+    .addArgument(new Argument("<subject>", subjectArgument))
+    .option("--cluster <name>", "on this cluster only")
+    .option("--show-origin", "also where each parameter and value was said")
+    .option("--show-secrets", "values of Secrets as they are, instead of ***");
+  changeOptions(render);
 }
 
 function changeVerbs(program: Command, verb: AddVerb): void {

@@ -25,7 +25,7 @@ export class ControlStack extends Stack {
   /** Whom the roles of clusters trust. */
   readonly applyRoleArn: string;
   /** For who may look, who may stop and start, and who may do everything. */
-  readonly policies: Pick<ApiPolicies, "viewer" | "operator" | "administrator">;
+  readonly policies: Pick<ApiPolicies, "viewer" | "reader" | "operator" | "administrator">;
 
   constructor(scope: Construct, id: string, props: ControlStackProps) {
     super(scope, id, props);
@@ -61,6 +61,7 @@ export class ControlStack extends Stack {
     this.#say("ApplyRole", caller.roleArn, "Whom the roles of clusters trust");
     this.#say("ExternalId", caller.externalId, "With which external id they do");
     this.#say("ViewerPolicy", policies.viewer.managedPolicyArn, "For who may look, and no more");
+    this.#say("ReaderPolicy", policies.reader.managedPolicyArn, "For who may look, and render and plan");
     this.#say(
       "OperatorPolicy",
       policies.operator.managedPolicyArn,

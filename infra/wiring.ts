@@ -164,8 +164,9 @@ export class Wiring extends Construct {
           ],
           indexes: ["due", "state"],
         }),
-        // Who waits for a turn stands in the lists that the planner sealed, and nowhere else.
-        STARLING_BUCKET: blobsOf(blobs, { read: ["plans"] }),
+        // Who waits for a turn stands in the lists that the planner sealed, and nowhere else. What was rendered, and what
+        // from, it reads by handing out URLs that do.
+        STARLING_BUCKET: blobsOf(blobs, { read: ["plans", "renderings", "artifacts"] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_DISCOVER: toDiscover.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),

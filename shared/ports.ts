@@ -127,6 +127,11 @@ export interface BlobStore {
   get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array>;
 }
 
+/** URLs by which whoever has one may read a blob as it is, for minutes, without credentials. */
+export interface BlobLinks {
+  link(key: string): Promise<string>;
+}
+
 /** Sends messages, in batches, with a de-duplication id unique per send. Order within one queue is not promised. */
 export interface MessageSender {
   send(messages: readonly Message[]): Promise<void>;

@@ -1,12 +1,14 @@
 import type { Clock } from "#shared/base/clock.ts";
 import type { AccountConcurrency } from "#shared/fleet/api/installation.ts";
-import type { AccountReader, BlobStore, Ids, Log, LogReader, MessageSender, Table } from "#shared/ports.ts";
+import type { AccountReader, BlobLinks, BlobStore, Ids, Log, LogReader, MessageSender, Table } from "#shared/ports.ts";
 
 /** Everything the door for people touches. */
 export interface ApiPorts {
   readonly table: Table;
   /** For the lists of targets that were sealed. */
   readonly blobs: Pick<BlobStore, "get">;
+  /** For renderings and artifacts, which who may have them reads past the door: they are larger than its answers. */
+  readonly links: BlobLinks;
   readonly sender: MessageSender;
   readonly clock: Clock;
   readonly ids: Ids;

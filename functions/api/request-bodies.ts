@@ -55,3 +55,7 @@ export const operateBody = z.strictObject({
   reason,
   withSource: z.boolean().default(false),
 });
+
+const digests = boundedList(z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be a digest as sha256:<64 hex>"), 100);
+
+export const contentsBody = z.strictObject({ renderings: digests.default([]), artifacts: digests.default([]) });

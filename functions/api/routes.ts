@@ -8,7 +8,9 @@ import { askCheck, readCheck } from "#functions/api/check-cluster.ts";
 import { deleteObject } from "#functions/api/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/freezes.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
+import { linkContents } from "#functions/api/link-contents.ts";
 import { listEvents } from "#functions/api/list-events.ts";
+import { listFleet } from "#functions/api/list-fleet.ts";
 import {
   getObject,
   listClusters,
@@ -35,6 +37,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import {
   acceptBody,
   applyBody,
+  contentsBody,
   deleteQuery,
   freezeBody,
   operateBody,
@@ -164,6 +167,8 @@ const routes: readonly Route[] = [
   },
 
   { method: "GET", path: `${ns}/:subjects/:name/syncs`, answer: syncsOfSubject },
+  { method: "GET", path: `${ns}/:subjects/:name/fleet`, answer: fleet },
+  { method: "POST", path: `${ns}/:subjects/:name/contents`, answer: contents },
   {
     method: "GET",
     path: `${ns}/:subjects/:name/rollout`,
@@ -317,6 +322,19 @@ async function syncsOnCluster({ ports, request, params }: Call): Promise<unknown
 async function syncsOfSubject({ ports, request, params }: Call): Promise<unknown> {
   const filter = { subject: subjectFrom(params), ...stateOf(request) };
   return list("Sync", request, (page) => listSyncs(ports.table, { ...filter, page }));
+}
+
+async function fleet({ ports, request, params }: Call): Promise<unknown> {
+  const asked = { subject: subjectFrom(params), ...named(request, "cluster") };
+  return list("FleetMember", request, (page) => listFleet(ports.table, { ...asked, page }));
+}
+
+function contents({ ports, request, params }: Call): Promise<unknown> {
+  return linkContents(ports, {
+    subject: subjectFrom(params),
+    ...parseBody(contentsBody, request.body),
+    caller: caller(request, undefined),
+  });
 }
 
 async function rollouts({ ports, request, params }: Call): Promise<unknown> {

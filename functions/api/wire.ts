@@ -4,6 +4,7 @@ import { AwsAccountReader } from "#shared/adapters/aws/aws-account-reader.ts";
 import { CloudWatchLogReader } from "#shared/adapters/aws/cloudwatch-log-reader.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
+import { S3BlobLinks } from "#shared/adapters/aws/s3-blob-links.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
@@ -15,6 +16,7 @@ export function wireApi(env: ApiEnv, aws: DoorClients, { clock = systemClock, ou
   return apiHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
+    links: new S3BlobLinks(aws.s3, env.STARLING_BUCKET),
     sender: new SqsSender(aws.sqs, {
       resolve: env.STARLING_QUEUE_RESOLVE,
       discover: env.STARLING_QUEUE_DISCOVER,

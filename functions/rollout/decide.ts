@@ -2,7 +2,6 @@ import { toForget } from "#functions/rollout/forget.ts";
 import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { defined } from "#shared/base/defined.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import {
@@ -14,12 +13,10 @@ import {
   type RenderingRequest,
   renderingsOf,
 } from "#shared/fleet/rollout/assignments.ts";
-import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
+import { buildOf } from "#shared/fleet/rollout/build-of.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
-import { overridden } from "#shared/fleet/rollout/override.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
-import { specialisationOf } from "#shared/fleet/rollout/specialise.ts";
 import { freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ContentRow, LegRow, RenderingRow, SealedTarget, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -186,12 +183,8 @@ export function requestOf(
 ): readonly RenderingRequest[] {
   const [template, input] = [content.plan.templates[index], target.inputs[index]];
   if (template === undefined || input === undefined || !("digest" in input)) return [];
-  const special = overridden(template, input.overrides);
-  const { source, revision, artifactDigest } = special;
-  const render = buildOptionsOf(special, input.bound);
-  const specialise = specialisationOf(special, input.bound);
-  const options = defined({ render, specialise });
-  return [{ input: input.digest, source, revision, artifactDigest, path: input.path, ...options }];
+  const { source, revision } = template;
+  return [{ input: input.digest, source, revision, ...buildOf(template, input) }];
 }
 
 /** Assignments that a step writes at once. */

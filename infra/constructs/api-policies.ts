@@ -9,6 +9,9 @@ type Requests = readonly (readonly [method: string, path: string])[];
 
 const looks: Requests = [["GET", "/v1/*"]];
 
+/** Renderings and artifacts as they are, with whatever secrets are in git. */
+const reads: Requests = [["POST", "/v1/namespaces/*/contents"]];
+
 /** What stops and starts what is there already; nothing of it changes a document, or deletes an object of a cluster. */
 const operates: Requests = [
   ...["suspend", "resume", "reconcile", "restart"].map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
@@ -22,17 +25,25 @@ const operates: Requests = [
 const everything: Requests = [["*", "/v1/*"]];
 
 /**
- * For roles and users of this account, each with all of the one before it. What is asked for is in the method and the path,
+ * For roles and users of this account: viewer, operator and administrator, each with all of the one before it, and the
+ * reader, a viewer who may also see what is in git. What is asked for is in the method and the path,
  * so that the gateway refuses it before a function runs.
  */
 export class ApiPolicies extends Construct {
   readonly viewer: ManagedPolicy;
+  /** Beside what a viewer or an operator has. */
+  readonly reader: ManagedPolicy;
   readonly operator: ManagedPolicy;
   readonly administrator: ManagedPolicy;
 
   constructor(scope: Construct, id: string, http: HttpApi) {
     super(scope, id);
     this.viewer = this.#policy("Viewer", { http, requests: looks, description: "May look at everything" });
+    this.reader = this.#policy("Reader", {
+      http,
+      requests: [...looks, ...reads],
+      description: "May look at everything, and read renderings and artifacts as they are: for render and plan",
+    });
     this.operator = this.#policy("Operator", {
       http,
       requests: [...looks, ...operates],

@@ -57,6 +57,17 @@ function piecesOf(text: string): readonly Piece[] {
   }
 }
 
+/** What is asked for between the braces of a text, in its order: `cluster.values.domain`. */
+export function referencesIn(text: string): readonly string[] {
+  return piecesOf(text).flatMap(({ expression }) => {
+    const [, isName, label, value, parameter] = reference.exec(expression ?? "") ?? [];
+    if (isName !== undefined) return ["cluster.name"];
+    if (label !== undefined) return [`cluster.labels.${label}`];
+    if (value !== undefined) return [`cluster.values.${value}`];
+    return parameter === undefined ? [] : [`params.${parameter}`];
+  });
+}
+
 /** One expression, and nothing around it: `{{ cluster.values.domain }}`. */
 export function isWholeExpression(text: string): boolean {
   return /^\{\{ *(?:cluster|params)\.[^{}]*\}\}$/.test(text);

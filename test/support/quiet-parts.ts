@@ -1,12 +1,13 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 
 /** An installation with nothing wrong: what the door is told of its parts where a test is about something else. */
-export const quietParts: Pick<ApiPorts, "account" | "logs" | "own"> = {
+export const quietParts: Pick<ApiPorts, "account" | "links" | "logs" | "own"> = {
   account: {
     hasValue: async () => true,
     queueLength: async (queueUrl) => ({ arn: queueUrl, messages: 0 }),
     concurrency: async () => 1000,
   },
+  links: { link: async (key) => `https://blobs.example/${key}` },
   logs: { read: async () => ({ lines: [], isMore: false }) },
   own: {
     webhookSecretArn: "arn:aws:secretsmanager:eu-west-1:111122223333:secret:starling/webhook-AbCdEf",

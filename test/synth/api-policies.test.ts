@@ -7,7 +7,7 @@ import { ofType, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts"
 const { resources } = await synthesizeTemplates();
 const policies = ofType(resources, "AWS::IAM::ManagedPolicy");
 
-const people = ["Viewer", "Operator", "Administrator"] as const;
+const people = ["Viewer", "Reader", "Operator", "Administrator"] as const;
 
 function who(request: string): string {
   const may = (policy: string) =>
@@ -29,51 +29,53 @@ const ns = "/v1/namespaces/shop";
 
 /** Every route of the door | who may. */
 const routes = {
-  "GET /v1/version": "VOA",
-  "GET /v1/whoami": "VOA",
-  "GET /v1/installation": "VOA",
+  "GET /v1/version": "VROA",
+  "GET /v1/whoami": "VROA",
+  "GET /v1/installation": "VROA",
   "POST /v1/apply": "A",
-  "GET /v1/clusters": "VOA",
-  "GET /v1/clusters/:name": "VOA",
+  "GET /v1/clusters": "VROA",
+  "GET /v1/clusters/:name": "VROA",
   "DELETE /v1/clusters/:name": "A",
-  "GET /v1/clusters/:name/syncs": "VOA",
-  "GET /v1/clusters/:name/logs": "VOA",
-  "GET /v1/clusterdiscoveries": "VOA",
-  "GET /v1/clusterdiscoveries/:name": "VOA",
+  "GET /v1/clusters/:name/syncs": "VROA",
+  "GET /v1/clusters/:name/logs": "VROA",
+  "GET /v1/clusterdiscoveries": "VROA",
+  "GET /v1/clusterdiscoveries/:name": "VROA",
   "DELETE /v1/clusterdiscoveries/:name": "A",
-  "GET /v1/clusterdiscoveries/:name/logs": "VOA",
-  "GET /v1/clustervalues": "VOA",
-  "GET /v1/clustervalues/:name": "VOA",
+  "GET /v1/clusterdiscoveries/:name/logs": "VROA",
+  "GET /v1/clustervalues": "VROA",
+  "GET /v1/clustervalues/:name": "VROA",
   "DELETE /v1/clustervalues/:name": "A",
-  "GET /v1/clustervalues/:name/logs": "VOA",
-  "GET /v1/logs": "VOA",
-  "GET /v1/fleet": "VOA",
+  "GET /v1/clustervalues/:name/logs": "VROA",
+  "GET /v1/logs": "VROA",
+  "GET /v1/fleet": "VROA",
   "POST /v1/clusters/:name/accept": "OA",
   "POST /v1/clusters/:name/recover": "OA",
   "POST /v1/clusters/:name/check": "OA",
-  "GET /v1/clusters/:name/check": "VOA",
-  "GET /v1/freezes": "VOA",
+  "GET /v1/clusters/:name/check": "VROA",
+  "GET /v1/freezes": "VROA",
   "POST /v1/freezes/:freeze": "OA",
   "DELETE /v1/freezes/:freeze": "OA",
-  "GET /v1/:plural": "VOA",
-  [`GET ${ns}/:plural`]: "VOA",
-  [`GET ${ns}/:plural/:name`]: "VOA",
+  "GET /v1/:plural": "VROA",
+  [`GET ${ns}/:plural`]: "VROA",
+  [`GET ${ns}/:plural/:name`]: "VROA",
   [`DELETE ${ns}/:plural/:name`]: "A",
   [`POST ${ns}/:plural/:name/suspend`]: "OA",
   [`POST ${ns}/:plural/:name/resume`]: "OA",
   [`POST ${ns}/:plural/:name/reconcile`]: "OA",
   [`POST ${ns}/:plural/:name/restart`]: "OA",
   [`POST ${ns}/syncs/:name/prune`]: "A",
-  [`GET ${ns}/:plural/:name/events`]: "VOA",
-  [`GET ${ns}/:plural/:name/logs`]: "VOA",
-  [`GET ${ns}/:subjects/:name/syncs`]: "VOA",
-  [`GET ${ns}/:subjects/:name/rollout`]: "VOA",
-  [`GET ${ns}/:subjects/:name/rollouts`]: "VOA",
-  [`GET ${ns}/:subjects/:name/rollouts/:number`]: "VOA",
-  [`GET ${ns}/:subjects/:name/rollouts/:number/targets`]: "VOA",
+  [`GET ${ns}/:plural/:name/events`]: "VROA",
+  [`GET ${ns}/:plural/:name/logs`]: "VROA",
+  [`GET ${ns}/:subjects/:name/syncs`]: "VROA",
+  [`GET ${ns}/:subjects/:name/fleet`]: "VROA",
+  [`POST ${ns}/:subjects/:name/contents`]: "RA",
+  [`GET ${ns}/:subjects/:name/rollout`]: "VROA",
+  [`GET ${ns}/:subjects/:name/rollouts`]: "VROA",
+  [`GET ${ns}/:subjects/:name/rollouts/:number`]: "VROA",
+  [`GET ${ns}/:subjects/:name/rollouts/:number/targets`]: "VROA",
 } as const;
 
-describe("of viewers, operators and administrators", () => {
+describe("of viewers, readers, operators and administrators", () => {
   test.each(Object.entries(routes))("%s is for %s", (route, expected) => {
     const [method, path = ""] = route.split(" ");
     expect(who(`${method}${path.replaceAll(":", "any-")}`)).toBe(expected);
@@ -111,7 +113,7 @@ describe("of viewers, operators and administrators", () => {
   });
 
   test("the policies are kept where somebody has them, and have no name that another installation could want", () => {
-    expect(policies).toHaveLength(3);
+    expect(policies).toHaveLength(4);
     for (const { DeletionPolicy, Properties } of policies) {
       expect(DeletionPolicy).toBe("RetainExceptOnCreate");
       expect(Properties.ManagedPolicyName).toBeUndefined();

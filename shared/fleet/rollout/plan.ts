@@ -12,7 +12,7 @@ import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-te
 import { boundInputs, optionsDigest } from "#shared/fleet/rollout/chart-inputs.ts";
 import { overridden, overridesFor } from "#shared/fleet/rollout/override.ts";
 import { bindFields, editsDigest, specialisationFieldsOf, specialisationOf } from "#shared/fleet/rollout/specialise.ts";
-import type { Artifact, FleetRow, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Artifact, FleetRow, SyncGroupRow, UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   BoundInputs,
   Plan,
@@ -32,8 +32,15 @@ export const renderEngine = "starling-render/1 kubectl-v35";
 /** What a SyncGroup and a user's Sync have in common for the planner. */
 export type Relation = Pick<SyncGroupSpec, "clusters" | "templates"> & { readonly rollout: RolloutStrategy };
 
+type Plannable = "type" | "namespace" | "name" | "spec" | "operations";
+/** What a plan is made from, of what somebody wrote or is about to write. */
+export type PlannedSubject = Pick<SyncGroupRow, Plannable> | Pick<UserSyncRow, Plannable>;
+
+/** What a plan needs of a Source's artifact. */
+export type PlannedArtifact = Pick<Artifact, "revision" | "digest" | "charts">;
+
 /** A user's Sync is a group of one cluster and one template. */
-export function relationOf(row: SubjectRow): Relation {
+export function relationOf(row: PlannedSubject): Relation {
   if (row.type === "SyncGroup") return row.spec;
   const { cluster, ...template } = row.spec;
   return {
@@ -56,7 +63,10 @@ export type DesiredPlan =
  * The plan a subject asks for now: every template pinned to its Source's artifact. One that is to be deleted asks for a
  * plan without templates.
  */
-export function desiredPlan(row: SubjectRow, sources: ReadonlyMap<string, SourceRow>): DesiredPlan {
+export function desiredPlan(
+  row: PlannedSubject,
+  sources: ReadonlyMap<string, { readonly status: { readonly artifact?: PlannedArtifact } }>,
+): DesiredPlan {
   if (row.operations.deletion !== undefined) return { ok: true, plan: planOf({ templates: [], farewell: "delete" }) };
   const relation = relationOf(row);
   const templates: PlannedTemplate[] = [];
@@ -76,7 +86,7 @@ export function desiredPlan(row: SubjectRow, sources: ReadonlyMap<string, Source
   return { ok: true, plan: planOf({ templates }) };
 }
 
-function pinned(template: SyncTemplate, artifact: Pick<Artifact, "revision" | "digest" | "charts">): PlannedTemplate {
+function pinned(template: SyncTemplate, artifact: PlannedArtifact): PlannedTemplate {
   return {
     name: template.name,
     source: template.source,
@@ -96,14 +106,14 @@ function pinned(template: SyncTemplate, artifact: Pick<Artifact, "revision" | "d
 function pinnedOverride(
   { render }: SyncTemplate,
   override: TemplateOverride,
-  artifact: Pick<Artifact, "charts">,
+  artifact: PlannedArtifact,
 ): PlannedOverride {
   if (override.path === undefined || override.render !== undefined || render !== undefined) return override;
   return { ...override, render: detectedRender(override.path, artifact) ?? "detect" };
 }
 
 /** Charts are known by their folders. What is no chart is looked at when it is rendered. */
-function detectedRender(path: string, { charts = [] }: Pick<Artifact, "charts">): RenderOptions | undefined {
+function detectedRender(path: string, { charts = [] }: PlannedArtifact): RenderOptions | undefined {
   return charts.includes(normalFolder(path)) ? { helm: helmOptions.parse({}) } : undefined;
 }
 
@@ -159,7 +169,11 @@ export interface Member {
 }
 
 /** The selected clusters, each in exactly one stage (the first that matches), by name. */
-export function membersOf(relation: Relation, fleet: readonly FleetRow[], since: number): readonly Member[] {
+export function membersOf(
+  relation: Relation,
+  fleet: readonly Pick<FleetRow, "name" | "uid" | "labels" | "values">[],
+  since: number,
+): readonly Member[] {
   return fleet
     .filter((cluster) => selects(relation.clusters, cluster))
     .map(({ name, uid, labels, values }) => ({

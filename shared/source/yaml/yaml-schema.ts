@@ -6,10 +6,13 @@
 import {
   boolCoreTag,
   boolYaml11Tag,
+  DUMP_SCHEMA,
   defineMappingTag,
   defineScalarTag,
   defineSequenceTag,
   FAILSAFE_SCHEMA,
+  floatCoreTag,
+  intCoreTag,
   mergeTag,
   NOT_RESOLVED,
   nullYaml11Tag,
@@ -144,3 +147,15 @@ export const kubernetesSchema = FAILSAFE_SCHEMA.withTags(boolYaml11Tag, ...other
 
 /** As kustomize hands on what is no kustomization: `yes` is a word there. */
 export const kyamlSchema = FAILSAFE_SCHEMA.withTags(boolCoreTag, ...otherTags);
+
+/** For writing: what a reader by the rules above would take for something else is quoted. */
+export const writtenSchema = DUMP_SCHEMA.withTags(
+  boolYaml11Tag,
+  nullYaml11Tag,
+  {
+    ...intTag,
+    identify: (value: unknown) => typeof value === "bigint" || intCoreTag.identify(value),
+    represent: (value: unknown) => String(value),
+  },
+  { ...floatTag, identify: floatCoreTag.identify, represent: floatCoreTag.represent },
+);

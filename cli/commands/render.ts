@@ -1,0 +1,188 @@
+import { manifestYaml } from "#cli/format/manifest-yaml.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { type ChangeOptions, namespaceOf, readChanges } from "#cli/seeing/change-options.ts";
+import { type FleetView, viewFleet } from "#cli/seeing/fleet-view.ts";
+import { Renderer, type Rendering } from "#cli/seeing/renderer.ts";
+import { subjectArgument } from "#cli/seeing/subject-argument.ts";
+import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
+import { type Origin, originsOf } from "#shared/fleet/forecast/origins.ts";
+import {
+  type DistinctInput,
+  distinctInputs,
+  type WantedCluster,
+  wantedClusters,
+} from "#shared/fleet/forecast/wanted-clusters.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { objectIdOf } from "#shared/kube/kube-object.ts";
+import { isSecret, maskedObject } from "#shared/kube/masked-object.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
+
+export interface RenderOptions extends ChangeOptions {
+  readonly cluster?: string;
+  readonly showOrigin?: boolean;
+  readonly showSecrets?: boolean;
+}
+
+/** One distinct rendering: this is what `-o json` prints. */
+interface Shown {
+  readonly sync: string;
+  readonly template: string;
+  readonly revision: string;
+  readonly digest: string;
+  readonly clusters: readonly string[];
+  readonly leftOut: readonly string[];
+  readonly origins?: readonly Origin[];
+  readonly objects: readonly ManifestObject[];
+}
+
+/** What a group or Sync comes to: each distinct rendering once, with the clusters that have it. */
+export async function render(session: Session, target: string, options: RenderOptions): Promise<ExitReason> {
+  const changes = await readChanges(session, options);
+  const { subject, template } = subjectArgument(target, namespaceOf(session, changes));
+  const view = await viewFleet(session, subject, changes);
+  const clusters = chosen(wantedClusters(view.wanted, view.plan, fleetOf(view)), view, options.cluster);
+  const found = distinctInputs(clusters);
+  const inputs = found.distinct.filter((input) => template === undefined || input.template.name === template);
+  if (template !== undefined && !view.plan.templates.some(({ name }) => name === template)) {
+    const names = view.plan.templates.map(({ name }) => name).join(", ");
+    throw new CliFailure(`SyncGroup ${subject.name} has no template ${template}; it has ${names}`, {
+      exit: "wrongInput",
+    });
+  }
+  const { renderings, failures } = await renderingsOf(new Renderer(session, view), view, inputs);
+  const shown = inputs.flatMap((input) => {
+    const rendering = renderings.get(input.digest);
+    return rendering === undefined ? [] : [shownOf(input, rendering, { view, options })];
+  });
+  print(session, shown, options);
+  for (const { template: of, problem, cluster } of found.problems) {
+    if (template === undefined || of === template) session.note(`${cluster}: template ${of}: ${problem}`);
+  }
+  for (const input of inputs) {
+    const failure = failures.get(input.digest);
+    if (failure !== undefined)
+      session.note(`${clustersText(input.clusters)}: template ${input.template.name}: ${failure}`);
+  }
+  if (view.unreadable.length > 0)
+    session.note(`not told of ${clustersText(view.unreadable)}: a newer version of Starling wrote what they have`);
+  return failures.size > 0 || found.problems.length > 0 ? "no" : "done";
+}
+
+/** With the values that count. */
+export function fleetOf({ clusters }: FleetView) {
+  return clusters.map(({ effective, ...cluster }) => ({ ...cluster, values: effective }));
+}
+
+function chosen(
+  clusters: readonly WantedCluster[],
+  view: FleetView,
+  name: string | undefined,
+): readonly WantedCluster[] {
+  const { kind, name: of, namespace } = view.subject;
+  const next = `starling describe ${kind.toLowerCase()}/${of} -n ${namespace}`;
+  if (name === undefined) {
+    if (clusters.length > 0) return clusters;
+    throw new CliFailure(`${kind} ${namespace}/${of} selects no cluster that is registered`, { exit: "no", next });
+  }
+  const one = clusters.filter(({ cluster }) => cluster === name);
+  if (one.length > 0) return one;
+  const why = view.clusters.some((cluster) => cluster.name === name) ? "is not selected" : "is not registered";
+  throw new CliFailure(`cluster ${name} ${why}: ${kind} ${namespace}/${of} comes to nothing there`, {
+    exit: "no",
+    next,
+  });
+}
+
+interface Renderings {
+  /** By digest of the input. */
+  readonly renderings: ReadonlyMap<string, Rendering>;
+  readonly failures: ReadonlyMap<string, string>;
+}
+
+/** What a cluster was assigned is read; the others are made. */
+export async function renderingsOf(
+  renderer: Renderer,
+  view: FleetView,
+  inputs: readonly DistinctInput[],
+): Promise<Renderings> {
+  const assigned = assignedDigests(view);
+  const known = inputs.flatMap(({ digest }) => assigned.get(digest) ?? []);
+  const stored = await renderer.stored(known);
+  const made = await renderer.made(inputs.filter(({ digest }) => !assigned.has(digest)));
+  const renderings = new Map(made.renderings);
+  for (const { digest } of inputs) {
+    const found = stored.get(assigned.get(digest) ?? "");
+    if (found !== undefined) renderings.set(digest, found);
+  }
+  return { renderings, failures: made.failures };
+}
+
+/** Of the rendering, by digest of its input. */
+export function assignedDigests({ clusters }: FleetView): ReadonlyMap<string, string> {
+  const assigned = new Map<string, string>();
+  for (const { syncs } of clusters) {
+    for (const { input, renderDigest } of syncs) {
+      if (input !== undefined && renderDigest !== undefined) assigned.set(input, renderDigest);
+    }
+  }
+  return assigned;
+}
+
+function shownOf(
+  input: DistinctInput,
+  { digest, objects, leftOut }: Rendering,
+  { view, options }: { readonly view: FleetView; readonly options: RenderOptions },
+): Shown {
+  const { template, sync, clusters } = input;
+  const first = view.clusters.find(({ name }) => name === clusters[0]);
+  return {
+    sync,
+    template: template.name,
+    revision: template.revision,
+    digest,
+    clusters,
+    leftOut,
+    ...(options.showOrigin === true && first !== undefined ? { origins: originsOf(template, first, view.layers) } : {}),
+    objects: options.showSecrets === true ? objects : objects.map(maskedObject),
+  };
+}
+
+function print(session: Session, shown: readonly Shown[], options: RenderOptions): void {
+  const { output } = session.options;
+  if (output === "json") {
+    session.io.out(serialise({ kind: "RenderingList", metadata: {}, items: shown }, output));
+    return;
+  }
+  for (const rendering of shown) {
+    if (output === "name") {
+      for (const object of rendering.objects) session.io.out(`${plainLine(describeObject(objectIdOf(object)))}\n`);
+      continue;
+    }
+    session.io.out(headOf(rendering));
+    for (const object of rendering.objects) session.io.out(`---\n${manifestYaml(object)}`);
+  }
+  if (options.showSecrets !== true && shown.some(({ objects }) => objects.some(isSecret)))
+    session.note("values of Secrets are shown as ***; --show-secrets shows them");
+}
+
+/** Comments, so that all of it is YAML. */
+function headOf({ sync, clusters, revision, digest, leftOut, origins = [] }: Shown): string {
+  const lines = [
+    `${sync} on ${clustersText(clusters)}, ${revision}`,
+    `rendering ${digest}`,
+    ...leftOut.map((text) => `not of the rendering: ${text}`),
+    ...(origins.length === 0 ? [] : [`on ${clusters[0] ?? ""}:`]),
+    ...origins.map(({ field, value, from }) => `  ${field} = ${JSON.stringify(value)}   (${from.join(" <- ")})`),
+  ];
+  return lines.map((line) => `# ${plainLine(line)}\n`).join("");
+}
+
+const namesShown = 5;
+
+export function clustersText(clusters: readonly string[]): string {
+  if (clusters.length === 1) return `cluster ${clusters[0]}`;
+  const more = clusters.length > namesShown ? ` and ${clusters.length - namesShown} more` : "";
+  return `${clusters.length} clusters: ${clusters.slice(0, namesShown).join(", ")}${more}`;
+}

@@ -1,0 +1,230 @@
+/** What there is to plan with, read once: from an installation, from files, or from both. */
+
+import { requireReadable } from "#cli/format/require-readable.ts";
+import { type LocalArtifact, readLocalArtifact } from "#cli/seeing/local-artifact.ts";
+import { CliFailure, usageFailure } from "#cli/session/failure.ts";
+import { listPath, objectPath } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import { isNotFound } from "#cli/session/rollout-subject.ts";
+import type { Session } from "#cli/session/session.ts";
+import type { FleetMember, UnreadableMember } from "#shared/fleet/api/fleet-member.ts";
+import type {
+  ClusterObject,
+  ClusterValuesObject,
+  SourceObject,
+  SyncGroupObject,
+  SyncObject,
+} from "#shared/fleet/api/objects.ts";
+import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { effectiveValues, inOrder } from "#shared/fleet/effective-values.ts";
+import type { Document } from "#shared/fleet/kinds/document.ts";
+import { desiredPlan, type PlannedArtifact, type PlannedSubject, relationOf } from "#shared/fleet/rollout/plan.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Discovered, Operations, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
+import type { Plan } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** More than any fleet has clusters. */
+const allOfThem = 100_000;
+
+/** What is to be seen instead of what is there. */
+export interface Changes {
+  readonly documents: readonly Document[];
+  /** Folder by name of the Source. */
+  readonly folders: ReadonlyMap<string, string>;
+  /** Whether an installation is asked for what the documents do not say. */
+  readonly from: "installation" | "documents alone";
+}
+
+/** As a list of them tells, and laid over one another in their order. */
+export type Layer = Pick<ClusterValuesObject, "spec"> & { readonly name: string };
+
+export interface ViewedCluster extends Omit<FleetMember, "cluster"> {
+  readonly name: string;
+  /** Those that count. */
+  readonly effective: FleetMember["values"];
+}
+
+export interface FleetView {
+  readonly subject: Subject;
+  readonly wanted: PlannedSubject;
+  /** As it is in the installation; absent: it is new there. */
+  readonly present?: { readonly wanted: PlannedSubject; readonly status: SubjectStatus };
+  readonly plan: Plan;
+  readonly clusters: readonly ViewedCluster[];
+  /** Of which nothing can be said: a newer version wrote them. */
+  readonly unreadable: readonly string[];
+  readonly layers: readonly Layer[];
+  /** By digest of the artifact: those of folders. */
+  readonly local: ReadonlyMap<string, LocalArtifact>;
+}
+
+/** @throws CliFailure when there is no such subject, or nothing to plan yet. */
+export async function viewFleet(session: Session, subject: Subject, changes: Changes): Promise<FleetView> {
+  const present = await presentOf(session, subject, changes);
+  const wanted = writtenOf(subject, changes) ?? present?.wanted;
+  if (wanted === undefined) throw noSuchSubject(subject, changes);
+  const sources = await artifactsOf(session, wanted, changes);
+  const desired = desiredPlan(wanted, sources.artifacts);
+  if (!desired.ok)
+    throw new CliFailure(desired.message, { exit: "no", next: `starling get sources -n ${subject.namespace}` });
+  const layers = inOrder(await layersOf(session, changes)).map(({ name, spec }) => ({ name, spec }));
+  const { members, unreadable } = await membersOf(session, subject, changes);
+  const clusters = members.map(({ cluster: name, ...member }) => ({
+    ...member,
+    name,
+    effective: effectiveValues({ ...member, name }, layers),
+  }));
+  return {
+    subject,
+    wanted,
+    ...(present === undefined ? {} : { present }),
+    plan: desired.plan,
+    clusters,
+    unreadable,
+    layers,
+    local: sources.local,
+  };
+}
+
+async function presentOf(session: Session, subject: Subject, { from }: Changes): Promise<FleetView["present"]> {
+  if (from === "documents alone") return undefined;
+  const { namespace, kind, name } = subject;
+  const path = objectPath({ kind, name }, namespace);
+  const found = await session.api
+    .call<SyncGroupObject | SyncObject | UnreadableObject>({ method: "GET", path })
+    .catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+  if (found === undefined) return undefined;
+  const object = requireReadable(found);
+  const operations = object.operations ?? {};
+  return object.kind === "SyncGroup"
+    ? { wanted: { type: "SyncGroup", namespace, name, spec: object.spec, operations }, status: object.status }
+    : { wanted: { type: "Sync", namespace, name, spec: object.spec, operations }, status: object.status.plan ?? none };
+}
+
+const none: SubjectStatus = { conditions: [] };
+const noOperations: Operations = {};
+
+function writtenOf({ namespace, kind, name }: Subject, { documents }: Changes): PlannedSubject | undefined {
+  for (const document of documents) {
+    if (document.kind !== kind || document.metadata.name !== name) continue;
+    if (!("namespace" in document.metadata) || document.metadata.namespace !== namespace) continue;
+    const about = { namespace, name, operations: noOperations };
+    if (document.kind === "SyncGroup") return { ...about, type: "SyncGroup", spec: document.spec };
+    if (document.kind === "Sync") return { ...about, type: "Sync", spec: document.spec };
+  }
+  return undefined;
+}
+
+interface SourceArtifacts {
+  readonly artifacts: ReadonlyMap<string, { readonly status: { readonly artifact?: PlannedArtifact } }>;
+  readonly local: FleetView["local"];
+}
+
+async function artifactsOf(session: Session, wanted: PlannedSubject, changes: Changes): Promise<SourceArtifacts> {
+  const artifacts = new Map<string, { readonly status: { readonly artifact?: PlannedArtifact } }>();
+  const local = new Map<string, LocalArtifact>();
+  for (const name of new Set(relationOf(wanted).templates.map(({ source }) => source))) {
+    const found = await sourceOf(session, wanted.namespace, name, changes);
+    const folder = changes.folders.get(name);
+    if (folder !== undefined) {
+      const read = await readLocalArtifact(session.io, folder, found?.spec.paths ?? ["."]);
+      local.set(read.artifact.digest, read);
+      artifacts.set(name, { status: { artifact: read.artifact } });
+    } else if (found?.status !== undefined) artifacts.set(name, { status: found.status });
+  }
+  return { artifacts, local };
+}
+
+interface KnownSource extends Pick<SourceObject, "spec"> {
+  readonly status?: SourceObject["status"];
+}
+
+async function sourceOf(
+  session: Session,
+  namespace: string,
+  name: string,
+  { documents, from, folders }: Changes,
+): Promise<KnownSource | undefined> {
+  const written = documents.find(
+    (document) =>
+      document.kind === "Source" && document.metadata.namespace === namespace && document.metadata.name === name,
+  );
+  const spec = written?.kind === "Source" ? written.spec : undefined;
+  if (from === "documents alone") {
+    if (folders.has(name)) return spec && { spec };
+    throw usageFailure(`nobody says where Source ${name} is`, `--source ${name}=FOLDER`);
+  }
+  const path = objectPath({ kind: "Source", name }, namespace);
+  const found = await session.api
+    .call<SourceObject | UnreadableObject>({ method: "GET", path })
+    .catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+  const known = found === undefined ? undefined : requireReadable(found);
+  return spec === undefined ? known : { ...known, spec };
+}
+
+async function layersOf(session: Session, { documents, from }: Changes): Promise<readonly Layer[]> {
+  const written = documents.flatMap((document) =>
+    document.kind === "ClusterValues" ? [{ name: document.metadata.name, spec: document.spec }] : [],
+  );
+  if (from === "documents alone") return written;
+  const path = listPath("ClusterValues", undefined);
+  const found = await readList<ClusterValuesObject | UnreadableObject>(session, { path, limit: allOfThem });
+  const stored = found.items.map((object) => {
+    const { metadata, spec } = requireReadable(object);
+    return { name: metadata.name, spec };
+  });
+  return [...new Map([...stored, ...written].map((layer) => [layer.name, layer])).values()];
+}
+
+interface Members {
+  readonly members: readonly FleetMember[];
+  readonly unreadable: readonly string[];
+}
+
+async function membersOf(session: Session, subject: Subject, { documents, from }: Changes): Promise<Members> {
+  const written = documents.flatMap((document) => (document.kind === "Cluster" ? [document] : []));
+  const stored: (FleetMember | UnreadableMember)[] = [];
+  if (from === "installation") {
+    const path = `${objectPath({ kind: subject.kind, name: subject.name }, subject.namespace)}/fleet`;
+    stored.push(...(await readList<FleetMember | UnreadableMember>(session, { path, limit: allOfThem })).items);
+  }
+  const unreadable = stored.flatMap((member) => ("unreadable" in member ? [member.cluster] : []));
+  const members = new Map(
+    stored.flatMap((member) => ("unreadable" in member ? [] : [[member.cluster, member] as const])),
+  );
+  for (const { metadata, spec } of written) {
+    const { name, labels = {} } = metadata;
+    const discovered = members.has(name) ? await discoveredOf(session, name) : undefined;
+    const values = { ...discovered?.values, ...spec.values };
+    const found = Object.keys(values).filter((key) => !Object.hasOwn(spec.values ?? {}, key));
+    members.set(name, {
+      ...(members.get(name) ?? { uid: "", syncs: [] }),
+      cluster: name,
+      labels: { ...discovered?.labels, ...labels },
+      values,
+      ...(found.length === 0 ? {} : { discoveredValues: found }),
+    });
+  }
+  return { members: [...members.values()], unreadable };
+}
+
+/** What a ClusterDiscovery says of a cluster stays below what a document says. */
+async function discoveredOf(session: Session, name: string): Promise<Discovered | undefined> {
+  const path = objectPath({ kind: "Cluster", name }, "");
+  const found = await session.api.call<ClusterObject | UnreadableObject>({ method: "GET", path });
+  return requireReadable(found).status.discovered;
+}
+
+function noSuchSubject({ namespace, kind, name }: Subject, { from }: Changes): CliFailure {
+  const where = from === "documents alone" ? "in the documents of -f" : "there, nor in the documents of -f";
+  return new CliFailure(`no ${kind} ${namespace}/${name} ${where}`, {
+    exit: from === "documents alone" ? "wrongInput" : "no",
+    next: `starling get ${kind.toLowerCase()}s -n ${namespace}`,
+  });
+}

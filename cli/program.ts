@@ -12,6 +12,7 @@ import type { GetOptions } from "#cli/commands/get.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
 import type { LogsOptions } from "#cli/commands/logs.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
+import type { PlanOptions } from "#cli/commands/plan.ts";
 import type { PruneOptions } from "#cli/commands/prune.ts";
 import type { RecoverOptions } from "#cli/commands/recover.ts";
 import type { RenderOptions } from "#cli/commands/render.ts";
@@ -153,6 +154,14 @@ function askVerbs(program: Command, verb: AddVerb): void {
     .option("--show-origin", "also where each parameter and value was said")
     .option("--show-secrets", "values of Secrets as they are, instead of ***");
   changeOptions(render);
+
+  const plan = verb(program, "plan", async (session, args, options: PlanOptions) =>
+    (await import("#cli/commands/plan.ts")).plan(session, args, options),
+  )
+    .description("What would change where, against what clusters were assigned. Exit 1 when something would.")
+    .addArgument(new Argument("[groups...]", "GROUP or sync/NAME; every group of the namespace when left out"))
+    .option("--all", "every difference, object and field");
+  changeOptions(plan);
 }
 
 function changeVerbs(program: Command, verb: AddVerb): void {

@@ -1,8 +1,10 @@
+import { clustersText } from "#cli/format/clusters-text.ts";
 import { manifestYaml } from "#cli/format/manifest-yaml.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { type ChangeOptions, namespaceOf, readChanges } from "#cli/seeing/change-options.ts";
-import { type FleetView, viewFleet } from "#cli/seeing/fleet-view.ts";
+import { type FleetView, fleetOf, viewFleet } from "#cli/seeing/fleet-view.ts";
 import { Renderer, type Rendering } from "#cli/seeing/renderer.ts";
+import { assignedDigests } from "#cli/seeing/renderings-of.ts";
 import { subjectArgument } from "#cli/seeing/subject-argument.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -70,11 +72,6 @@ export async function render(session: Session, target: string, options: RenderOp
   return failures.size > 0 || found.problems.length > 0 ? "no" : "done";
 }
 
-/** With the values that count. */
-export function fleetOf({ clusters }: FleetView) {
-  return clusters.map(({ effective, ...cluster }) => ({ ...cluster, values: effective }));
-}
-
 function chosen(
   clusters: readonly WantedCluster[],
   view: FleetView,
@@ -102,7 +99,7 @@ interface Renderings {
 }
 
 /** What a cluster was assigned is read; the others are made. */
-export async function renderingsOf(
+async function renderingsOf(
   renderer: Renderer,
   view: FleetView,
   inputs: readonly DistinctInput[],
@@ -117,17 +114,6 @@ export async function renderingsOf(
     if (found !== undefined) renderings.set(digest, found);
   }
   return { renderings, failures: made.failures };
-}
-
-/** Of the rendering, by digest of its input. */
-export function assignedDigests({ clusters }: FleetView): ReadonlyMap<string, string> {
-  const assigned = new Map<string, string>();
-  for (const { syncs } of clusters) {
-    for (const { input, renderDigest } of syncs) {
-      if (input !== undefined && renderDigest !== undefined) assigned.set(input, renderDigest);
-    }
-  }
-  return assigned;
 }
 
 function shownOf(
@@ -177,12 +163,4 @@ function headOf({ sync, clusters, revision, digest, leftOut, origins = [] }: Sho
     ...origins.map(({ field, value, from }) => `  ${field} = ${JSON.stringify(value)}   (${from.join(" <- ")})`),
   ];
   return lines.map((line) => `# ${plainLine(line)}\n`).join("");
-}
-
-const namesShown = 5;
-
-export function clustersText(clusters: readonly string[]): string {
-  if (clusters.length === 1) return `cluster ${clusters[0]}`;
-  const more = clusters.length > namesShown ? ` and ${clusters.length - namesShown} more` : "";
-  return `${clusters.length} clusters: ${clusters.slice(0, namesShown).join(", ")}${more}`;
 }

@@ -86,6 +86,11 @@ export async function viewFleet(session: Session, subject: Subject, changes: Cha
   };
 }
 
+/** With the values that count. */
+export function fleetOf({ clusters }: FleetView) {
+  return clusters.map(({ effective, ...cluster }) => ({ ...cluster, values: effective }));
+}
+
 async function presentOf(session: Session, subject: Subject, { from }: Changes): Promise<FleetView["present"]> {
   if (from === "documents alone") return undefined;
   const { namespace, kind, name } = subject;

@@ -53,8 +53,12 @@ export class Renderer {
     this.#renderers = {
       kustomize: new KubectlKustomize({ kubectl: () => locateKubectl(path) }),
       helm: new HelmTemplate({ helm: () => locateHelm(path) }),
-      clock: { now: () => session.io.now() },
     };
+  }
+
+  /** Those that were made here, by their own digests. */
+  known(): ReadonlyMap<string, Rendering> {
+    return new Map([...this.#made.values()].map((rendering) => [rendering.digest, rendering]));
   }
 
   /** Those that were stored, by digest. @throws CliFailure when one is not to be had. */

@@ -6,11 +6,11 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { applyDocuments } from "#functions/api/apply-documents.ts";
 import { askCheck, readCheck } from "#functions/api/check-cluster.ts";
 import { deleteObject } from "#functions/api/delete-object.ts";
+import { listFleetMembers } from "#functions/api/fleet-members.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/freezes.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
 import { linkContents } from "#functions/api/link-contents.ts";
 import { listEvents } from "#functions/api/list-events.ts";
-import { listFleet } from "#functions/api/list-fleet.ts";
 import {
   getObject,
   listClusters,
@@ -167,7 +167,7 @@ const routes: readonly Route[] = [
   },
 
   { method: "GET", path: `${ns}/:subjects/:name/syncs`, answer: syncsOfSubject },
-  { method: "GET", path: `${ns}/:subjects/:name/fleet`, answer: fleet },
+  { method: "GET", path: `${ns}/:subjects/:name/fleet`, answer: fleetMembers },
   { method: "POST", path: `${ns}/:subjects/:name/contents`, answer: contents },
   {
     method: "GET",
@@ -324,9 +324,9 @@ async function syncsOfSubject({ ports, request, params }: Call): Promise<unknown
   return list("Sync", request, (page) => listSyncs(ports.table, { ...filter, page }));
 }
 
-async function fleet({ ports, request, params }: Call): Promise<unknown> {
+async function fleetMembers({ ports, request, params }: Call): Promise<unknown> {
   const asked = { subject: subjectFrom(params), ...named(request, "cluster") };
-  return list("FleetMember", request, (page) => listFleet(ports.table, { ...asked, page }));
+  return list("FleetMember", request, (page) => listFleetMembers(ports.table, { ...asked, page }));
 }
 
 function contents({ ports, request, params }: Call): Promise<unknown> {

@@ -1,5 +1,6 @@
 /** Objects as people may be shown them: what a Secret holds is left out, wherever else it stands in the object. */
-import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { valueAt } from "#shared/kube/kube-object.ts";
 import { groupOf } from "#shared/kube/object-id.ts";
 
 const masked = "***";
@@ -26,6 +27,23 @@ export function maskedObject<T extends JsonObject>(object: T): T {
       ? { metadata: { ...metadata, annotations: { ...annotations, [lastApplied]: masked } } }
       : {};
   return { ...object, ...Object.fromEntries(members), ...hidden };
+}
+
+/** Both sides of a Secret that changed: an equal value is `***` in both, one that differs says which side it is of. */
+export function maskedPair<T extends JsonObject>(before: T, after: T): readonly [T, T] {
+  const [old, now] = [maskedObject(before), maskedObject(after)];
+  const differ = (member: string, key: string) =>
+    canonicalJson(valueAt(before, member, key) ?? null) !== canonicalJson(valueAt(after, member, key) ?? null);
+  const marked = (object: T, side: string): T => {
+    const members = valueMembers.flatMap((member) => {
+      const values = object[member];
+      if (!isJsonObject(values)) return [];
+      const told = Object.keys(values).map((key) => [key, differ(member, key) ? `${masked} (${side})` : masked]);
+      return [[member, Object.fromEntries(told)] as const];
+    });
+    return { ...object, ...Object.fromEntries(members) };
+  };
+  return [marked(old, "before"), marked(now, "after")];
 }
 
 function maskedValues(values: Json): Json {

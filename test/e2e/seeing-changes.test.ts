@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { parseJson } from "#shared/base/json.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import type { ObjectId } from "#shared/kube/object-id.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument, yaml } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
@@ -88,6 +89,16 @@ async function json<T>(cli: WorldCli, line: string, code: number): Promise<T> {
   return parseJson(ran.out) as T;
 }
 
+interface Planned {
+  readonly items: readonly {
+    readonly hash: string;
+    readonly differences: readonly {
+      readonly clusters: readonly string[];
+      readonly changes: readonly { readonly objects: readonly { readonly id: ObjectId }[] }[];
+    }[];
+  }[];
+}
+
 /** What the command may not do: anything that is written to the table, a queue or a cluster. */
 function writesSince(world: World) {
   const [calls, requests] = [world.calls().length, world.fleet.requests().length];
@@ -115,6 +126,21 @@ async function applied(world: World, cluster: string, { kind, metadata }: Manife
   return (await world.kubectl(cluster, { method: "GET", path })).object;
 }
 
+const clusters = ["gold-1", "std-1", "std-2"];
+
+/** Of every ConfigMap in the namespace, as the API servers have them. */
+async function versions(world: World): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const cluster of clusters) {
+    const path = `/api/v1/namespaces/${namespace}/configmaps`;
+    const { object } = await world.kubectl(cluster, { method: "GET", path });
+    const { items } = object as { readonly items: readonly { readonly metadata: Readonly<Record<string, string>> }[] };
+    for (const { metadata } of items)
+      found.set(`${cluster} ConfigMap ${metadata.name}`, metadata.resourceVersion ?? "");
+  }
+  return found;
+}
+
 describe.each(fleetTargets)("on $name", (fleet) => {
   test("render gives the bytes that the fleet has, of what is stored and of a folder, and writes nothing", async () => {
     const world = await startWorld({ target: fleet });
@@ -140,6 +166,52 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       expect(shown.out).toContain("password: '***'");
       expect(shown.out).toContain('parameters.TIER = "std"   (template <- cluster.labels.tier)');
       expect(written()).toEqual({ clusters: [], calls: [] });
+    } finally {
+      cli.close();
+      await world.close();
+    }
+  });
+
+  test("a plan of a folder foretells which clusters and objects change when it is pushed, and writes nothing", async () => {
+    const world = await startWorld({ target: fleet });
+    const cli = openWorldCli(world);
+    try {
+      await startFleet(world);
+      expect((await cli.run("plan")).code).toBe(0);
+      const changes = {
+        "deploy/settings.yaml": configMap("settings", { url: "https://${TIER:=std}.example", size: "1" }),
+        "deploy/extra.yaml": configMap("extra", { big: "2" }),
+        "deploy/kustomization.yaml":
+          "resources: [namespace.yaml, settings.yaml, extra.yaml, password.yaml, new.yaml]\n",
+        "deploy/new.yaml": configMap("new", { a: "b" }),
+      };
+      const folder = folderOf({ ...files, ...changes });
+      const written = writesSince(world);
+      const planned = await json<Planned>(cli, `plan web --source app=${folder}`, 1);
+      const again = await json<Planned>(cli, `plan web --source app=${folder}`, 1);
+      expect(again.items[0]?.hash).toBe(planned.items[0]?.hash);
+      const text = await cli.run(`plan web --source app=${folder}`);
+      expect(text.out).toContain("3 clusters selected: 3 change, 0 unchanged");
+      expect(text.out).toContain(`~ ConfigMap ${namespace}/extra`);
+      expect(text.out).toContain('data.big  "9007199254740993" -> "2"');
+      expect(written()).toEqual({ clusters: [], calls: [] });
+
+      const before = await versions(world);
+      const commit = await world.push("app", changes);
+      await world.untilInSync("web", commit);
+      const after = await versions(world);
+      const changed = [...after]
+        .filter(([object, version]) => before.get(object) !== version)
+        .map(([object]) => object);
+      const foretold = planned.items.flatMap(({ differences }) =>
+        differences.flatMap(({ clusters, changes: all }) =>
+          all.flatMap(({ objects }) =>
+            clusters.flatMap((cluster) => objects.map(({ id }) => `${cluster} ${id.kind} ${id.name}`)),
+          ),
+        ),
+      );
+      expect(changed.sort()).toEqual([...new Set(foretold)].sort());
+      expect((await cli.run("plan web")).code).toBe(0);
     } finally {
       cli.close();
       await world.close();

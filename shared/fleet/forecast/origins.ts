@@ -30,7 +30,8 @@ export function originsOf(
   const overrides = overridesFor(template, cluster);
   const special = overridden(template, overrides);
   const effective = Object.fromEntries(Object.entries(values).map(([name, { value }]) => [name, value]));
-  const seen = { ...cluster, values: effective };
+  const { parameters = {}, targetNamespace, path, render } = special;
+  const seen = { ...cluster, values: effective, params: parameters };
   const saidBy = (has: (part: Partial<PlannedTemplate>) => boolean) => {
     const last = overrides.findLast((index) => has((template.overrides?.[index] ?? {}) as Partial<PlannedTemplate>));
     return last === undefined ? "template" : `overrides[${last}]`;
@@ -43,7 +44,6 @@ export function originsOf(
       from: [by, ...referencesIn(text).map((reference) => referenceOrigin(reference, values))],
     };
   };
-  const { parameters = {}, targetNamespace, path, render } = special;
   const helm = render?.helm;
   const byRender = saidBy((part) => part.render !== undefined);
   return [

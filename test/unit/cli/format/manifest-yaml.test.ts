@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { manifestYaml } from "#cli/format/manifest-yaml.ts";
-import { parseManifests } from "#shared/source/yaml/yaml.ts";
+import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 
 function read(text: string): unknown {
   return parseManifests(text, "out.yaml")[0]?.object.value;

@@ -5,7 +5,7 @@ import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type NewerRow } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
-export interface FleetFilter {
+export interface FleetMembersFilter {
   readonly subject: Subject;
   /** Only this one. */
   readonly cluster?: string;
@@ -13,9 +13,9 @@ export interface FleetFilter {
 }
 
 /** Every registered cluster, selected or not, with what it has of the subject; of one that does not exist yet, nothing. */
-export async function listFleet(
+export async function listFleetMembers(
   table: Table,
-  { subject, cluster, page }: FleetFilter,
+  { subject, cluster, page }: FleetMembersFilter,
 ): Promise<ListPage<FleetMember | UnreadableMember>> {
   const found = await collect<FleetRow | NewerRow, FleetRow | NewerRow>(page, {
     read: async (part) =>

@@ -1,0 +1,102 @@
+import { clustersText } from "#cli/format/clusters-text.ts";
+import { stringifyJson } from "#shared/base/json.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
+import type { ClusterDifference, Forecast, TargetChange } from "#shared/fleet/forecast/forecast.ts";
+import type { FieldDifference, ObjectDifference } from "#shared/kube/object-differences.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
+
+export interface PlannedChange extends TargetChange {
+  /** Of the objects, where both renderings are known. */
+  readonly objects?: readonly ObjectDifference[];
+}
+
+/** Of one group: this is what `-o json` prints. */
+export interface ShownPlan extends Omit<Forecast, "differences"> {
+  readonly kind: "Plan";
+  readonly namespace: string;
+  readonly subject: string;
+  readonly revision: string;
+  readonly differences: readonly (Omit<ClusterDifference, "changes"> & {
+    readonly changes: readonly PlannedChange[];
+  })[];
+  /** What holds it back, or asks first. */
+  readonly guards: readonly string[];
+  /** Clusters of which nothing can be said. */
+  readonly unreadable: readonly string[];
+}
+
+/** Of one difference; `--all` shows the rest. */
+const objectsShown = 20;
+const fieldsShown = 8;
+const differencesShown = 10;
+const valueLength = 60;
+const marks = { created: "+", changed: "~", deleted: "-" } as const;
+
+/** As many lines for ten clusters as for ten thousand. */
+export function planText(plan: ShownPlan, extent: "some" | "all"): string {
+  const { hash, namespace, subject, revision, selected, unchanged, differences, stages, guards, unreadable } = plan;
+  const changing = stages.reduce((all, stage) => all + stage.changing, 0);
+  const shown = extent === "all" ? differences : differences.slice(0, differencesShown);
+  const lines = [
+    `Plan ${hash.slice("sha256:".length, "sha256:".length + 7)} for ${subject} -n ${namespace}   (${revision}, against what was assigned; no cluster was asked)`,
+    `${selected} clusters selected: ${changing} change, ${unchanged} unchanged`,
+    ...shown.flatMap(({ clusters, changes }, index) => [
+      "",
+      `[${index + 1}] ${clustersText(clusters)}`,
+      ...changes.flatMap((change) => changeLines(change, extent)),
+    ]),
+    ...(shown.length < differences.length
+      ? ["", `... and ${differences.length - shown.length} more differences (--all)`]
+      : []),
+    ...(changing === 0
+      ? []
+      : [
+          "",
+          `Order: ${stages.map(({ name, changing: some, clusters }) => `${name} ${some} of ${clusters}`).join(" -> ")}`,
+        ]),
+    ...guards.map((guard) => `Guard: ${guard}`),
+    ...(unreadable.length === 0
+      ? []
+      : [`Not told of ${clustersText(unreadable)}: a newer version of Starling wrote what they have`]),
+  ];
+  return lines.map((line) => `${plainLine(line)}\n`).join("");
+}
+
+function changeLines(change: PlannedChange, extent: "some" | "all"): readonly string[] {
+  const { sync, how, reason, objects = [], apply } = change;
+  const said = {
+    install: "is new there",
+    change: "is rendered otherwise",
+    options: "has other options of apply, and the same objects",
+    delete: "goes, and its objects with it",
+    leave: "is given to it no more; its objects stay",
+    fail: `cannot be rendered: ${reason ?? ""}`,
+  }[how];
+  const shown = extent === "all" ? objects : objects.slice(0, objectsShown);
+  const kept = apply?.prune === false && objects.some(({ how: what }) => what === "deleted");
+  return [
+    `  ${sync} ${said}`,
+    ...shown.flatMap((object) => objectLines(object, extent)),
+    ...(shown.length < objects.length ? [`    ... and ${objects.length - shown.length} more objects (--all)`] : []),
+    ...(kept ? ["    (prune: false: what is marked - stays)"] : []),
+  ];
+}
+
+function objectLines({ id, how, fields }: ObjectDifference, extent: "some" | "all"): readonly string[] {
+  const shown = extent === "all" ? fields : fields.slice(0, fieldsShown);
+  return [
+    `    ${marks[how]} ${describeObject(id)}`,
+    ...shown.map((field) => `        ${fieldText(field)}`),
+    ...(shown.length < fields.length ? [`        ... and ${fields.length - shown.length} more fields (--all)`] : []),
+  ];
+}
+
+function fieldText({ field, before, after }: FieldDifference): string {
+  return `${field}  ${valueText(before)} -> ${valueText(after)}`;
+}
+
+function valueText(value: FieldDifference["before"]): string {
+  if (value === undefined) return "(none)";
+  const text = stringifyJson(value);
+  return text.length <= valueLength ? text : `${text.slice(0, valueLength)}…`;
+}

@@ -1,0 +1,29 @@
+/** What was assigned, and what of it is compared. */
+import type { FleetView } from "#cli/seeing/fleet-view.ts";
+import type { Renderer } from "#cli/seeing/renderer.ts";
+import type { Forecast } from "#shared/fleet/forecast/forecast.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+
+/** Of the rendering, by digest of its input. */
+export function assignedDigests({ clusters }: Pick<FleetView, "clusters">): ReadonlyMap<string, string> {
+  const assigned = new Map<string, string>();
+  for (const { syncs } of clusters) {
+    for (const { input, renderDigest } of syncs) {
+      if (input !== undefined && renderDigest !== undefined) assigned.set(input, renderDigest);
+    }
+  }
+  return assigned;
+}
+
+/** The objects on both sides of what would change, by digest of the rendering. */
+export async function renderingsOf(
+  renderer: Renderer,
+  { differences }: Pick<Forecast, "differences">,
+): Promise<ReadonlyMap<string, readonly ManifestObject[]>> {
+  const changes = differences.flatMap((difference) => difference.changes);
+  const compared = changes.filter(({ how }) => how === "install" || how === "change" || how === "delete");
+  const digests = [...new Set(compared.flatMap(({ before, after }) => [before ?? [], after ?? []].flat()))];
+  const made = renderer.known();
+  const stored = await renderer.stored(digests.filter((digest) => !made.has(digest)));
+  return new Map([...stored, ...made].map(([digest, { objects }]) => [digest, objects]));
+}

@@ -1,0 +1,133 @@
+/** What would become of each cluster if a plan were rolled out now, clusters of one difference together: pure. */
+import { digestOf } from "#shared/base/digest.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import { compareText } from "#shared/base/text-order.ts";
+import type { FleetMember, MemberSync } from "#shared/fleet/api/fleet-member.ts";
+import type { WantedCluster, WantedTarget } from "#shared/fleet/forecast/wanted-clusters.ts";
+import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
+import { overridden } from "#shared/fleet/rollout/override.ts";
+
+export interface ForecastFacts {
+  /** Those that are selected. */
+  readonly wanted: readonly WantedCluster[];
+  /** Every registered cluster, with what it was assigned of the subject. */
+  readonly fleet: readonly (Pick<FleetMember, "syncs"> & { readonly name: string })[];
+  /** Digest of the rendering, by digest of its input. */
+  readonly renderings: ReadonlyMap<string, string>;
+  /** Why there is none, by digest of the input. */
+  readonly failures: ReadonlyMap<string, string>;
+  /** Names of the stages, in their order. */
+  readonly stages: readonly string[];
+}
+
+/**
+ * - `install`: the cluster has nothing of it yet; `change`: another rendering; `options`: other options of `apply` alone;
+ * - `delete`: the template is gone, and so are its objects; `leave`: the cluster is not given it any more, its objects stay;
+ * - `fail`: there would be no rendering.
+ */
+export interface TargetChange {
+  readonly sync: string;
+  readonly how: "install" | "change" | "options" | "delete" | "leave" | "fail";
+  /** Digests of renderings. */
+  readonly before?: string;
+  readonly after?: string;
+  readonly apply?: ApplyOptions;
+  readonly reason?: string;
+}
+
+/** What is the same on all of these clusters. */
+export interface ClusterDifference {
+  readonly clusters: readonly string[];
+  readonly changes: readonly TargetChange[];
+}
+
+export interface Forecast {
+  /** Of what would change, where: equal for equal plans, whatever they are made of. */
+  readonly hash: string;
+  readonly selected: number;
+  readonly unchanged: number;
+  /** Those of most clusters first. */
+  readonly differences: readonly ClusterDifference[];
+  readonly stages: readonly { readonly name: string; readonly clusters: number; readonly changing: number }[];
+}
+
+export function forecast(facts: ForecastFacts): Forecast {
+  const before = new Map(facts.fleet.map(({ name, syncs }) => [name, syncs]));
+  const found = new Map<string, { readonly clusters: string[]; readonly changes: readonly TargetChange[] }>();
+  const stages = new Map(facts.stages.map((name) => [name, { name, clusters: 0, changing: 0 }]));
+  const note = (cluster: string, changes: readonly TargetChange[]) => {
+    if (changes.length === 0) return;
+    const key = canonicalJson(changes);
+    const known = found.get(key) ?? { clusters: [], changes };
+    found.set(key, known);
+    known.clusters.push(cluster);
+  };
+  let unchanged = 0;
+  for (const wanted of facts.wanted) {
+    const changes = changesOf(wanted, before.get(wanted.cluster) ?? [], facts);
+    note(wanted.cluster, changes);
+    if (changes.length === 0) unchanged++;
+    const stage = stages.get(wanted.stage);
+    if (stage === undefined) continue;
+    const changing = stage.changing + (changes.length === 0 ? 0 : 1);
+    stages.set(wanted.stage, { ...stage, clusters: stage.clusters + 1, changing });
+  }
+  const selected = new Set(facts.wanted.map(({ cluster }) => cluster));
+  for (const { name, syncs } of facts.fleet) {
+    if (!selected.has(name))
+      note(
+        name,
+        syncs.map((sync) => leaving(sync, "leave")),
+      );
+  }
+  const differences = [...found.values()]
+    .map(({ clusters, changes }) => ({ clusters: clusters.sort(compareText), changes }))
+    .sort((a, b) => b.clusters.length - a.clusters.length || compareText(a.clusters[0] ?? "", b.clusters[0] ?? ""));
+  return {
+    hash: digestOf(differences),
+    selected: facts.wanted.length,
+    unchanged,
+    differences,
+    stages: [...stages.values()],
+  };
+}
+
+function changesOf(
+  { targets }: WantedCluster,
+  syncs: readonly MemberSync[],
+  facts: ForecastFacts,
+): readonly TargetChange[] {
+  const names = new Set(targets.map(({ sync }) => sync));
+  return [
+    ...targets.flatMap(
+      (target) =>
+        changeOf(
+          target,
+          syncs.find(({ name }) => name === target.sync),
+          facts,
+        ) ?? [],
+    ),
+    ...syncs.filter(({ name }) => !names.has(name)).map((sync) => leaving(sync, "delete")),
+  ];
+}
+
+function changeOf(
+  { sync, input, template }: WantedTarget,
+  before: MemberSync | undefined,
+  { renderings, failures }: ForecastFacts,
+): TargetChange | undefined {
+  if ("disabled" in input) return before && leaving(before, "leave");
+  const had = before?.action === "apply" ? before : undefined;
+  const old = had?.renderDigest === undefined ? {} : { before: had.renderDigest };
+  if ("problem" in input) return { sync, how: "fail", ...old, reason: input.problem };
+  const after = renderings.get(input.digest);
+  if (after === undefined) return { sync, how: "fail", ...old, reason: failures.get(input.digest) ?? "no rendering" };
+  const { apply } = overridden(template, input.overrides);
+  if (had === undefined) return { sync, how: "install", after, apply };
+  if (had.renderDigest !== after) return { sync, how: "change", ...old, after, apply };
+  return canonicalJson(had.apply) === canonicalJson(apply) ? undefined : { sync, how: "options", ...old, after, apply };
+}
+
+function leaving({ name, renderDigest }: MemberSync, how: "leave" | "delete"): TargetChange {
+  return { sync: name, how, ...(renderDigest === undefined ? {} : { before: renderDigest }) };
+}

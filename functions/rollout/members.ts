@@ -59,12 +59,12 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   const { stages } = relation.rollout;
   const fleet = await readFleet(relation.clusters, ports.table);
   const version = unit.membersVersion + 1;
-  // Whoever was selected and cannot be read stays as it was: it is neither gone nor anything else.
-  const unread = before.filter(({ cluster }) => fleet.unreadable.has(cluster));
-  const found = [...membersOf(relation, fleet.clusters, version), ...unread];
-  const newest = known.contents.get(unit.last);
   const renamed = renamedStages(known);
   const former = before.map((member) => ({ ...member, stage: renamed.get(member.stage) ?? member.stage }));
+  // Whoever was selected and cannot be read stays as it was: it is neither gone nor anything else.
+  const unread = former.filter(({ cluster }) => fleet.unreadable.has(cluster));
+  const found = [...membersOf(relation, fleet.clusters, version), ...unread];
+  const newest = known.contents.get(unit.last);
   const { members, joined, left, relabelled, otherInputs } = memberChanges(former, found, newest?.plan);
   const transaction = new Transaction(known, ports.clock.now());
   const counts = new Map(stages.map(({ name }) => [name, 0]));

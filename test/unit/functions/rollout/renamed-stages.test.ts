@@ -1,5 +1,8 @@
 /** Stages that only get other names are the same stages: nothing begins, halts or is given again by it. */
 import { describe, expect, test } from "vitest";
+import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { allSay, ana, begin, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -35,6 +38,18 @@ test("an idle group begins nothing, and tries nobody again who was left behind",
   await made.setSource("bbb");
   await made.rollOut();
   expect(made.stages()).toEqual({ first: "2", others: "2" });
+});
+
+test("one that only a newer version can read stays in its stage, and counts there", async () => {
+  const made = await worldOf(fleet, { ...rings, ...pace });
+  await begin(made);
+  await made.table.write([{ update: keys.fleet("r2"), set: { schema: rowSchema + 1 } }, fleetVersionUpdate("r2")]);
+  await made.setGroup({ ...renamed, ...pace });
+  await playOn(made, 2);
+  expect(made.unit().stages.map(({ name, members }) => [name, members])).toEqual([
+    ["first", 3],
+    ["others", 2],
+  ]);
 });
 
 test("as many of a large fleet are read as when a commit comes, and none of its Syncs", async () => {

@@ -3,6 +3,7 @@ import { readRenderings, requestOf } from "#functions/rollout/decide.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
+import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -17,7 +18,12 @@ export async function askForLost(
   ports: PlannerPorts,
 ): Promise<void> {
   const { subject, contents } = transaction.known;
-  for (const { cluster, fleet, syncs } of clusters) {
+  const missing = clusters.filter(({ syncs }) => syncs.some(misses));
+  if (missing.length === 0) return;
+  const entries = missing.flatMap(({ fleet }) => fleet ?? []);
+  const valued = new Map((await withEffectiveValues(entries, ports.table)).map((entry) => [entry.name, entry]));
+  for (const { cluster, syncs } of missing) {
+    const fleet = valued.get(cluster);
     if (fleet === undefined) continue;
     for (const { desired } of syncs.filter(misses)) {
       const content = contents.get(desired.rollout) ?? (await ports.table.get(keys.content(subject, desired.rollout)));

@@ -3,6 +3,7 @@ import { defined } from "#shared/base/defined.ts";
 import { canonicalJson, type Json, parseJson } from "#shared/base/json.ts";
 import { compareForApply } from "#shared/kube/apply-order.ts";
 import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+import { type ApplyEvent, applyEvents } from "#shared/kube/order-marks.ts";
 
 /**
  * What Starling knows of one object it applied, from the answer of that apply: enough to tell from metadata alone that
@@ -25,6 +26,8 @@ export interface InventoryEntry {
    * is gone is not created again until its manifest changes.
    */
   readonly expiring?: string;
+  /** Of a hook: the run that it was made in, see `hook-run.ts`. It is run and not kept: neither compared nor awaited. */
+  readonly hook?: string;
   /** The last correction of its drift, until a look finds it as it was applied. */
   readonly undone?: {
     /** So often the same was put back, and undone before the next look. */
@@ -47,6 +50,21 @@ export interface Progress {
   readonly applied: readonly string[];
   /** `objectIdKey` of what was never recorded, looked for, and settled. */
   readonly settled: readonly string[];
+  /** So many of its steps were ready, and are not looked at again. */
+  readonly passed?: number;
+  /** `objectIdKey` of hooks that failed. */
+  readonly failed?: readonly string[];
+  /** Why it fails, once what is to be done then is done. */
+  readonly failure?: { readonly reason: string; readonly message: string };
+}
+
+/** What became of the hooks of a rendering: none that succeeded is run again for it, whatever the attempt. */
+export interface HookRecord {
+  readonly renderDigest: string;
+  /** What the apply is to the cluster, for as long as it lasts; what comes after a first install is an upgrade. */
+  readonly event: ApplyEvent;
+  /** `objectIdKey` of those that have. */
+  readonly succeeded: readonly string[];
 }
 
 export interface Inventory {
@@ -57,6 +75,8 @@ export interface Inventory {
   readonly definitions: Readonly<Record<string, number>>;
   /** Only while the time of a run was up before its end. */
   readonly progress?: Progress;
+  /** Absent where nothing that was applied had hooks. */
+  readonly hooks?: HookRecord;
 }
 
 const entrySchema = z.strictObject({
@@ -68,6 +88,7 @@ const entrySchema = z.strictObject({
   ownedHash: z.string(),
   valuesHash: z.string(),
   expiring: z.string().exactOptional(),
+  hook: z.string().exactOptional(),
   undone: z
     .strictObject({
       rounds: z.number().int(),
@@ -90,7 +111,13 @@ const inventorySchema = z.strictObject({
       renderDigest: z.string().exactOptional(),
       applied: z.array(z.string()),
       settled: z.array(z.string()),
+      passed: z.number().int().exactOptional(),
+      failed: z.array(z.string()).exactOptional(),
+      failure: z.strictObject({ reason: z.string(), message: z.string() }).exactOptional(),
     })
+    .exactOptional(),
+  hooks: z
+    .strictObject({ renderDigest: z.string(), event: z.enum(applyEvents), succeeded: z.array(z.string()) })
     .exactOptional(),
 });
 
@@ -128,13 +155,15 @@ export interface InventoryChange {
   readonly settled: readonly ObjectId[];
   readonly definitions?: Readonly<Record<string, number>>;
   readonly progress?: Progress | undefined;
+  /** Absent: as they were. */
+  readonly hooks?: HookRecord | undefined;
 }
 
 /**
  * The inventory after a change. What is neither recorded nor settled stays: a failed apply or a refused deletion
  * forgets nothing. Only progress does, unless it is said again: the next run then begins with the first object.
  */
-export function changeInventory({ progress: _, ...inventory }: Inventory, change: InventoryChange): Inventory {
+export function changeInventory({ progress: _, hooks, ...inventory }: Inventory, change: InventoryChange): Inventory {
   const entries = new Map(entriesById(inventory));
   for (const id of change.settled) entries.delete(objectIdKey(id));
   for (const entry of change.recorded) entries.set(objectIdKey(entry.id), entry);
@@ -142,6 +171,6 @@ export function changeInventory({ progress: _, ...inventory }: Inventory, change
     ...inventory,
     entries: [...entries.values()].sort((a, b) => compareForApply(a.id, b.id)),
     definitions: change.definitions ?? inventory.definitions,
-    ...defined({ progress: change.progress }),
+    ...defined({ progress: change.progress, hooks: "hooks" in change ? change.hooks : hooks }),
   };
 }

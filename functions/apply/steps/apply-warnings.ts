@@ -4,7 +4,7 @@ import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 
 /** What the API server warned about: deprecated APIs, what a policy objects to; each text once. */
-export function warningsOf({ objects }: ApplySetResult): readonly ObjectWarning[] {
+export function warningsOf({ objects }: Pick<ApplySetResult, "objects">): readonly ObjectWarning[] {
   const about = new Map<string, string[]>();
   for (const object of objects) {
     if (!("warnings" in object)) continue;

@@ -26,9 +26,9 @@ export function progressAfter(
   };
 }
 
-/** What others depend on is applied again until it is seen to be there. */
+/** What others depend on is applied again until it is seen to be there; hooks have a record of their own. */
 function isDone(object: ApplySetResult["objects"][number]): boolean {
-  if (!("health" in object)) return false;
+  if (!("health" in object) || object.entry.hook !== undefined) return false;
   return rankOf(object.id) > ranks.definition || object.health.status === "Current";
 }
 

@@ -5,10 +5,12 @@ import { type FoundMembers, findMembers } from "#shared/kube/engine/find-members
 import { foreignObject } from "#shared/kube/engine/foreign-object.ts";
 import { entryOf, expiringPart } from "#shared/kube/engine/inventory-entry.ts";
 import { type ResolvedObject, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
+import { hookPart } from "#shared/kube/engine/run-hook.ts";
 import { emptyInventory, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { type ForeignObject, isMember } from "#shared/kube/membership.ts";
 import { formatGroupKind, objectIdKey, versionOf } from "#shared/kube/object-id.ts";
+import { isHook } from "#shared/kube/order-marks.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 
 type RebuildContext = Pick<VerbContext, "row" | "client" | "claim" | "ports">;
@@ -53,13 +55,15 @@ export async function rebuildInventory(context: RebuildContext): Promise<Rebuilt
   const entries = new Map(
     members.map((member) => {
       const of = whole.get(objectIdKey(member.id));
-      const entry = { ...entryOf(member.live, member), ...(of === undefined ? {} : expiringPart(of.object)) };
+      const expiring = of === undefined ? {} : expiringPart(of.object);
+      const entry = { ...entryOf(member.live, member), ...expiring, ...hookPart(member.live) };
       return [objectIdKey(member.id), entry];
     }),
   );
   const unread = new Set(found.unread);
   for (const [key, { id, object }] of whole) {
-    if (!entries.has(key) && !unread.has(formatGroupKind(id))) entries.set(key, absentEntry(id, object));
+    if (!entries.has(key) && !unread.has(formatGroupKind(id)) && !isHook(object))
+      entries.set(key, absentEntry(id, object));
   }
   const inventory = { ...emptyInventory(setId), entries: [...entries.values()] };
   return { inventory, foreign: foreignAmong(found, inventory), unread: found.unread };

@@ -1,15 +1,15 @@
 import { desiredPart } from "#functions/apply/steps/desired-part.ts";
 import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
 import { type Recalled, recallInventory, toldWith } from "#functions/apply/steps/recall-inventory.ts";
+import { seenHealth } from "#functions/apply/steps/seen-health.ts";
 import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
-import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
 import { isLeftAway } from "#functions/apply/steps/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { isDrifted } from "#shared/fleet/sync/conditions.ts";
-import { healthFinding, type SeenHealth } from "#shared/fleet/sync/observe.ts";
-import { checkHealth, type HealthReport, type UnreadyObject } from "#shared/kube/engine/check-health.ts";
+import { healthFinding } from "#shared/fleet/sync/observe.ts";
+import { checkHealth, type UnreadyObject } from "#shared/kube/engine/check-health.ts";
 import { jobFailed } from "#shared/kube/health/status.ts";
 import { entriesById } from "#shared/kube/inventory.ts";
 import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
@@ -68,9 +68,4 @@ function isLeft({ id, reason }: UnreadyObject, known: ReturnType<typeof entriesB
 export function failedJobsOf({ desired, observed }: SyncRow): ReadonlySet<string> {
   if (observed?.attempt !== desired.attempt) return new Set();
   return new Set(observed.troubles.filter(({ reason }) => reason === jobFailed).map(({ object }) => object));
-}
-
-export function seenHealth(report: HealthReport): SeenHealth {
-  const { total, ready, failed, worst } = report;
-  return { total, ready, failed, worst, troubles: report.notReady.map((object) => troubleOf(object.id, object)) };
 }

@@ -10,11 +10,13 @@ import { readExisting } from "#shared/kube/engine/existing-objects.ts";
 import { endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
+import { type HookRun, runHook } from "#shared/kube/engine/run-hook.ts";
 import { RunTime } from "#shared/kube/engine/run-time.ts";
 import { entriesById, type Inventory } from "#shared/kube/inventory.ts";
 import type { KubeObject, ManifestObject } from "#shared/kube/kube-object.ts";
 import type { ForeignTool } from "#shared/kube/membership.ts";
 import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
+import type { HookMarks } from "#shared/kube/order-marks.ts";
 
 export interface ApplySetRequest {
   /** The rendering. */
@@ -26,6 +28,10 @@ export interface ApplySetRequest {
   readonly inventory: Inventory;
   /** `objectIdKey` of what an earlier run of the same attempt applied and recorded: it is not applied again. */
   readonly done?: ReadonlySet<string>;
+  /** Those of the objects that are applied, where not all are; the others are only checked. */
+  readonly part?: ReadonlySet<ManifestObject>;
+  /** Which of the objects are hooks, and what they are run for; absent: none is. */
+  readonly hooks?: { readonly of: ReadonlyMap<ManifestObject, HookMarks>; readonly run: HookRun };
   /** Tools whose objects may be taken over; objects that nobody marked always may. */
   readonly adopt?: readonly ForeignTool[];
   readonly clock: SleepingClock;
@@ -43,7 +49,7 @@ export interface ApplySetResult {
   readonly outcome: "applied" | "waiting" | "failed" | "unreachable";
   /** Some of it was not begun, or cut off, because the time was up: another run with what is `done` gets further. */
   readonly timeWasUp: boolean;
-  /** One for each object of the rendering, in the order of application. */
+  /** One for each object that was to be applied, in the order of application. */
   readonly objects: readonly AppliedObject[];
   /** For the inventory; see `Inventory.definitions`. */
   readonly definitions: Readonly<Record<string, number>>;
@@ -53,7 +59,7 @@ const concurrency = 12;
 const definitionWaitMs = 10_000;
 
 /**
- * Applies a rendering: validates all of it, then rank by rank, every rank at once up to a limit. A failing object does
+ * Applies a rendering, or a part of it: validates all, then rank by rank, every rank at once up to a limit. A failing object does
  * not hide the others; only Namespaces and definitions hold back what comes after them, because it depends on them.
  * The answers say everything about each object; nothing is stored here.
  * @throws KubeError when the cluster cannot even be asked for its kinds.
@@ -62,13 +68,23 @@ export async function applySet(client: ClusterClient, request: ApplySetRequest):
   const resolved = await resolveObjects(client, request.objects, request);
   if (resolved.some(({ invalid }) => invalid !== undefined)) return refused(resolved, request.inventory);
 
+  const { objects, part, hooks } = request;
+  const wanted = resolved.flatMap((target, index): Target[] => {
+    const object = objects[index];
+    if (object === undefined || part?.has(object) === false) return [];
+    return [{ ...target, ...defined({ hook: hooks?.of.get(object) }) }];
+  });
   const run = new ApplyRun(client, request);
-  for (const rank of inRanks(resolved, ({ id }) => id)) {
+  for (const rank of inRanks(wanted, ({ id }) => id)) {
     if (run.obstacle === undefined) await run.applyRank(rank);
     else run.skip(rank);
   }
   const definitions = { ...request.inventory.definitions, ...(await run.definitions()) };
   return { outcome: run.outcome(), timeWasUp: run.timeWasUp, objects: run.objects, definitions };
+}
+
+interface Target extends ResolvedObject {
+  readonly hook?: HookMarks;
 }
 
 /** The state of one run over the ranks. */
@@ -94,7 +110,7 @@ class ApplyRun {
     this.#time = new RunTime(request);
   }
 
-  async applyRank(targets: readonly ResolvedObject[]): Promise<void> {
+  async applyRank(targets: readonly Target[]): Promise<void> {
     const existing = await this.#existingOf(targets);
     const results = new Map<string, AppliedObject>();
     await runConcurrently(targets, concurrency, async (target) => {
@@ -136,10 +152,11 @@ class ApplyRun {
   }
 
   /** The metadata of objects that the inventory does not know: somebody else may have made them. */
-  async #existingOf(targets: readonly ResolvedObject[]): Promise<ReadonlyMap<string, KubeObject> | undefined> {
+  async #existingOf(targets: readonly Target[]): Promise<ReadonlyMap<string, KubeObject> | undefined> {
     const wanted: { id: ResolvedObject["id"]; kind: KindInfo }[] = [];
-    for (const { id, object } of targets) {
-      if (this.#isSeen(id) || this.#newNamespaces.has(id.namespace) || this.#time.isUp()) continue;
+    for (const { id, object, hook } of targets) {
+      if (hook !== undefined || this.#isSeen(id) || this.#newNamespaces.has(id.namespace) || this.#time.isUp())
+        continue;
       const kind = await kindOf(this.#client, object);
       if ("plural" in kind) wanted.push({ id, kind });
     }
@@ -152,13 +169,14 @@ class ApplyRun {
     }
   }
 
-  async #applyOne(
-    target: ResolvedObject,
-    existing: ReadonlyMap<string, KubeObject> | undefined,
-  ): Promise<AppliedObject> {
-    const { setId, clock, deadline, adopt = [] } = this.#request;
+  async #applyOne(target: Target, existing: ReadonlyMap<string, KubeObject> | undefined): Promise<AppliedObject> {
+    const { setId, clock, deadline, hooks, adopt = [] } = this.#request;
     const key = objectIdKey(target.id);
     const known = this.#known.get(key);
+    if (target.hook !== undefined && hooks !== undefined) {
+      const { hook } = target;
+      return runHook(this.#client, { target, hook, run: hooks.run, known, setId, clock, deadline });
+    }
     try {
       const found = !this.#isSeen(target.id) ? (existing ?? (await this.#readAlone(target))).get(key) : undefined;
       return await applyObject(this.#client, {

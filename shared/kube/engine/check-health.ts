@@ -74,16 +74,17 @@ export interface HealthRequest {
 }
 
 /**
- * Looks once at every object of the inventory and computes its health. Waits for nothing: the caller looks again.
+ * Looks once at every object of the inventory that is there to stay, and computes its health. Waits for nothing: the caller looks again.
  * What cannot be read is `Unknown`; what is gone is `NotFound`, also where another object has its name. For workloads that are not ready the message ends with
  * what their Pods say.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
 export async function checkHealth(client: ClusterClient, request: HealthRequest): Promise<HealthReport> {
   const { inventory, clock, failedJobs = new Set(), live = new Map() } = request;
+  const lasting = inventory.entries.filter(({ hook }) => hook === undefined);
   const healths = new Map<string, Health>();
   const unready: { readonly entry: InventoryEntry; readonly object: KubeObject }[] = [];
-  await runConcurrently(groupByKind(inventory.entries), concurrency, async (entries) => {
+  await runConcurrently(groupByKind(lasting), concurrency, async (entries) => {
     const read = await readKind(client, { entries, live, setId: inventory.setId });
     for (const entry of entries) {
       const hasFailed = failedJobs.has(describeObject(entry.id)) && isRemovingItself(entry, read);
@@ -98,7 +99,7 @@ export async function checkHealth(client: ClusterClient, request: HealthRequest)
     const health = healths.get(key);
     if (health) healths.set(key, await explained(client, { entry, object, health, now: clock.now() }));
   });
-  return report(inventory.entries, healths);
+  return report(lasting, healths);
 }
 
 interface KindReading {

@@ -94,7 +94,9 @@ export async function detectDrift(
   const findings = noFindings();
   const unread: DriftReport["unread"][number][] = [];
   const recorded = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
-  await runConcurrently(groupByKind(inventory.entries, also), concurrency, async (kindGroup) => {
+  // A hook is run, and nobody minds what becomes of it then.
+  const lasting = inventory.entries.filter(({ hook }) => hook === undefined);
+  await runConcurrently(groupByKind(lasting, also), concurrency, async (kindGroup) => {
     try {
       const found = await withFreshKinds(client, () =>
         readKind(client, { kindGroup, definitions, recorded, inventory, whole: isWhole(kindGroup) }),

@@ -18,7 +18,7 @@ test("each text is told once, with the object it is about, and of Secrets none",
     applied("ConfigMap", "fine", []),
     applied("Secret", "v", ["of another kind"], "vault.example.com"),
   ];
-  expect(warningsOf({ outcome: "applied", timeWasUp: false, objects, definitions: {} })).toEqual([
+  expect(warningsOf({ objects })).toEqual([
     { object: "Service shop/a and 2 more", message: "old" },
     { object: "Service shop/a", message: "odd" },
     { object: "Secret shop/s", message: "the server's words about a Secret are withheld" },

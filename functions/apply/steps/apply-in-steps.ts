@@ -1,0 +1,100 @@
+/** What an apply comes to, step by step: up to where it waits, or fails, with the hooks that are for that. */
+
+import { type ApplyOrder, isInSteps } from "#functions/apply/steps/order-of-apply.ts";
+import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
+import type { VerbResult } from "#functions/apply/steps/verb.ts";
+import type { StepWalk } from "#functions/apply/steps/walk-steps.ts";
+import type { OrderProblem } from "#shared/kube/apply-steps.ts";
+import type { HookRecord, InventoryChange } from "#shared/kube/inventory.ts";
+import { objectIdOf } from "#shared/kube/kube-object.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
+
+/** All that comes before a prune. @returns why it got no further. */
+export async function applyBefore(walk: StepWalk, order: ApplyOrder): Promise<VerbResult | undefined> {
+  const deleted = await walk.deleteHooks();
+  if (deleted !== undefined && deleted.outcome !== "done") {
+    return pruneFinding(deleted, { waiting: "DeletingHooks", failed: "HookNotDeleted" });
+  }
+  const { failure } = walk.progress;
+  if (failure !== undefined) return endFailed(walk, { order, failure });
+  const last = order.after.length > 0 ? "awaited" : "left";
+  return orFailing(walk, { order, found: await walk.over(order.before, { from: 0, last }) });
+}
+
+/** All that comes after a prune. @returns why it got no further. */
+export async function applyAfter(walk: StepWalk, order: ApplyOrder): Promise<VerbResult | undefined> {
+  const found = await walk.over(order.after, { from: order.before.length, last: "left" });
+  return (await orFailing(walk, { order, found })) ?? hooksToGo(walk);
+}
+
+/** Where it fails for good, first what is to be run then, and deleted. */
+function orFailing(
+  walk: StepWalk,
+  { order, found }: { readonly order: ApplyOrder; readonly found: VerbResult | undefined },
+): VerbResult | undefined {
+  if (found?.phase !== "Failed") return found;
+  const [trouble] = found.troubles ?? [];
+  const detail =
+    trouble === undefined || found.reason === "HookFailed" ? "" : `: ${trouble.object}: ${trouble.message}`;
+  const before = walk.progress;
+  walk.progress = { ...before, failure: { reason: found.reason, message: `${found.message}${detail}` } };
+  if (order.onFailure.length > 0 || walk.hooksLeft().length > 0) {
+    return { ...found, phase: "Applying", reason: "Failing", message: `${found.message}; its hooks end first` };
+  }
+  // A later look may find it mended, but for a hook, which is not run twice.
+  if (found.reason !== "HookFailed") walk.progress = before;
+  return found;
+}
+
+async function endFailed(
+  walk: StepWalk,
+  {
+    order,
+    failure,
+  }: { readonly order: ApplyOrder; readonly failure: { readonly reason: string; readonly message: string } },
+): Promise<VerbResult> {
+  const from = order.before.length + order.after.length;
+  const found = await walk.over(order.onFailure, { from, last: "left" });
+  if (found !== undefined && found.phase !== "Failed") return found;
+  const message = found === undefined ? failure.message : `${failure.message}; ${found.message}`;
+  return hooksToGo(walk) ?? { phase: "Failed", reason: failure.reason, message };
+}
+
+/** They are deleted by the next run, when it is stored that they have ended. */
+function hooksToGo(walk: StepWalk): VerbResult | undefined {
+  const left = walk.hooksLeft();
+  if (left.length === 0) return undefined;
+  return {
+    phase: "Applying",
+    reason: "DeletingHooks",
+    message: `${left.length} hooks have ended and are deleted next`,
+  };
+}
+
+/** For the inventory. @param end - everything was applied: what comes after it is no install. */
+export function progressOfWalk(
+  walk: StepWalk,
+  order: ApplyOrder,
+  end?: "whole",
+): Pick<InventoryChange, "progress" | "hooks"> {
+  const isKept = end === undefined && (walk.timeWasUp || isInSteps(order));
+  const { renderDigest, event } = order.record;
+  const record: HookRecord = {
+    renderDigest,
+    event: end === undefined ? event : "upgrade",
+    succeeded: [...new Set(walk.succeeded)].sort(),
+  };
+  return { progress: isKept ? walk.progress : undefined, hooks: order.hooks.size === 0 ? undefined : record };
+}
+
+/** The rendering is from before its order was checked, or names what has another namespace here. */
+export function misorderedFinding(problems: readonly OrderProblem[]): VerbResult {
+  const troubles = problems.map(({ object, annotation, reason }) => ({
+    object: describeObject(objectIdOf(object)),
+    reason: "OrderInvalid",
+    message: `${annotation} ${reason}`,
+  }));
+  const [first] = troubles;
+  const message = `nothing was applied: ${first?.object}, ${first?.message}`;
+  return { phase: "Failed", reason: "OrderInvalid", message, troubles };
+}

@@ -1,0 +1,32 @@
+import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
+import type { SeenHealth } from "#shared/fleet/sync/observe.ts";
+import type { HealthReport, UnreadyObject } from "#shared/kube/engine/check-health.ts";
+import { worstOf } from "#shared/kube/health/status.ts";
+
+export function seenHealth(report: HealthReport): SeenHealth {
+  const { total, ready, failed, worst } = report;
+  return { total, ready, failed, worst, troubles: report.notReady.map((object) => troubleOf(object.id, object)) };
+}
+
+/** @param objects - all of them, ready or not. */
+export function healthOf(objects: readonly UnreadyObject[]): SeenHealth {
+  const unready = objects.filter(({ status }) => status !== "Current");
+  return {
+    total: objects.length,
+    ready: objects.length - unready.length,
+    failed: objects.filter(({ status }) => status === "Failed").length,
+    worst: worstOf(objects.map(({ status }) => status)),
+    troubles: unready.map((object) => troubleOf(object.id, object)),
+  };
+}
+
+/** Of two sets without a member in common. */
+export function bothHealths(a: SeenHealth, b: SeenHealth): SeenHealth {
+  return {
+    total: a.total + b.total,
+    ready: a.ready + b.ready,
+    failed: a.failed + b.failed,
+    worst: worstOf([a.worst, b.worst]),
+    troubles: [...a.troubles, ...b.troubles],
+  };
+}

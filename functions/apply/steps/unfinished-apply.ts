@@ -1,0 +1,31 @@
+import { obstaclesOf } from "#functions/apply/steps/apply-obstacles.ts";
+import type { VerbResult } from "#functions/apply/steps/verb.ts";
+import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
+import { endsTheRun } from "#shared/kube/engine/object-failure.ts";
+import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
+
+/** @param run.goesOn - the next one begins further behind: what failed is judged when everything was tried. */
+export function unfinishedApply(
+  result: ApplySetResult,
+  run: { readonly goesOn: boolean; readonly total: number; readonly done: number },
+): VerbResult {
+  const { total, done } = run;
+  const { troubles, final, waiting } = obstaclesOf(result);
+  const message = `${done} of ${total} objects applied`;
+  const objects = { total, ready: 0, failed: troubles.length, foreign: 0 };
+  if (result.outcome === "unreachable") {
+    const why = result.objects.flatMap((object) =>
+      object.outcome === "failed" && endsTheRun(object.failure) ? [object.failure.message] : [],
+    )[0];
+    return { phase: "Unreachable", reason: "Unreachable", message: `${message}: ${why}`, troubles, objects };
+  }
+  if (result.outcome === "failed" && !run.goesOn) {
+    return { phase: final ? "Failed" : "Retrying", reason: "ApplyFailed", message, troubles, objects };
+  }
+  if (result.timeWasUp) {
+    const said = `${message}: ${outOfTime.message}`;
+    return { phase: "Applying", reason: outOfTime.reason, message: said, troubles, objects };
+  }
+  const detail = waiting === undefined ? "" : `: ${waiting.message}`;
+  return { phase: "Applying", reason: waiting?.reason ?? "Applying", message: `${message}${detail}`, objects };
+}

@@ -1,0 +1,216 @@
+/** From step to step of an apply: each is applied, and ready before the next. What is not ready is another run's to see. */
+
+import { type ApplyOrder, hooksToDelete } from "#functions/apply/steps/order-of-apply.ts";
+import { progressAfter } from "#functions/apply/steps/progress.ts";
+import { bothHealths, healthOf, seenHealth } from "#functions/apply/steps/seen-health.ts";
+import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
+import { unfinishedApply } from "#functions/apply/steps/unfinished-apply.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import { defined } from "#shared/base/defined.ts";
+import { healthFinding, type SeenHealth } from "#shared/fleet/sync/observe.ts";
+import type { ApplyStep } from "#shared/kube/apply-steps.ts";
+import type { AppliedObject } from "#shared/kube/engine/apply-object.ts";
+import { type ApplySetResult, applySet } from "#shared/kube/engine/apply-set.ts";
+import { checkHealth, type UnreadyObject } from "#shared/kube/engine/check-health.ts";
+import { type PruneResult, pruneSet } from "#shared/kube/engine/prune-set.ts";
+import { changeInventory, type Inventory, type InventoryEntry, type Progress } from "#shared/kube/inventory.ts";
+import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
+import { describeObject, objectIdKey, placesOf } from "#shared/kube/object-id.ts";
+
+interface Walk {
+  readonly context: VerbContext;
+  readonly rendering: readonly ManifestObject[];
+  readonly order: ApplyOrder;
+  /** As it is stored. */
+  readonly inventory: Inventory;
+  readonly progress: Progress;
+}
+
+export class StepWalk {
+  inventory: Inventory;
+  progress: Progress;
+  /** `objectIdKey` of hooks that have done their work. */
+  succeeded: readonly string[];
+  timeWasUp = false;
+  /** What was to be applied in this run. */
+  readonly objects: AppliedObject[] = [];
+
+  readonly #walk: Walk;
+
+  constructor(walk: Walk) {
+    this.#walk = walk;
+    this.inventory = walk.inventory;
+    this.progress = walk.progress;
+    this.succeeded = walk.order.record.succeeded;
+  }
+
+  /**
+   * @param place.from - how many steps there are before these.
+   * @param place.last - whether somebody waits for the last of them to be ready.
+   * @returns why it got no further; nothing when all of them were gone.
+   */
+  async over(
+    steps: readonly ApplyStep[],
+    { from, last }: { readonly from: number; readonly last: "awaited" | "left" },
+  ): Promise<VerbResult | undefined> {
+    const { passed = 0 } = this.progress;
+    for (const [index, step] of steps.entries()) {
+      if (from + index < passed) continue;
+      const isLeft = last === "left" && index === steps.length - 1;
+      const finding = await this.#take(step, isLeft ? "left" : "awaited");
+      if (finding !== undefined) return finding;
+      this.progress = { ...this.progress, passed: from + index + 1 };
+    }
+    return undefined;
+  }
+
+  /**
+   * Deletes hooks of which the stored inventory says that their time is over. What is found out in this run has to be
+   * stored before anything goes by it: who comes next would look for what is gone.
+   */
+  async deleteHooks(): Promise<PruneResult | undefined> {
+    const { context, inventory, order, progress } = this.#walk;
+    const { entries, setId } = inventory;
+    const candidates = hooksToDelete(order, { entries, progress, succeeded: order.record.succeeded });
+    if (candidates.length === 0) return undefined;
+    const { client, claim, ports, deadline } = context;
+    const common = { setId, unrecorded: [], keepUids: new Set<string>(), claim, clock: ports.clock, deadline };
+    const result = await pruneSet(client, { ...common, candidates });
+    if (result.outcome !== "refused") {
+      this.inventory = changeInventory(this.inventory, { recorded: [], settled: result.settled });
+    }
+    return result;
+  }
+
+  /** By what is known now. */
+  hooksLeft(): readonly InventoryEntry[] {
+    const { entries } = this.inventory;
+    return hooksToDelete(this.#walk.order, { entries, progress: this.progress, succeeded: this.succeeded });
+  }
+
+  /** Nothing was applied by an earlier run of the attempt. */
+  isOfThisRun(): boolean {
+    return this.#walk.progress.passed === undefined && this.objects.every(({ outcome }) => outcome !== "resumed");
+  }
+
+  /** Of what was applied in this run and is there to stay. */
+  health(): SeenHealth {
+    return healthOf(
+      this.objects.flatMap((object) =>
+        "health" in object && object.entry.hook === undefined ? [{ id: object.id, ...object.health }] : [],
+      ),
+    );
+  }
+
+  /** How many objects are there to stay. */
+  total(): number {
+    return this.#planned().filter((object) => !this.#walk.order.hooks.has(object)).length;
+  }
+
+  /** How many objects of the rendering were applied, in this run and those before. */
+  done(): number {
+    const recorded = this.objects.flatMap((object) => ("entry" in object ? [objectIdKey(object.id)] : []));
+    const known = new Set([...this.progress.applied, ...this.succeeded, ...recorded]);
+    return this.#planned().filter((object) => this.#isAmong(object, known)).length;
+  }
+
+  async #take(step: ApplyStep, last: "awaited" | "left"): Promise<VerbResult | undefined> {
+    const { context, rendering, order } = this.#walk;
+    const { row, client, ports, deadline } = context;
+    const { renderDigest } = order.record;
+    const ended = new Set([...this.succeeded, ...(this.progress.failed ?? [])]);
+    const part = step.objects.filter((object) => !order.hooks.has(object) || !this.#isAmong(object, ended));
+    if (part.length === 0) return undefined;
+    const begun = this.progress.applied.length;
+    const result = await applySet(client, {
+      objects: rendering,
+      part: new Set(part),
+      hooks: { of: order.hooks, run: { renderDigest, attempt: row.desired.attempt } },
+      setId: this.inventory.setId,
+      defaultNamespace: row.desired.apply.defaultNamespace,
+      inventory: this.inventory,
+      done: new Set(this.progress.applied),
+      clock: ports.clock,
+      deadline,
+    });
+    const hooks = this.#note(result);
+    if (result.outcome !== "applied") {
+      const goesOn = result.timeWasUp && this.progress.applied.length > begun;
+      return unfinishedApply(result, { goesOn, total: this.#planned().length, done: this.done() });
+    }
+    return this.#judge(step, hooks, last === "left" ? healthOf([]) : await this.#healthOf(result));
+  }
+
+  /** @returns how far its hooks are. */
+  #note(result: ApplySetResult): readonly UnreadyObject[] {
+    this.objects.push(...result.objects);
+    this.timeWasUp ||= result.timeWasUp;
+    this.inventory = changeInventory(this.inventory, {
+      recorded: result.objects.flatMap((object) => ("entry" in object ? [object.entry] : [])),
+      settled: [],
+      definitions: result.definitions,
+    });
+    const hooks = result.objects.flatMap((object) =>
+      "health" in object && object.entry.hook !== undefined ? [{ id: object.id, ...object.health }] : [],
+    );
+    const keysOf = (status: UnreadyObject["status"]) =>
+      hooks.filter((hook) => hook.status === status).map(({ id }) => objectIdKey(id));
+    this.succeeded = [...this.succeeded, ...keysOf("Current")];
+    const failed = [...(this.progress.failed ?? []), ...keysOf("Failed")];
+    this.progress = { ...progressAfter(this.progress, { result }), ...(failed.length === 0 ? {} : { failed }) };
+    return hooks;
+  }
+
+  #judge(step: ApplyStep, hooks: readonly UnreadyObject[], lasting: SeenHealth): VerbResult | undefined {
+    const where = `${step.phase}, wave ${step.wave}`;
+    const failed = hooks.filter(({ status }) => status === "Failed");
+    const [first] = failed;
+    if (first !== undefined) {
+      const message = `${where}: the hook ${describeObject(first.id)} failed: ${first.message}`;
+      const troubles = failed.map((hook) => troubleOf(hook.id, hook));
+      return { phase: "Failed", reason: "HookFailed", message, troubles, objects: this.#counted(lasting) };
+    }
+    const { row, ports } = this.#walk.context;
+    const seen = bothHealths(healthOf(hooks), lasting);
+    const found = healthFinding(row, seen, ports.clock.now());
+    if (found.phase === "Ready") return undefined;
+    const { troubles, failedSince } = found;
+    const message = `${where}: ${found.message}; what comes after it waits`;
+    const common = { message, objects: this.#counted(seen), ...defined({ troubles, failedSince }) };
+    if (found.phase === "Failed") return { phase: "Failed", reason: found.reason, ...common };
+    return { phase: "Applying", reason: "StepNotReady", ...common };
+  }
+
+  /** From the answers of the applies; what an earlier run applied is looked at, and applied again if it is gone. */
+  async #healthOf({ objects }: ApplySetResult): Promise<SeenHealth> {
+    const answered = objects.flatMap((object) =>
+      "health" in object && object.entry.hook === undefined ? [{ id: object.id, ...object.health }] : [],
+    );
+    const entries = objects.flatMap((object) => (object.outcome === "resumed" ? [object.entry] : []));
+    if (entries.length === 0) return healthOf(answered);
+    const { client, ports } = this.#walk.context;
+    const report = await checkHealth(client, { inventory: { ...this.inventory, entries }, clock: ports.clock });
+    const away = new Set(
+      report.notReady.filter(({ status }) => status === "NotFound").map(({ id }) => objectIdKey(id)),
+    );
+    this.progress = { ...this.progress, applied: this.progress.applied.filter((key) => !away.has(key)) };
+    return bothHealths(healthOf(answered), seenHealth(report));
+  }
+
+  /** What is ready of the steps before counts, too: that it grows is what an attempt is known by to get on. */
+  #counted({ ready, failed }: SeenHealth): NonNullable<VerbResult["objects"]> {
+    const steps = [...this.#walk.order.before, ...this.#walk.order.after].slice(0, this.progress.passed ?? 0);
+    const before = steps.reduce((sum, step) => sum + step.objects.length, 0);
+    return { total: this.#planned().length, ready: before + ready, failed, foreign: 0 };
+  }
+
+  #planned(): readonly ManifestObject[] {
+    const { before, after } = this.#walk.order;
+    return [...before, ...after].flatMap(({ objects }) => objects);
+  }
+
+  #isAmong(object: ManifestObject, keys: ReadonlySet<string>): boolean {
+    const { defaultNamespace } = this.#walk.context.row.desired.apply;
+    return placesOf(objectIdOf(object), defaultNamespace).some((id) => keys.has(objectIdKey(id)));
+  }
+}

@@ -1,0 +1,255 @@
+/**
+ * The steps of one apply, each ready before the next: phases as Argo CD has them, in each its waves, and in a wave what
+ * depends on each other in the order of that. Within a step objects have the order of their kinds. A pure function of the
+ * rendering and the event: every worker comes to the same.
+ */
+import { rankOf, ranks } from "#shared/kube/apply-order.ts";
+import { type ManifestObject, objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
+import { describeObject, type ObjectId, objectIdKey, placesOf } from "#shared/kube/object-id.ts";
+import {
+  type ApplyEvent,
+  type ApplyPhase,
+  type HookMarks,
+  type OrderMarks,
+  orderAnnotations,
+  orderMarksOf,
+} from "#shared/kube/order-marks.ts";
+
+export interface ApplyStep {
+  readonly phase: ApplyPhase;
+  readonly wave: number;
+  readonly objects: readonly ManifestObject[];
+}
+
+export interface ApplyPlan {
+  /** PreSync and Sync: what is not part of the rendering is deleted after these. */
+  readonly before: readonly ApplyStep[];
+  /** PostSync. */
+  readonly after: readonly ApplyStep[];
+  /** SyncFail. */
+  readonly onFailure: readonly ApplyStep[];
+  /** Of those objects of the rendering that are hooks, also of other events. */
+  readonly hooks: ReadonlyMap<ManifestObject, HookMarks>;
+}
+
+export interface OrderProblem {
+  readonly object: ManifestObject;
+  readonly annotation: string;
+  readonly reason: string;
+}
+
+export interface OrderQuestion {
+  readonly event: ApplyEvent;
+  /** Of namespaced objects that name none; absent where it is not known yet. */
+  readonly defaultNamespace?: string | undefined;
+}
+
+interface Node extends OrderMarks {
+  readonly object: ManifestObject;
+  readonly id: ObjectId;
+  phase: ApplyPhase;
+  at: number;
+}
+
+export function planSteps(
+  objects: readonly ManifestObject[],
+  question: OrderQuestion,
+): ApplyPlan | { readonly problems: readonly OrderProblem[] } {
+  const problems: OrderProblem[] = [];
+  const nodes: Node[] = [];
+  const hooks = new Map<ManifestObject, HookMarks>();
+  const resting: ManifestObject[] = [];
+  for (const object of objects) {
+    const marks = orderMarksOf(object);
+    if ("problem" in marks) {
+      problems.push({ object, ...marks.problem });
+      continue;
+    }
+    if (marks.hook !== undefined) hooks.set(object, marks.hook);
+    const phase = marks.hook === undefined ? "Sync" : marks.hook.phases[question.event];
+    if (phase === undefined) resting.push(object);
+    else nodes.push({ ...marks, object, id: objectIdOf(object), phase, at: marks.wave });
+  }
+  if (problems.length > 0) return { problems };
+  comeBeforeTheirs(nodes, question);
+  const edges = edgesOf(nodes, { ...question, resting });
+  if ("problems" in edges) return edges;
+  const layers = layersOf(nodes, edges);
+  if ("problems" in layers) return layers;
+  const steps = inSteps(nodes, layers);
+  return {
+    before: steps.filter(({ phase }) => phase === "PreSync" || phase === "Sync"),
+    after: steps.filter(({ phase }) => phase === "PostSync"),
+    onFailure: steps.filter(({ phase }) => phase === "SyncFail"),
+    hooks,
+  };
+}
+
+const phaseOrder: readonly ApplyPhase[] = ["PreSync", "Sync", "PostSync", "SyncFail"];
+
+function comparePlaces(a: Node, b: Node): number {
+  return phaseOrder.indexOf(a.phase) - phaseOrder.indexOf(b.phase) || a.at - b.at;
+}
+
+/** The definitions and Namespaces among the objects, and what each object needs of them. */
+function needsAmong(nodes: readonly Node[], { defaultNamespace = "" }: OrderQuestion) {
+  const needed = new Map<string, Node>();
+  for (const node of nodes) {
+    const { id, object, hook } = node;
+    if (hook !== undefined) continue;
+    if (rankOf(id) === ranks.namespace) needed.set(`namespace ${id.name}`, node);
+    if (rankOf(id) !== ranks.definition) continue;
+    const kind = stringAt(object, "spec", "names", "kind") ?? "";
+    needed.set(`kind ${stringAt(object, "spec", "group") ?? ""}/${kind}`, node);
+  }
+  return ({ id }: Node): readonly Node[] => {
+    const namespace = id.namespace === "" ? defaultNamespace : id.namespace;
+    const found = [needed.get(`kind ${id.group}/${id.kind}`), needed.get(`namespace ${namespace}`)];
+    return found.filter((node) => node !== undefined);
+  };
+}
+
+/** A definition, or a Namespace, comes no later than what needs it, whatever it says of itself. */
+function comeBeforeTheirs(nodes: readonly Node[], question: OrderQuestion): void {
+  const needsOf = needsAmong(nodes, question);
+  for (const node of nodes) {
+    if (node.phase === "SyncFail") continue;
+    for (const needed of needsOf(node)) {
+      if (needed === node || comparePlaces(node, needed) >= 0) continue;
+      needed.phase = node.phase;
+      needed.at = node.at;
+    }
+  }
+}
+
+interface Edge {
+  readonly to: Node;
+  /** It is waited for; what only its kind or its Namespace needs is applied in the same step, by rank. */
+  readonly isAwaited: boolean;
+}
+
+type Edges = ReadonlyMap<Node, readonly Edge[]>;
+
+function edgesOf(
+  nodes: readonly Node[],
+  question: OrderQuestion & { readonly resting: readonly ManifestObject[] },
+): Edges | { readonly problems: readonly OrderProblem[] } {
+  const needsOf = needsAmong(nodes, question);
+  const find = finderOf(nodes, question);
+  const problems: OrderProblem[] = [];
+  const edges = new Map<Node, Edge[]>();
+  for (const node of nodes) {
+    const own: Edge[] = needsOf(node)
+      .filter((needed) => needed !== node)
+      .map((to) => ({ to, isAwaited: false }));
+    for (const reference of node.dependsOn) {
+      const to = find(reference);
+      const reason = to === undefined ? missing(reference, question) : misplaced(node, to);
+      if (reason !== undefined) problems.push({ object: node.object, annotation: orderAnnotations.dependsOn, reason });
+      else if (to !== undefined) own.push({ to, isAwaited: true });
+    }
+    edges.set(node, own);
+  }
+  return problems.length > 0 ? { problems } : edges;
+}
+
+/** Where an object names no namespace and nobody knows yet which it gets, it may be any. */
+function finderOf(
+  nodes: readonly Node[],
+  { defaultNamespace }: OrderQuestion,
+): (reference: ObjectId) => Node | undefined {
+  const byPlace = new Map<string, Node>();
+  for (const node of nodes) {
+    for (const place of placesOf(node.id, defaultNamespace)) byPlace.set(objectIdKey(place), node);
+  }
+  return (reference) => {
+    const exact = byPlace.get(objectIdKey(reference));
+    if (exact !== undefined || defaultNamespace !== undefined) return exact;
+    const open = byPlace.get(objectIdKey({ ...reference, namespace: "" }));
+    return open?.id.namespace === "" ? open : undefined;
+  };
+}
+
+function missing(
+  reference: ObjectId,
+  { event, resting, defaultNamespace }: OrderQuestion & { readonly resting: readonly ManifestObject[] },
+): string {
+  const key = objectIdKey(reference);
+  const isResting = resting.some((object) =>
+    placesOf(objectIdOf(object), defaultNamespace).some((place) => objectIdKey(place) === key),
+  );
+  const name = describeObject(reference);
+  if (isResting) return `names ${name}, a hook that is not run at an ${event}; depend on what is applied each time`;
+  return `names ${name}, which is not among the objects of this template; correct the name, or use a template that holds both`;
+}
+
+function misplaced(node: Node, to: Node): string | undefined {
+  if (comparePlaces(node, to) >= 0 && (to.phase !== "SyncFail" || node.phase === "SyncFail")) return undefined;
+  return `names ${describeObject(to.id)}, which comes later: in ${placeText(to)}, and this in ${placeText(node)}; change the wave or the hook of one of them`;
+}
+
+function placeText({ phase, at }: Node): string {
+  return `${phase}, wave ${at}`;
+}
+
+/**
+ * How many of those it waits for, one after the other, are in its own wave.
+ * @returns the first circle, where there is one.
+ */
+function layersOf(
+  nodes: readonly Node[],
+  edges: Edges,
+): ReadonlyMap<Node, number> | { readonly problems: readonly OrderProblem[] } {
+  const layers = new Map<Node, number>();
+  const dependents = new Map<Node, Node[]>();
+  const open = new Map<Node, number>();
+  for (const [node, own] of edges) {
+    open.set(node, own.length);
+    for (const { to } of own) {
+      const known = dependents.get(to);
+      if (known) known.push(node);
+      else dependents.set(to, [node]);
+    }
+  }
+  const ready = nodes.filter((node) => open.get(node) === 0);
+  for (let node = ready.pop(); node !== undefined; node = ready.pop()) {
+    const inWave = (edges.get(node) ?? []).filter(({ to }) => node !== undefined && comparePlaces(node, to) === 0);
+    layers.set(node, Math.max(0, ...inWave.map(({ to, isAwaited }) => (layers.get(to) ?? 0) + Number(isAwaited))));
+    for (const dependent of dependents.get(node) ?? []) {
+      const left = (open.get(dependent) ?? 0) - 1;
+      open.set(dependent, left);
+      if (left === 0) ready.push(dependent);
+    }
+  }
+  return layers.size === nodes.length ? layers : { problems: [circleOf(nodes, edges, layers)] };
+}
+
+function circleOf(nodes: readonly Node[], edges: Edges, settled: ReadonlyMap<Node, number>): OrderProblem {
+  const path: Node[] = [];
+  let node = nodes.find((each) => !settled.has(each));
+  while (node !== undefined && !path.includes(node)) {
+    path.push(node);
+    node = edges.get(node)?.find(({ to }) => !settled.has(to))?.to;
+  }
+  const [first, ...others] = node === undefined ? path : path.slice(path.indexOf(node));
+  if (first === undefined) throw new Error("a circle without an object");
+  const names = [...others, first].map(({ id }) => describeObject(id));
+  const reason = `goes round in a circle: ${describeObject(first.id)} waits for ${names.join(", that for ")}; remove one of these`;
+  return { object: first.object, annotation: orderAnnotations.dependsOn, reason };
+}
+
+function inSteps(nodes: readonly Node[], layers: ReadonlyMap<Node, number>): readonly ApplyStep[] {
+  const layerOf = (node: Node) => layers.get(node) ?? 0;
+  const compare = (a: Node, b: Node) => comparePlaces(a, b) || layerOf(a) - layerOf(b);
+  const steps: Node[][] = [];
+  for (const node of [...nodes].sort(compare)) {
+    const last = steps.at(-1);
+    const [first] = last ?? [];
+    if (last !== undefined && first !== undefined && compare(first, node) === 0) last.push(node);
+    else steps.push([node]);
+  }
+  return steps.map((members) => {
+    const { phase = "Sync", at: wave = 0 } = members[0] ?? {};
+    return { phase, wave, objects: members.map(({ object }) => object) };
+  });
+}

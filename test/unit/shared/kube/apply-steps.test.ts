@@ -1,0 +1,244 @@
+/** Which objects are applied when: phases, waves and dependencies, from annotations alone. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type ApplyPlan, type OrderQuestion, planSteps } from "#shared/kube/apply-steps.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+
+const wave = "argocd.argoproj.io/sync-wave";
+const dependsOn = "config.kubernetes.io/depends-on";
+
+function object(
+  [kind, name, namespace = "shop"]: readonly [kind: string, name: string, namespace?: string],
+  annotations: Readonly<Record<string, string>> = {},
+): ManifestObject {
+  const apiVersion = apiVersions[kind] ?? "v1";
+  return { apiVersion, kind, metadata: { name, ...(namespace === "" ? {} : { namespace }), annotations } };
+}
+
+const apiVersions: Readonly<Record<string, string>> = {
+  Job: "batch/v1",
+  Deployment: "apps/v1",
+  Widget: "example.com/v1",
+  CustomResourceDefinition: "apiextensions.k8s.io/v1",
+};
+
+const widgets = {
+  ...object(["CustomResourceDefinition", "widgets.example.com", ""], { [wave]: "5" }),
+  spec: { group: "example.com", names: { kind: "Widget" } },
+};
+
+function plan(objects: readonly ManifestObject[], question: Partial<OrderQuestion> = {}): ApplyPlan {
+  const found = planSteps(objects, { event: "install", ...question });
+  if ("problems" in found) throw new Error(found.problems.map(({ reason }) => reason).join("; "));
+  return found;
+}
+
+function problems(objects: readonly ManifestObject[], question: Partial<OrderQuestion> = {}): readonly string[] {
+  const found = planSteps(objects, { event: "install", ...question });
+  return "problems" in found ? found.problems.map(({ annotation, reason }) => `${annotation} ${reason}`) : [];
+}
+
+/** As `PreSync -1: a b`. */
+function shown({ before, after, onFailure }: ApplyPlan): readonly string[] {
+  return [...before, ...after, ...onFailure].map(
+    ({ phase, wave: at, objects }) => `${phase} ${at}: ${objects.map(({ metadata }) => metadata.name).join(" ")}`,
+  );
+}
+
+describe("the steps", () => {
+  test("are one where nothing is said", () => {
+    expect(shown(plan([object(["ConfigMap", "a"]), object(["Job", "b"])]))).toEqual(["Sync 0: a b"]);
+  });
+
+  test("are phases, and in each its waves", () => {
+    const hook = (name: string, phase: string, at = "0") =>
+      object(["Job", name], { "argocd.argoproj.io/hook": phase, [wave]: at });
+    const objects = [
+      object(["Deployment", "late"], { [wave]: "2" }),
+      hook("notify", "PostSync"),
+      hook("undo", "SyncFail"),
+      hook("migrate", "PreSync", "1"),
+      object(["ConfigMap", "early"], { [wave]: "-3" }),
+      hook("backup", "PreSync"),
+      hook("seed", "Sync", "1"),
+      object(["ConfigMap", "plain"]),
+    ];
+    expect(shown(plan(objects))).toEqual([
+      "PreSync 0: backup",
+      "PreSync 1: migrate",
+      "Sync -3: early",
+      "Sync 0: plain",
+      "Sync 1: seed",
+      "Sync 2: late",
+      "PostSync 0: notify",
+      "SyncFail 0: undo",
+    ]);
+  });
+
+  test("have Helm's hooks by their event and weight, and its tests not at all", () => {
+    const hook = (name: string, events: string, weight: string) =>
+      object(["Job", name], { "helm.sh/hook": events, "helm.sh/hook-weight": weight });
+    const objects = [
+      hook("both", "pre-install, pre-upgrade", "0"),
+      hook("first", "pre-install", "-5"),
+      hook("again", "pre-upgrade,post-install", "1"),
+      hook("definition", "crd-install", "1"),
+      hook("test", "test", "1"),
+    ];
+    expect(shown(plan(objects))).toEqual([
+      "PreSync -5: first",
+      "PreSync 0: both",
+      "Sync 1: definition",
+      "PostSync 1: again",
+    ]);
+    const upgrade = plan(objects, { event: "upgrade" });
+    expect(shown(upgrade)).toEqual(["PreSync 0: both", "PreSync 1: again", "Sync 1: definition"]);
+    expect([...upgrade.hooks.keys()].map(({ metadata }) => metadata.name)).toEqual(["both", "first", "again", "test"]);
+  });
+
+  test("go by Argo CD's annotation where both are there", () => {
+    const both = { "helm.sh/hook": "post-install", "argocd.argoproj.io/hook": "PreSync", "helm.sh/hook-weight": "4" };
+    expect(shown(plan([object(["Job", "a"], both)]))).toEqual(["PreSync 4: a"]);
+    expect(shown(plan([object(["Job", "a"], { ...both, [wave]: "7" })]))).toEqual(["PreSync 7: a"]);
+  });
+
+  test("have a definition and a Namespace no later than what needs them", () => {
+    const objects = [
+      widgets,
+      object(["Widget", "w"], { [wave]: "-1" }),
+      object(["Namespace", "shop", ""], { [wave]: "3" }),
+      object(["Job", "migrate"], { "argocd.argoproj.io/hook": "PreSync" }),
+    ];
+    expect(shown(plan(objects))).toEqual(["PreSync 0: shop migrate", "Sync -1: widgets.example.com w"]);
+  });
+
+  test("have a Namespace before what is put into it by default", () => {
+    const objects = [object(["Namespace", "web", ""], { [wave]: "3" }), object(["ConfigMap", "a", ""])];
+    expect(shown(plan(objects, { defaultNamespace: "web" }))).toEqual(["Sync 0: web a"]);
+  });
+
+  test("have what depends on something after it, in its own wave", () => {
+    const objects = [
+      object(["Deployment", "web"], { [dependsOn]: "apps/namespaces/shop/Deployment/db,/namespaces/shop/ConfigMap/c" }),
+      object(["Deployment", "db"], { [dependsOn]: "/namespaces/shop/ConfigMap/c" }),
+      object(["ConfigMap", "c"]),
+      object(["ConfigMap", "d"]),
+      object(["ConfigMap", "early"], { [wave]: "-1" }),
+      object(["ConfigMap", "e"], { [dependsOn]: "/namespaces/shop/ConfigMap/early" }),
+    ];
+    expect(shown(plan(objects))).toEqual(["Sync -1: early", "Sync 0: c d e", "Sync 0: db", "Sync 0: web"]);
+  });
+
+  test("find what a reference means also where a namespace is given later, or dropped", () => {
+    const objects = [
+      object(["ConfigMap", "a", ""]),
+      object(["ConfigMap", "b"], { [dependsOn]: "/namespaces/web/ConfigMap/a" }),
+    ];
+    expect(shown(plan(objects))).toEqual(["Sync 0: a", "Sync 0: b"]);
+    expect(shown(plan(objects, { defaultNamespace: "web" }))).toEqual(["Sync 0: a", "Sync 0: b"]);
+    expect(problems(objects, { defaultNamespace: "other" })).toHaveLength(1);
+    const scoped = [object(["Namespace", "x", "dropped"]), object(["ConfigMap", "b"], { [dependsOn]: "/Namespace/x" })];
+    expect(shown(plan(scoped))).toEqual(["Sync 0: x", "Sync 0: b"]);
+  });
+});
+
+describe("are refused", () => {
+  test("where a circle is waited for, naming all of it", () => {
+    const objects = [
+      object(["ConfigMap", "a"], { [dependsOn]: "/namespaces/shop/ConfigMap/b" }),
+      object(["ConfigMap", "b"], { [dependsOn]: "/namespaces/shop/ConfigMap/a" }),
+      object(["ConfigMap", "c"], { [dependsOn]: "/namespaces/shop/ConfigMap/a" }),
+    ];
+    expect(problems(objects)).toEqual([
+      expect.stringMatching(
+        /^config\.kubernetes\.io\/depends-on goes round in a circle: ConfigMap shop\/(a waits for ConfigMap shop\/b, that for ConfigMap shop\/a|b waits .*\/b); remove/,
+      ),
+    ]);
+  });
+
+  test("where a definition waits for what it defines", () => {
+    const annotations = { [dependsOn]: "example.com/namespaces/shop/Widget/w" };
+    const definition = { ...widgets, metadata: { ...widgets.metadata, annotations } };
+    expect(problems([definition, object(["Widget", "w"])])).toEqual([expect.stringContaining("in a circle")]);
+  });
+
+  test("where something is waited for that is not there, or comes later", () => {
+    const waits = (name: string) =>
+      object(["ConfigMap", "a"], { [dependsOn]: `/namespaces/shop/ConfigMap/${name}`, [wave]: "1" });
+    expect(problems([waits("gone")])).toEqual([
+      expect.stringContaining("names ConfigMap shop/gone, which is not among the objects of this template"),
+    ]);
+    expect(problems([waits("late"), object(["ConfigMap", "late"], { [wave]: "2" })])).toEqual([
+      expect.stringContaining(
+        "names ConfigMap shop/late, which comes later: in Sync, wave 2, and this in Sync, wave 1;",
+      ),
+    ]);
+    const resting = object(["ConfigMap", "hook"], { "helm.sh/hook": "pre-upgrade" });
+    expect(problems([waits("hook"), resting])).toEqual([
+      expect.stringContaining("a hook that is not run at an install"),
+    ]);
+    expect(problems([waits("hook"), resting], { event: "upgrade" })).toEqual([]);
+  });
+
+  test.each([
+    [{ [wave]: "first" }, `${wave} is "first", expected a whole number`],
+    [{ [wave]: "1.5" }, `${wave} is "1.5"`],
+    [{ "helm.sh/hook": "pre-install", "helm.sh/hook-weight": "heavy" }, 'helm.sh/hook-weight is "heavy"'],
+    [{ "helm.sh/hook": "pre-instal" }, 'helm.sh/hook has "pre-instal", expected one of pre-install, pre-upgrade'],
+    [{ "helm.sh/hook": "pre-install,post-install" }, "helm.sh/hook is for before and after one install;"],
+    [{ "argocd.argoproj.io/hook": "presync" }, 'argocd.argoproj.io/hook has "presync", expected one of PreSync'],
+    [{ "argocd.argoproj.io/hook": "PreSync,PostSync" }, "has the phases PreSync and PostSync; one object is run once"],
+    [
+      { "argocd.argoproj.io/hook": "PreSync", "argocd.argoproj.io/hook-delete-policy": "Never" },
+      'argocd.argoproj.io/hook-delete-policy has "Never", expected one of BeforeHookCreation',
+    ],
+    [{ [dependsOn]: "ConfigMap/a" }, `${dependsOn} has "ConfigMap/a", expected group/Kind/name or`],
+    [{ [dependsOn]: "/namespaces//ConfigMap/a" }, `${dependsOn} has "/namespaces//ConfigMap/a", expected`],
+    [{ [dependsOn]: "/namespace/shop/ConfigMap/a" }, `${dependsOn} has "/namespace/shop`],
+    [{ [dependsOn]: "/Namespace/a, /Namespace/a" }, `${dependsOn} names "/Namespace/a" twice`],
+  ])("where an annotation cannot be gone by: %j", (annotations, message) => {
+    expect(problems([object(["ConfigMap", "a"], annotations)])).toEqual([expect.stringContaining(message)]);
+  });
+});
+
+test("each object is in one step, after all that it depends on, and in the order of phases and waves", () => {
+  const phases = ["PreSync", "Sync", "PostSync", "SyncFail"] as const;
+  const drawn = fc.record({
+    phase: fc.constantFrom(undefined, ...phases),
+    at: fc.integer({ min: -2, max: 2 }),
+    needs: fc.array(fc.nat(29), { maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(fc.array(drawn, { maxLength: 30 }), (items) => {
+      // What each depends on is of those before it in the order that is asked for: there is no circle.
+      const order = (index: number) => phases.indexOf(items[index]?.phase ?? "Sync") * 10 + (items[index]?.at ?? 0);
+      const needsOf = (index: number) =>
+        [...new Set(items[index]?.needs)].filter(
+          (other) =>
+            other < index &&
+            order(other) <= order(index) &&
+            (items[other]?.phase !== "SyncFail" || items[index]?.phase === "SyncFail"),
+        );
+      const objects = items.map(({ phase, at }, index) =>
+        object(["ConfigMap", `c${index}`], {
+          [wave]: String(at),
+          ...(phase === undefined ? {} : { "argocd.argoproj.io/hook": phase }),
+          [dependsOn]: needsOf(index)
+            .map((other) => `/namespaces/shop/ConfigMap/c${other}`)
+            .join(","),
+        }),
+      );
+      const { before, after, onFailure } = plan(objects);
+      const steps = [...before, ...after, ...onFailure];
+      const names = steps.map((step) => step.objects.map(({ metadata }) => metadata.name));
+      expect(names.flat().sort()).toEqual(objects.map(({ metadata }) => metadata.name).sort());
+      const stepOf = (index: number) => names.findIndex((members) => members.includes(`c${index}`));
+      for (const index of items.keys()) {
+        expect(steps[stepOf(index)]).toMatchObject({ phase: items[index]?.phase ?? "Sync", wave: items[index]?.at });
+        for (const other of needsOf(index)) expect(stepOf(other)).toBeLessThan(stepOf(index));
+      }
+      const places = steps.map(({ phase, wave: at }) => phases.indexOf(phase) * 10 + at);
+      expect(places).toEqual([...places].sort((a, b) => a - b));
+    }),
+  );
+});

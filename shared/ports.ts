@@ -236,12 +236,16 @@ export interface HelmInput {
   /** Documents of values; a later one goes over an earlier one, and all over the chart's own. */
   readonly values: readonly string[];
   readonly release: HelmRelease;
+  /** `apart`: the chart asks whether it is an install or an upgrade, and is rendered for the latter, too. */
+  readonly upgrade: "alike" | "apart";
 }
 
-export type HelmAnswer = { readonly outputs: readonly [first: string, second: string] } | { readonly refusal: string };
+export type HelmAnswer =
+  | { readonly outputs: readonly [first: string, second: string]; readonly upgrade?: string }
+  | { readonly refusal: string };
 
 /**
- * Renders a chart as `helm template` does, twice. A refusal is what Helm said of the chart or its values.
+ * Renders a chart as `helm template` does, twice, and once more for an upgrade where that is asked for. A refusal is what Helm said of the chart or its values.
  * @throws StarlingError `HelmFailed` when it came to no end of its own.
  */
 export interface HelmRunner {

@@ -5,17 +5,19 @@
  */
 import { annotationsOf, labelsOf } from "#shared/kube/kube-object.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
+import { isHook } from "#shared/kube/order-marks.ts";
 import type { Manifest } from "#shared/source/manifests.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 /** Why a mark is not carried out; `undefined` for one that is, and for one that asks for nothing. */
 type Verdict = { readonly told: string } | { readonly refused: string } | undefined;
-type Judge = (value: string) => Verdict;
+/** @param isHook - the object is run, and not there to stay. */
+type Judge = (value: string, isHook: boolean) => Verdict;
 
 const fine: Judge = () => undefined;
 
 /** @param verdicts - by value, in lower case. */
-function values(verdicts: Readonly<Record<string, Verdict>>, otherwise: Verdict): Judge {
+function values(verdicts: Readonly<Record<string, Verdict>>, otherwise: Verdict): (value: string) => Verdict {
   return (value) => {
     const lower = value.trim().toLowerCase();
     return Object.hasOwn(verdicts, lower) ? verdicts[lower] : otherwise;
@@ -24,8 +26,9 @@ function values(verdicts: Readonly<Record<string, Verdict>>, otherwise: Verdict)
 
 const unknownMark: Verdict = { told: "is a mark that Starling does not know" };
 const unknownValue: Verdict = { told: "has a value that Starling does not know" };
-const ordered: Verdict = { told: "is not honoured: objects are applied in the order of their kinds" };
 const leave = "take the object out of the template's path, or remove the mark";
+
+const ofHooks: Judge = (_value, isHook) => (isHook ? undefined : { told: "is of no use: the object is no hook" });
 
 const flux: Readonly<Record<string, Judge>> = {
   name: fine,
@@ -90,24 +93,23 @@ const argo: Readonly<Record<string, Judge>> = {
   "compare-options": fine,
   "ignore-resource-updates": fine,
   "sync-options": argoSyncOption,
-  "sync-wave": values({ "0": undefined }, ordered),
-  hook: () => ({
-    refused: "makes it a hook, and Starling would apply it with the other objects; take it out of the template's path",
-  }),
-  "hook-delete-policy": fine,
+  // What they say is checked with the order that it makes: see `requireOrder`.
+  "sync-wave": fine,
+  hook: fine,
+  "hook-delete-policy": ofHooks,
   "ignore-healthcheck": values({ false: undefined }, { told: "is not honoured: its health counts" }),
 };
 
 const helm: Readonly<Record<string, Judge>> = {
   chart: fine,
   hook: fine,
-  "hook-weight": fine,
-  "hook-delete-policy": fine,
+  "hook-weight": ofHooks,
+  "hook-delete-policy": ofHooks,
   "resource-policy": values({ keep: undefined, "": undefined }, unknownValue),
 };
 
 const config: Readonly<Record<string, Judge>> = {
-  "depends-on": () => ordered,
+  "depends-on": fine,
   "apply-time-mutation": () => ({
     refused:
       "takes a value from another object in the cluster, which Starling does not; write the value, or use a parameter",
@@ -132,7 +134,9 @@ const kapp: Readonly<Record<string, Judge>> = {
 
 const kluctl: Readonly<Record<string, Judge>> = {
   "skip-delete": values({ true: undefined, false: undefined }, unknownValue),
-  hook: argo.hook ?? fine,
+  hook: () => ({
+    refused: `makes it a hook of kluctl's, and Starling would apply it with the other objects; ${leave}`,
+  }),
 };
 
 const own: Readonly<Record<string, Judge>> = {
@@ -213,13 +217,14 @@ export function readMarks(manifests: readonly Manifest[]): readonly string[] {
 }
 
 function marksOf(manifest: Manifest): readonly Found[] {
+  const hook = isHook(manifest.object);
   const texts = { label: labelsOf(manifest.object), annotation: annotationsOf(manifest.object) };
   return families.flatMap(({ prefix, places, marks, otherwise }) =>
     places.flatMap((place) =>
       Object.entries(texts[place]).flatMap(([name, value]) => {
         if (!name.startsWith(prefix)) return [];
         const mark = name.slice(prefix.length);
-        const verdict = Object.hasOwn(marks, mark) ? marks[mark]?.(value) : otherwise;
+        const verdict = Object.hasOwn(marks, mark) ? marks[mark]?.(value, hook) : otherwise;
         return verdict === undefined ? [] : [{ manifest, place, name, value, verdict }];
       }),
     ),

@@ -38,7 +38,7 @@ const contests: Readonly<Record<"kustomize" | "helm", Contest>> = {
   helm: {
     files: chart(),
     render: {
-      helm: { releaseName: "web", namespace: "shop", crds: "CreateReplace", lookup: "Refuse", hooks: "Refuse" },
+      helm: { releaseName: "web", namespace: "shop", crds: "CreateReplace", lookup: "Refuse", hooks: "Honor" },
     },
     binary: () => locateHelm(""),
     args: ["template", "web", ".", "--namespace=shop", "--include-crds"],

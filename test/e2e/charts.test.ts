@@ -113,6 +113,70 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     }
   });
 
+  // Nobody runs a Job where no controllers are.
+  test.runIf(fleet.controllers === "on")(
+    "hooks are run around an install and an upgrade, and one cluster at a time",
+    async () => {
+      const world = await startWorld({ target: fleet, rate });
+      try {
+        await world.join({ name: "one" }, { name: "two" });
+        const job = (name: string, hook: string, more = "") =>
+          `apiVersion: batch/v1
+kind: Job
+metadata: {name: ${name}, annotations: {helm.sh/hook: "${hook}"${more}}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: "m:1"}]}}}
+`;
+        const commit = await world.createRepository("app", {
+          ...filesFor(world),
+          "charts/shop/templates/migrate.yaml": job("migrate", "pre-install,pre-upgrade"),
+          "charts/shop/templates/seed.yaml": job("seed", "post-install"),
+          "charts/shop/templates/warm.yaml": job(
+            "warm",
+            "post-upgrade",
+            ", helm.sh/hook-delete-policy: hook-succeeded",
+          ),
+          "charts/shop/templates/colour.yaml":
+            "apiVersion: shop.example.com/v1\nkind: Colour\nmetadata: {name: green, annotations: {argocd.argoproj.io/sync-wave: '-1'}}\n",
+        });
+        const git = { url: world.git.url("app"), ref: { branch: "main" } };
+        const group = groupDocument("web", {
+          clusters: { all: true },
+          templates: [template({})],
+          rollout: { maxConcurrent: 1 },
+        });
+        await world.apply(sourceDocument("app", { git, interval: "1h" }), group);
+        await world.untilInSync("web", commit);
+        const jobs = `/apis/batch/v1/namespaces/${namespace}/jobs`;
+        const uidOf = async (cluster: string, name: string) => {
+          const { status, object } = await world.kubectl(cluster, { method: "GET", path: `${jobs}/${name}` });
+          return status === 404 ? undefined : (object.metadata as { uid: string }).uid;
+        };
+        const of = async (name: string) => [await uidOf("one", name), await uidOf("two", name)];
+        const [migrated, seeded] = [await of("migrate"), await of("seed")];
+        expect([...migrated, ...seeded].filter((uid) => uid === undefined)).toEqual([]);
+        expect(await of("warm")).toEqual([undefined, undefined]);
+        await read(world, "one", `/apis/shop.example.com/v1/namespaces/${namespace}/colours/green`);
+
+        const next = await world.push("app", { "env/prod.yaml": "replicas: 1\ncolour: red\n" });
+        await world.untilInSync("web", next);
+        const again = await of("migrate");
+        for (const [index, uid] of again.entries()) {
+          expect(uid).toBeDefined();
+          expect(uid).not.toBe(migrated[index]);
+        }
+        expect(await of("seed")).toEqual(seeded);
+        expect(await of("warm")).toEqual([undefined, undefined]);
+        for (const cluster of ["one", "two"]) {
+          const { observed, desired } = (await world.sync(cluster, "web.shop"))?.status ?? {};
+          expect(observed).toMatchObject({ phase: "Ready", objects: { foreign: 0 } });
+          expect(desired?.leftOut).toEqual([expect.stringContaining("Pod reachable is left out")]);
+        }
+      } finally {
+        await world.close();
+      }
+    },
+  );
+
   test("what cannot be rendered reaches no cluster, and says why where people look", async () => {
     const world = await startWorld({ target: fleet, rate });
     try {

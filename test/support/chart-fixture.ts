@@ -40,7 +40,6 @@ data:
   app.ini: {{ $.Files.Get "config/app.ini" | quote }}
   colour: {{ $.Values.colour | quote }}
   note: {{ $.Values.note | quote }}
-  first: {{ $.Release.IsInstall | quote }}
   kubernetes: {{ $.Capabilities.KubeVersion.Version | quote }}
   monitored: {{ $.Capabilities.APIVersions.Has "monitoring.coreos.com/v1" | quote }}
 {{- end }}

@@ -17,8 +17,8 @@ export interface HelmTemplateOptions extends Partial<ProcessBounds> {
   readonly helm: () => Promise<string>;
 }
 
-/** Of each of the two renderings: both together are less than their function has. */
-const timeoutSeconds = 40;
+/** Of each of the renderings: all together are less than their function has. */
+const timeoutSeconds = 30;
 
 /**
  * `helm template` on the files of a chart, which were read before (see `readChart`). Everything that it is given is in a
@@ -34,7 +34,7 @@ export class HelmTemplate implements HelmRunner {
     this.#helm = foundOnce(helm);
   }
 
-  async template({ chart, instead, values, release }: HelmInput): Promise<HelmAnswer> {
+  async template({ chart, instead, values, release, upgrade }: HelmInput): Promise<HelmAnswer> {
     const program = await this.#helm();
     const scratch = await makeScratchFolder("chart");
     const [folder, given, cwd] = [join(scratch, "chart"), join(scratch, "values"), join(scratch, "empty")];
@@ -43,12 +43,17 @@ export class HelmTemplate implements HelmRunner {
       await writeTree(folder, chart);
       await writeTree(given, new Map(values.map((text, index) => [fileOf(index), new TextEncoder().encode(text)])));
       const files = values.map((_text, index) => join(given, fileOf(index)));
-      const args = ["template", ...flagsOf(release, files), "--", release.releaseName, folder];
-      const first = await this.#run({ program, args, cwd, folder });
+      const named = [...flagsOf(release, files), "--", release.releaseName, folder];
+      const run = { program, args: ["template", ...named], cwd, folder };
+      const first = await this.#run(run);
       if ("refusal" in first) return first;
+      const third =
+        upgrade === "apart" ? await this.#run({ ...run, args: ["template", "--is-upgrade", ...named] }) : undefined;
+      if (third !== undefined && "refusal" in third) return third;
       await writeTree(folder, instead, "w");
-      const second = await this.#run({ program, args, cwd, folder });
-      return "refusal" in second ? second : { outputs: [first.output, second.output] };
+      const second = await this.#run(run);
+      if ("refusal" in second) return second;
+      return { outputs: [first.output, second.output], ...(third === undefined ? {} : { upgrade: third.output }) };
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }

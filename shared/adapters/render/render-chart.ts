@@ -1,5 +1,6 @@
 import { unpackCharts } from "#shared/adapters/render/packed-charts.ts";
 import type { HelmRunner, TreeFile } from "#shared/ports.ts";
+import { asksForEvent, forBothEvents } from "#shared/source/helm/both-events.ts";
 import { readChart } from "#shared/source/helm/chart.ts";
 import { explainHelm } from "#shared/source/helm/explain-helm.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
@@ -19,7 +20,8 @@ export interface ChartRequest {
 }
 
 /**
- * The documents of a chart, rendered twice: what is not the same both times is refused.
+ * The documents of a chart, rendered twice: what is not the same both times is refused, and so is what is another at an
+ * upgrade, but for hooks.
  * @throws ManifestError of what is wrong with the chart or its values, `NonDeterministicRender`; StarlingError `HelmFailed`.
  */
 export async function renderChart(
@@ -28,7 +30,8 @@ export async function renderChart(
 ): Promise<ManifestDocument[]> {
   const chart = readChart(path, await unpackCharts(path, filesBelow(files, path)));
   const values = valuesOf(release, files);
-  const answer = await helm.template({ ...renderingsOf(chart, release.lookup), values, release });
+  const upgrade = asksForEvent(chart, values) ? "apart" : "alike";
+  const answer = await helm.template({ ...renderingsOf(chart, release.lookup), values, release, upgrade });
   if ("refusal" in answer) throw explainHelm(chart, answer.refusal);
   const [first, second] = answer.outputs;
   const documents = readOutput(chart, first);
@@ -37,7 +40,8 @@ export async function renderChart(
     const { hooks } = release;
     requireSame(applied(documents, hooks), applied(readOutput(chart, second), hooks));
   }
-  return documents;
+  if (answer.upgrade === undefined || answer.upgrade === first) return documents;
+  return forBothEvents(documents, readOutput(chart, answer.upgrade));
 }
 
 /** What is left out may be called otherwise each time: names of tests are often drawn by lot. */

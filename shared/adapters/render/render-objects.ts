@@ -13,6 +13,7 @@ import { readManifests } from "#shared/source/manifests.ts";
 import { readMarks } from "#shared/source/object-marks.ts";
 import { isManifestFile, nestedKustomizations, readPlainFiles } from "#shared/source/plain-files.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
+import { requireOrder } from "#shared/source/require-order.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
@@ -56,9 +57,10 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
     );
   }
   const read = await readDocuments({ ...request, path }, renderers);
-  const { documents, leftOut } = siftHooks(read, request.render?.helm?.hooks ?? "Refuse");
+  const { documents, leftOut } = siftHooks(read, request.render?.helm?.hooks ?? "Honor");
   const manifests = readManifests(documents, changesOf(request.specialise));
   if (manifests.length === 0) throw emptyRender(path, request.files);
+  requireOrder(manifests);
   const unheeded = [...foreignKindsIn(manifests), ...readMarks(manifests)];
   return { objects: manifests.map(({ object }) => object), leftOut: [...leftOut, ...unheeded] };
 }

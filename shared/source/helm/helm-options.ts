@@ -57,8 +57,8 @@ export const helmOptions = z.strictObject({
   crds: z.enum(["Skip", "CreateReplace"], 'must be "Skip" or "CreateReplace"').default("CreateReplace"),
   /** What a chart that looks into the cluster is told: nothing, for it is refused, or that nothing is there. */
   lookup: z.enum(["Refuse", "Empty"], 'must be "Refuse" or "Empty"').default("Refuse"),
-  /** What of it Helm would run around an install, an upgrade or a deletion: it is refused, or left out. */
-  hooks: z.enum(["Refuse", "Omit"], 'must be "Refuse" or "Omit"').default("Refuse"),
+  /** What of it Helm would run around an install or an upgrade: it is run then, left out, or refused. */
+  hooks: z.enum(["Honor", "Omit", "Refuse"], 'must be "Honor", "Omit" or "Refuse"').default("Honor"),
   /** What the chart is told that it is rendered for. Absent: what is known of the cluster, else the renderer's own. */
   kubeVersion: boundedText(20)
     .regex(/^\d+\.\d+(\.\d+)?$/, "must be a Kubernetes version as 1.34")

@@ -13,7 +13,7 @@ export const helmRelease = z.strictObject({
   valuesFrom: z.array(valuesFile).optional(),
   crds: z.enum(["Skip", "CreateReplace"]),
   lookup: z.enum(["Refuse", "Empty"]),
-  hooks: z.enum(["Refuse", "Omit"]),
+  hooks: z.enum(["Honor", "Omit", "Refuse"]),
   /** `.Capabilities.KubeVersion`, as `1.34`; absent: the renderer's own. */
   kubeVersion: z.string().optional(),
   /** What `.Capabilities.APIVersions` has besides Kubernetes' own. */

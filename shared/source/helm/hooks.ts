@@ -1,43 +1,43 @@
+import { digestOf, hexOf } from "#shared/base/digest.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
+import { type HookMarks, hookMarksOf } from "#shared/kube/order-marks.ts";
+import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import { type ManifestDocument, placeOf } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-const hookAnnotation = "helm.sh/hook";
-/** Of events that are none of an apply: such an object is left out, as Helm does not make it either. */
-const elsewhere: ReadonlySet<string> = new Set([
-  "test",
-  "test-success",
-  "test-failure",
-  "pre-rollback",
-  "post-rollback",
-]);
-/** As Helm 3 and later have it: an object like any other. */
-const noHook = "crd-install";
-
 export interface Sifted {
   readonly documents: readonly ManifestDocument[];
-  /** What was left out, and why, in words. */
+  /** What was left out, or is not run at each of its times, and why, in words. */
   readonly leftOut: readonly string[];
 }
 
 /**
- * Parts hooks from objects. Tests, and what is for a rollback of Helm's, are left out by name. What Helm would run around an
- * install, an upgrade or a deletion is refused, for to leave it out, or to apply it with the rest, means something else;
- * who knows that it is not needed says so.
- * @throws ManifestError `HookRefused` naming all of them.
+ * Parts hooks from what is applied. Those for tests, rollbacks and deletions are left out by name: nothing of that is an
+ * apply. Others are run in their turn, or, where somebody says so, left out as well or refused.
+ * @throws ManifestError `HookRefused` naming all that are refused, or what is wrong with one.
  */
-export function siftHooks(documents: readonly ManifestDocument[], hooks: "Refuse" | "Omit"): Sifted {
+export function siftHooks(documents: readonly ManifestDocument[], hooks: HelmRelease["hooks"]): Sifted {
   const kept: ManifestDocument[] = [];
   const leftOut: string[] = [];
   const refused: ManifestDocument[] = [];
   for (const document of documents) {
-    const events = eventsOf(document.object);
-    if (events.every((event) => event === noHook)) kept.push(document);
-    else if (hooks === "Omit" || events.every((event) => elsewhere.has(event))) {
-      const object = nameOf(document.object);
-      leftOut.push(`${object} is left out: it is a hook of Helm's for ${shown(events)}, which is not run here`);
-    } else refused.push(document);
+    const marks = hookMarksOf(document.object);
+    if (marks === undefined) {
+      kept.push(document);
+      continue;
+    }
+    if ("problem" in marks) throw wrongHook(document, marks.problem);
+    const isRun = Object.keys(marks.phases).length > 0;
+    const name = nameOf(document.object);
+    if (!isRun) leftOut.push(`${name} is left out: it is a hook for ${shown(marks.events)}, which is not run here`);
+    else if (hooks === "Omit") leftOut.push(`${name} is left out: it is a hook for ${shown(marks.events)}`);
+    else if (hooks === "Refuse") refused.push(document);
+    else {
+      kept.push(named(document));
+      if (marks.unrun.length > 0)
+        leftOut.push(`${name} is a hook for ${shown(marks.unrun)}, too, which is not run here`);
+    }
   }
   if (refused.length > 0) throw refusalOf(refused);
   return { documents: kept, leftOut };
@@ -46,6 +46,26 @@ export function siftHooks(documents: readonly ManifestDocument[], hooks: "Refuse
 const mostNamed = 10;
 /** Of what names an object, and of its events, this much is shown. */
 const maxName = 120;
+const digestLength = 7;
+
+/** A hook is made anew each time: it may leave the end of its name to whoever makes it, and has the same for the same content. */
+function named(document: ManifestDocument): ManifestDocument {
+  const { metadata } = document.object;
+  if (!isJsonObject(metadata) || metadata.name !== undefined || typeof metadata.generateName !== "string")
+    return document;
+  const { generateName, ...rest } = metadata;
+  const name = `${generateName}${hexOf(digestOf(document.object)).slice(0, digestLength)}`;
+  return { ...document, object: { ...document.object, metadata: { ...rest, name } } };
+}
+
+function wrongHook(
+  document: ManifestDocument,
+  { annotation, reason }: { readonly annotation: string; readonly reason: string },
+): ManifestError {
+  const { at, prefix } = placeOf(document);
+  const field = `${prefix}metadata.annotations["${annotation}"]`;
+  return new ManifestError("HookRefused", { ...at, object: nameOf(document.object), field }, reason);
+}
 
 function refusalOf(refused: readonly ManifestDocument[]): ManifestError {
   const [first, ...others] = refused;
@@ -54,23 +74,13 @@ function refusalOf(refused: readonly ManifestDocument[]): ManifestError {
   const names = others.slice(0, mostNamed).map((other) => nameOf(other.object));
   const more = others.length > mostNamed ? ` and ${others.length - mostNamed} more` : "";
   const also = names.length === 0 ? "" : ` (so are the hooks ${names.join(", ")}${more})`;
+  const marks = hookMarksOf(first.object) as HookMarks;
   return new ManifestError(
     "HookRefused",
-    { ...at, object: nameOf(first.object), field: `${prefix}metadata.annotations["${hookAnnotation}"]` },
-    `is ${shown(eventsOf(first.object))}${also}; hooks of Helm's are not run yet, and to apply them with the other objects would be something else. ` +
-      "Turn them off in the chart's values, or say render.helm.hooks: Omit where the objects do without; in plain manifests, remove the annotation",
+    { ...at, object: nameOf(first.object), field: `${prefix}metadata.annotations["${marks.annotation}"]` },
+    `is ${shown(marks.events)}${also}, and the template says render.helm.hooks: Refuse; ` +
+      "turn them off in the chart's values, or say hooks: Honor to have them run, or Omit where the objects do without",
   );
-}
-
-function eventsOf(object: JsonObject): readonly string[] {
-  const metadata = isJsonObject(object.metadata) ? object.metadata : {};
-  const annotations = isJsonObject(metadata.annotations) ? metadata.annotations : {};
-  const value = annotations[hookAnnotation];
-  if (typeof value !== "string") return [];
-  return value
-    .split(",")
-    .map((event) => event.trim().toLowerCase())
-    .filter((event) => event !== "");
 }
 
 function shown(events: readonly string[]): string {

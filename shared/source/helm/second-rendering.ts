@@ -39,12 +39,21 @@ function fixedFilesOf({ files, watched }: Chart, version: Version, lookup: "Refu
 
 /** @throws ManifestError `NonDeterministicRender` naming object and field, never the value: it may be a secret. */
 export function requireSame(first: readonly Manifest[], second: readonly Manifest[]): void {
+  const difference = firstDifference(first, second);
+  if (difference !== undefined) throw nonDeterministic(difference.manifest, difference.field);
+}
+
+/** The first object that is not the same in both, and the field: empty where all of it is not. */
+export function firstDifference(
+  first: readonly Manifest[],
+  second: readonly Manifest[],
+): { readonly manifest: Manifest; readonly field: string } | undefined {
   for (const [index, manifest] of first.entries()) {
     const field = differenceOf(manifest.object, second[index]?.object, "");
-    if (field !== undefined) throw nonDeterministic(manifest, field);
+    if (field !== undefined) return { manifest, field };
   }
   const more = second[first.length];
-  if (more !== undefined) throw nonDeterministic(more, "");
+  return more === undefined ? undefined : { manifest: more, field: "" };
 }
 
 function nonDeterministic({ id, place: { file } }: Manifest, field: string): ManifestError {

@@ -29,8 +29,10 @@ export type ManifestErrorCode =
   | "InvalidValues"
   | "HookRefused"
   | "MarkRefused"
+  | "OrderRefused"
   | "LocalConfigRefused"
   | "NonDeterministicRender"
+  | "InstallDiffers"
   | "SubstitutionFailed";
 
 /**

@@ -23,7 +23,7 @@ const release: HelmRelease = {
   namespace: "shop",
   crds: "CreateReplace",
   lookup: "Refuse",
-  hooks: "Refuse",
+  hooks: "Honor",
 };
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
@@ -187,9 +187,7 @@ describe("hooks", () => {
   test("that are tests are left out, by name", async () => {
     const rendered = await render(shopChart);
     expect(namesOf(rendered)).not.toContain("Pod reachable");
-    expect(rendered.leftOut).toEqual([
-      "Pod reachable is left out: it is a hook of Helm's for test, which is not run here",
-    ]);
+    expect(rendered.leftOut).toEqual(["Pod reachable is left out: it is a hook for test, which is not run here"]);
   });
 
   test("that are called otherwise each time are no difference of what is applied", async () => {
@@ -205,11 +203,13 @@ describe("hooks", () => {
     expect(rendered.leftOut).toEqual([expect.stringContaining("Pod migrate is left out")]);
   });
 
-  test.each(["pre-install", "post-upgrade", "pre-install,test", "post-delete"])(
-    "for %s are refused, with file and name",
+  test.each(["pre-install", "post-upgrade", "pre-install,test"])(
+    "for %s are kept, and refused with file and name where that was said",
     async (events) => {
       const hook = `apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate, annotations: {helm.sh/hook: "${events}"}}\n`;
-      await expect(render(small("v", { "templates/hook.yaml": hook }))).rejects.toMatchObject({
+      const chart = small("v", { "templates/hook.yaml": hook });
+      expect(namesOf(await render(chart))).toEqual(["ConfigMap x", "Job migrate"]);
+      await expect(render(chart, { hooks: "Refuse" })).rejects.toMatchObject({
         code: "HookRefused",
         message: expect.stringMatching(
           /^templates\/hook\.yaml \(as rendered\):1, document 1, Job migrate, metadata\.annotations\["helm\.sh\/hook"\]: is .*values/,
@@ -217,6 +217,43 @@ describe("hooks", () => {
       });
     },
   );
+});
+
+describe("a chart that asks whether it is an install", () => {
+  const job = (name: string, events: string, more = "") =>
+    `apiVersion: batch/v1\nkind: Job\nmetadata: {name: ${name}, annotations: {helm.sh/hook: "${events}"}}\n${more}`;
+  const when = (word: string, text: string) => `{{ if .Release.${word} }}\n${text}{{ end }}\n`;
+
+  test("has the hooks of both", async () => {
+    const chart = small("v", {
+      "templates/first.yaml": when("IsInstall", job("first", "pre-install")),
+      "templates/again.yaml": when("IsUpgrade", job("again", "pre-upgrade")),
+      "templates/each.yaml": job("each", "post-install,post-upgrade"),
+    });
+    expect([...namesOf(await render(chart))].sort()).toEqual(["ConfigMap x", "Job again", "Job each", "Job first"]);
+  });
+
+  test.each([
+    [
+      "an object",
+      { "templates/s.yaml": when("IsInstall", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n") },
+      /, Secret s: is/,
+    ],
+    [
+      "a field",
+      {
+        "templates/c.yaml":
+          "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {up: '{{ .Release.IsUpgrade }}'}\n",
+      },
+      /, ConfigMap c, data\.up: is/,
+    ],
+    ["a hook for both", { "templates/h.yaml": when("IsInstall", job("h", "pre-install,pre-upgrade")) }, /, Job h: is/],
+  ])("is refused where %s is another then", async (_legend, files, message) => {
+    await expect(render(small("v", files))).rejects.toMatchObject({
+      code: "InstallDiffers",
+      message: expect.stringMatching(message),
+    });
+  });
 });
 
 describe("what is another each time is refused, with object and field", () => {

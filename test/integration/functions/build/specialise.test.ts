@@ -211,7 +211,7 @@ test("an object that kustomize would leave out is refused, in lists of lists too
 });
 
 test("a hook in a list is a hook", async () => {
-  const hook = "{apiVersion: batch/v1, kind: Job, metadata: {name: migrate, annotations: {helm.sh/hook: pre-install}}}";
+  const hook = "{apiVersion: batch/v1, kind: Job, metadata: {name: migrate, annotations: {helm.sh/hook: pre-instal}}}";
   const list = (items: string) => `apiVersion: v1\nkind: List\nitems: [${items}]\n`;
   const nested = list(`{apiVersion: v1, kind: List, items: [${hook}]}`);
   for (const special of [{}, withImages]) {
@@ -220,13 +220,13 @@ test("a hook in a list is a hook", async () => {
       message: expect.stringContaining("Job migrate"),
     });
   }
-  const test = hook.replace("pre-install", "test").replace("migrate", '"t\\e[31m"');
+  const test = hook.replace("pre-instal", "test").replace("migrate", '"t\\e[31m"');
   const rendered = renderObjects(request("plain", {}, { "app/hooks.yaml": list(test) }), {
     kustomize: kubectl,
     helm,
   });
   await expect(rendered).resolves.toMatchObject({
-    leftOut: ["Job t\\u001b[31m is left out: it is a hook of Helm's for test, which is not run here"],
+    leftOut: ["Job t\\u001b[31m is left out: it is a hook for test, which is not run here"],
   });
 });
 

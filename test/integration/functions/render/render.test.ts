@@ -273,10 +273,40 @@ describe("what cannot be rendered fails for good, and says why", () => {
       { code: "NotKubernetes", message: expect.stringMatching(/^app\/fleet\.yaml: is a file of Rancher Fleet's/) },
     ],
     [
-      "a hook of Helm's in a manifest",
-      { "a.yaml": configMap("a").replace("a}", "a, annotations: {helm.sh/hook: post-install}}") },
+      "a hook of Helm's in a manifest at a time that there is not",
+      { "a.yaml": configMap("a").replace("a}", "a, annotations: {helm.sh/hook: post-instal}}") },
       ".",
-      { code: "HookRefused", message: expect.stringMatching(/^a\.yaml:1, ConfigMap a, .*remove the annotation$/) },
+      {
+        code: "HookRefused",
+        message: expect.stringMatching(/^a\.yaml:1, document 1, ConfigMap a, .* has "post-instal"/),
+      },
+    ],
+    [
+      "an order that goes round in a circle",
+      {
+        "a.yaml": configMap("a").replace(
+          "a}",
+          "a, namespace: shop, annotations: {config.kubernetes.io/depends-on: /namespaces/shop/ConfigMap/b}}",
+        ),
+        "b.yaml": configMap("b").replace(
+          "b}",
+          "b, namespace: shop, annotations: {config.kubernetes.io/depends-on: /namespaces/shop/ConfigMap/a}}",
+        ),
+      },
+      ".",
+      {
+        code: "OrderRefused",
+        message: expect.stringMatching(/ConfigMap shop\/[ab].*goes round in a circle: ConfigMap shop\/[ab] waits for/),
+      },
+    ],
+    [
+      "a mark that would be written over",
+      { "a.yaml": configMap("a").replace("a}", "a, annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent}}") },
+      ".",
+      {
+        code: "MarkRefused",
+        message: expect.stringMatching(/^a\.yaml:1, document 1, ConfigMap a, .* is "IfNotPresent"/),
+      },
     ],
     [
       "a remote base",

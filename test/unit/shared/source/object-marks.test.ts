@@ -34,6 +34,9 @@ describe("are carried out, or ask for nothing, and nothing is said", () => {
     ["kapp.k14s.io/delete-strategy", "orphan"],
     ["kluctl.io/skip-delete", "true"],
     ["starling.dev/prune", "disabled"],
+    ["argocd.argoproj.io/sync-wave", "5"],
+    ["argocd.argoproj.io/hook", "PreSync"],
+    ["config.kubernetes.io/depends-on", "apps/namespaces/shop/Deployment/db"],
     ["example.com/whatever", "x"],
     ["constructor", "x"],
   ])("%s: %s", (name, value) => {
@@ -43,7 +46,8 @@ describe("are carried out, or ask for nothing, and nothing is said", () => {
 
 describe("are not carried out, and that is said", () => {
   test.each([
-    ["argocd.argoproj.io/sync-wave", "5"],
+    ["argocd.argoproj.io/hook-delete-policy", "HookSucceeded"],
+    ["helm.sh/hook-weight", "5"],
     ["argocd.argoproj.io/sync-options", "Prune=false,Replace=true"],
     ["argocd.argoproj.io/sync-options", "Vaildate=true"],
     ["argocd.argoproj.io/ignore-healthcheck", "true"],
@@ -51,7 +55,6 @@ describe("are not carried out, and that is said", () => {
     ["kustomize.toolkit.fluxcd.io/force", "enabled"],
     ["kustomize.toolkit.fluxcd.io/constructor", "x"],
     ["helm.sh/resource-policy", "kept"],
-    ["config.kubernetes.io/depends-on", "apps/namespaces/shop/Deployment/db"],
     ["kapp.k14s.io/change-group", "db"],
     ["kluctl.io/force-apply", "true"],
   ])("%s: %s", (name, value) => {
@@ -61,10 +64,10 @@ describe("are not carried out, and that is said", () => {
   });
 
   test("once for all objects that have it", () => {
-    const wave = annotated("argocd.argoproj.io/sync-wave", "5");
-    expect(marksOf(wave, wave, wave)).toEqual([
+    const mark = annotated("argocd.argoproj.io/ignore-healthcheck", "true");
+    expect(marksOf(mark, mark, mark)).toEqual([
       expect.stringMatching(
-        /^argocd\.argoproj\.io\/sync-wave: 5 of ConfigMap shop\/web-0 and of 2 more is not honoured/,
+        /^argocd\.argoproj\.io\/ignore-healthcheck: true of ConfigMap shop\/web-0 and of 2 more is not honoured/,
       ),
     ]);
   });
@@ -76,7 +79,6 @@ describe("would make of the cluster what nobody meant, and are refused", () => {
     ["kustomize.toolkit.fluxcd.io/ssa", "Ignore"],
     ["kustomize.toolkit.fluxcd.io/ssa", "merge"],
     ["kustomize.toolkit.fluxcd.io/reconcile", "disabled"],
-    ["argocd.argoproj.io/hook", "PreSync"],
     ["config.kubernetes.io/local-config", "true"],
     ["config.kubernetes.io/apply-time-mutation", "- source: {}"],
     ["client.lifecycle.config.k8s.io/mutation", "ignore"],

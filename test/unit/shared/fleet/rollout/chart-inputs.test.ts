@@ -43,7 +43,7 @@ describe("a chart is rendered", () => {
       namespace: "web",
       crds: "CreateReplace",
       lookup: "Refuse",
-      hooks: "Refuse",
+      hooks: "Honor",
     });
     expect(inputOf(planned({ releaseName: "other", crds: "Skip" })).helm).toMatchObject({
       releaseName: "other",

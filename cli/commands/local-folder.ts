@@ -82,7 +82,7 @@ export function forgetContext(session: Session, machine: Pick<MachineFile, "endp
 }
 
 /** A machine as other programs may read it: without the token of its control server. */
-export function publicMachine({ control, ...machine }: MachineFile): object {
+export function publicMachine({ control, pages: _pages, ...machine }: MachineFile): object {
   return { ...machine, control: { url: control.url } };
 }
 

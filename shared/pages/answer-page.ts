@@ -46,9 +46,9 @@ export async function answerPage(ask: Ask, request: PageRequest, host: Host): Pr
 function viewOf({ path, query }: PageRequest): ((ask: Ask, host: Host) => Promise<View>) | undefined {
   const [first = "", ...rest] = path.split("/").slice(1).map(decoded);
   const [one, two, three, four] = rest;
-  if (first === "" && one === undefined) return (ask, host) => fleetPage(ask, query, host);
+  if (first === "" && one === undefined) return (ask, host) => fleetPage(ask, host);
   if (one === undefined) {
-    if (first === "versions") return (ask, host) => versionsPage(ask, query, host);
+    if (first === "versions") return (ask, host) => versionsPage(ask, host);
     if (first === "clusters") return (ask, host) => clustersPage(ask, query, host);
     if (first === "sources") return (ask, host) => sourcesPage(ask, query, host);
     return undefined;

@@ -4,9 +4,9 @@ import { queryString } from "#shared/base/percent-encoding.ts";
 import { type PageAnswer, startPages } from "#shared/pages/answer-page.ts";
 import { type Child, type Host, type Html, html, type Place } from "#shared/pages/view.ts";
 
-/** Links of a page lead to pages. */
-export function pageHost(now: Date): Host {
-  return { now, link: (place, text) => html`<a href="${addressOf(place)}">${text}</a>` };
+/** Links of a page lead to pages. @param base - what their paths begin with. */
+export function pageHost(now: Date, base = ""): Host {
+  return { now, link: (place, text) => html`<a href="${base}${addressOf(place)}">${text}</a>` };
 }
 
 function addressOf({ path, query = {} }: Place): string {
@@ -17,12 +17,17 @@ function addressOf({ path, query = {} }: Place): string {
 /** @param where - what the pages show: the context, or the machine. */
 export function documentOf(
   answer: PageAnswer,
-  { path, where, now }: { readonly path: string; readonly where: string; readonly now: Date },
+  {
+    path,
+    base,
+    where,
+    now,
+  }: { readonly path: string; readonly base: string; readonly where: string; readonly now: Date },
 ): string {
   const links: Child[] = startPages.map(({ path: to, name, key }) =>
     to === path
-      ? html`<li><a href="${to}" data-key="${key}" aria-current="page">${name}</a></li>`
-      : html`<li><a href="${to}" data-key="${key}">${name}</a></li>`,
+      ? html`<li><a href="${base}${to}" data-key="${key}" aria-current="page">${name}</a></li>`
+      : html`<li><a href="${base}${to}" data-key="${key}">${name}</a></li>`,
   );
   const page: Html = html`${raw("<!doctype html>")}
 <html lang="en">
@@ -31,8 +36,8 @@ export function documentOf(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${answer.title} - Starling</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/style.css">
-<script src="/live.js" defer></script>
+<link rel="stylesheet" href="${base}/style.css">
+<script src="${base}/live.js" defer></script>
 </head>
 <body class="starling">
 <header><b>Starling</b><span>${where}</span><nav aria-label="Pages"><ul>${links}</ul></nav><span id="asof" class="asof">as of ${now.toISOString().slice(11, 19)}Z</span></header>

@@ -4,7 +4,6 @@ import type { ApiList, SourceObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { nextPage } from "#shared/pages/next-page.ts";
 import { subjectPlace } from "#shared/pages/places.ts";
 import {
   age,
@@ -27,30 +26,49 @@ import { needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
 export type Listed = SubjectInFleet | UnreadableObject<"SyncGroup" | "Sync">;
 
-export function readFleet(
-  ask: Ask,
-  query: { readonly namespace?: string | undefined; readonly continue?: string | undefined },
-) {
-  return ask<ApiList<Listed>>("/v1/fleet", query);
+/** Groups beyond these are told of as not looked at. */
+const mostPages = 10;
+
+export interface FleetSeen {
+  readonly items: readonly Listed[];
+  /** There is more than these. */
+  readonly isCut: boolean;
 }
 
-export async function fleetPage(ask: Ask, query: Readonly<Record<string, string>>, host: Host): Promise<View> {
-  const [list, sources] = await Promise.all([
-    readFleet(ask, { continue: query.continue }),
+export async function readFleet(ask: Ask): Promise<FleetSeen> {
+  const items: Listed[] = [];
+  let next: string | undefined;
+  for (let pages = 0; pages < mostPages; pages++) {
+    const list = await ask<ApiList<Listed>>("/v1/fleet", { continue: next });
+    items.push(...list.items);
+    next = list.metadata.continue;
+    if (next === undefined) return { items, isCut: false };
+  }
+  return { items, isCut: true };
+}
+
+/** Said first, where what comes after is not of everything. */
+export function cutText({ items, isCut }: FleetSeen): Html {
+  return isCut ? html`<p class="remark">Of the first ${count(items.length)} groups: there are more.</p>` : html``;
+}
+
+export async function fleetPage(ask: Ask, host: Host): Promise<View> {
+  const [seen, sources] = await Promise.all([
+    readFleet(ask),
     ask<ApiList<SourceObject>>("/v1/sources", { limit: "500" }),
   ]);
-  const items = worstFirst(list.items);
+  const items = worstFirst(seen.items);
   return {
     title: "Fleet",
     main: html`<h1>Fleet</h1>
+${cutText(seen)}
 ${totals(items)}
 <h2>Needs somebody</h2>
 ${needy(items, sources.items, host)}
 <h2>Under way</h2>
 ${underWay(items, host)}
 <h2>Everything</h2>
-${everything(items, host)}
-${nextPage({ path: "/", query }, list.metadata.continue, host)}`,
+${everything(items, host)}`,
   };
 }
 
@@ -124,8 +142,7 @@ function needy(items: readonly Listed[], sources: readonly SourceObject[], host:
       brief(remark),
     ]);
   }
-  if (rows.length === 0)
-    return nothing("Nothing: every group and every Source is as it should be, or on its way there.");
+  if (rows.length === 0) return nothing("Nothing has failed, halted, stalled or gone away.");
   return table("What needs somebody", ["State", "What", "For", ["Why", "text"]], rows);
 }
 

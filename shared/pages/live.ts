@@ -7,16 +7,19 @@ export const live = `"use strict";
   const every = 3000;
   const pages = Object.fromEntries([...document.querySelectorAll("nav a[data-key]")].map((a) => [a.dataset.key, a.href]));
   let before = "";
+  let taking = false;
   const pathOf = (node) => { const steps = []; for (let at = node; at && at.id !== "main"; at = at.parentElement) steps.unshift([...at.parentElement.children].indexOf(at)); return steps; };
   const nodeAt = (steps) => steps.reduce((at, step) => at && at.children[step], document.getElementById("main"));
   const busy = () => { const node = document.activeElement; return node && ["INPUT", "TEXTAREA", "SELECT"].includes(node.tagName); };
   const take = async () => {
-    if (document.hidden || busy() || String(getSelection())) return;
+    if (taking || document.hidden || busy() || String(getSelection())) return;
+    taking = true;
     const status = document.getElementById("asof");
     try {
       const answer = await fetch(location.href, { headers: { "x-starling-part": "main" }, cache: "no-store" });
       const text = await answer.text();
-      if (answer.status === 401) { location.reload(); return; }
+      // What was seen last is better than nothing, and says since when.
+      if (answer.status === 401 || answer.status === 429 || answer.status >= 500) throw new Error(String(answer.status));
       if (text !== before) {
         const main = document.getElementById("main");
         const focus = main.contains(document.activeElement) ? pathOf(document.activeElement) : undefined;
@@ -29,6 +32,8 @@ export const live = `"use strict";
       status.textContent = "as of " + new Date().toLocaleTimeString();
     } catch {
       status.textContent = "no answer since " + status.textContent.replace(/^(as of|no answer since) /, "");
+    } finally {
+      taking = false;
     }
   };
   let going = false;

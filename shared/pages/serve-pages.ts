@@ -18,8 +18,8 @@ export interface PageOptions {
   /** 0: any that is free. */
   readonly port: number;
   /**
-   * Opens the pages: whoever else is on this machine could look with the caller's rights otherwise. It comes once in the
-   * address, and stays as a cookie.
+   * The first part of every path: whoever else is on this machine could look with the caller's rights otherwise. It is in the
+   * address and in nothing that a browser would send to another port, as it would a cookie.
    */
   readonly word: string;
 }
@@ -55,7 +55,7 @@ export async function servePages(options: PageOptions): Promise<PageServer> {
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the pages have no port");
   return {
-    url: `http://${loopback}:${address.port}/?word=${options.word}`,
+    url: `http://${loopback}:${address.port}/${options.word}/`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -68,11 +68,10 @@ interface Answer {
   readonly status: number;
   readonly type: string;
   readonly text: string;
-  readonly more?: Readonly<Record<string, string>>;
 }
 
-function send(response: ServerResponse, { status, type, text, more = {} }: Answer): void {
-  response.writeHead(status, { ...headers, "content-type": `${type}; charset=utf-8`, ...more });
+function send(response: ServerResponse, { status, type, text }: Answer): void {
+  response.writeHead(status, { ...headers, "content-type": `${type}; charset=utf-8` });
   response.end(text);
 }
 
@@ -85,40 +84,24 @@ async function answer(request: IncomingMessage, options: PageOptions): Promise<A
   if (request.method !== "GET" && request.method !== "HEAD") return plain(405, "the pages are for reading\n");
   const url = URL.parse(`http://${host}${request.url ?? "/"}`);
   if (url === null) return plain(400, "this is no address of a page\n");
-  const cookie = `starling-${url.port}`;
-  const given = url.searchParams.get("word");
-  if (given !== null && isEqual(given, word)) {
-    url.searchParams.delete("word");
-    // Two slashes in front would be another machine's name.
-    const location = `/${url.pathname.replace(/^\/+/, "")}${url.search}`;
-    const set = `${cookie}=${word}; HttpOnly; SameSite=Strict; Path=/`;
-    return { ...plain(303, ""), more: { location, "set-cookie": set } };
-  }
-  if (!isEqual(cookieOf(request, cookie) ?? "", word)) {
+  const [, given = "", ...rest] = url.pathname.split("/");
+  if (!isEqual(given, word)) {
     return plain(401, "open the address that the command printed: it has the word that opens these pages\n");
   }
-  if (url.pathname === "/style.css") return { status: 200, type: "text/css", text: style };
-  if (url.pathname === "/live.js") return { status: 200, type: "text/javascript", text: live };
+  const path = `/${rest.join("/")}`;
+  if (path === "/style.css") return { status: 200, type: "text/css", text: style };
+  if (path === "/live.js") return { status: 200, type: "text/javascript", text: live };
+  const base = `/${word}`;
   const now = clock.now();
-  const page = await answerPage(
-    ask,
-    { path: url.pathname, query: Object.fromEntries(url.searchParams) },
-    pageHost(now),
-  );
+  const query = Object.fromEntries(url.searchParams);
+  const page = await answerPage(ask, { path, query }, pageHost(now, base));
   const text =
-    request.headers["x-starling-part"] === "main"
-      ? page.main.toString()
-      : documentOf(page, { path: url.pathname, where, now });
+    request.headers["x-starling-part"] === "main" ? page.main.toString() : documentOf(page, { path, base, where, now });
   return { status: page.status, type: "text/html", text };
 }
 
 function plain(status: number, text: string): Answer {
   return { status, type: "text/plain", text };
-}
-
-function cookieOf(request: IncomingMessage, name: string): string | undefined {
-  const parts = (request.headers.cookie ?? "").split("; ").map((each) => each.split("="));
-  return parts.find(([key]) => key === name)?.[1];
 }
 
 function isEqual(given: string, word: string): boolean {

@@ -30,15 +30,16 @@ import {
   table,
   type View,
 } from "#shared/pages/view.ts";
-import { causesOf } from "#shared/words/causes.ts";
+import { causesOf, worstFirst } from "#shared/words/causes.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { clearCommand, phaseWords, waitText } from "#shared/words/rollout-words.ts";
 
 const eventsShown = "15";
 const rolloutsShown = "10";
-/** In trouble; with more of them the causes say what the names do not. */
+/** In trouble, for each page; of so many pages. */
 const targetsShown = "200";
+const mostPages = 8;
 const troubledStates = "Failed,Unreachable";
 const namesOfCause = 3;
 
@@ -52,9 +53,7 @@ export async function subjectPage(ask: Ask, subject: Subject, host: Host): Promi
   ]);
   const moving = overview?.status.stages.flatMap((stage) => stage.moving?.content ?? []) ?? [];
   const troubled = await Promise.all(
-    [...new Set(moving)].map((number) =>
-      ask<ApiList<TargetItem>>(`${path}/rollouts/${number}/targets`, { limit: targetsShown, state: troubledStates }),
-    ),
+    [...new Set(moving)].map((number) => troubledOf(ask, `${path}/rollouts/${number}/targets`)),
   );
   const state = objectState(object);
   return {
@@ -62,15 +61,32 @@ export async function subjectPage(ask: Ask, subject: Subject, host: Host): Promi
     main: html`<h1>${subject.namespace}/${subject.name} ${badge(state.word)}</h1>
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
 ${overview === undefined ? nothing("Nothing was rolled out yet.") : overviewParts(overview, host)}
-${trouble(
-  troubled.flatMap(({ items }) => items),
-  { subject, host },
-)}
+${trouble(troubled, { subject, host })}
 <h2>History</h2>
 ${history(rollouts?.items ?? [], { subject, host })}
 <h2>Events</h2>
 ${eventTable(events.items, host)}`,
   };
+}
+
+interface Troubled {
+  readonly targets: readonly TargetItem[];
+  /** There may be more than these. */
+  readonly isCut: boolean;
+}
+
+/** A page of targets may hold none of those that are asked for, and not be the last. */
+async function troubledOf(ask: Ask, path: string): Promise<Troubled> {
+  const targets: TargetItem[] = [];
+  let next: string | undefined;
+  for (let pages = 0; pages < mostPages; pages++) {
+    const query = { limit: targetsShown, state: troubledStates, continue: next };
+    const list = await ask<ApiList<TargetItem>>(path, query);
+    targets.push(...list.items);
+    next = list.metadata.continue;
+    if (next === undefined) return { targets, isCut: false };
+  }
+  return { targets, isCut: true };
 }
 
 /** There is no rollout of what nobody has rolled out yet. */
@@ -217,8 +233,10 @@ function contentTable(
   return table("The newest first", columns, rows);
 }
 
-function trouble(targets: readonly TargetItem[], { subject, host }: About): Html {
-  if (targets.length === 0) return html``;
+function trouble(found: readonly Troubled[], { subject, host }: About): Html {
+  const targets = worstFirst(found.flatMap((each) => each.targets));
+  const isCut = found.some((each) => each.isCut);
+  if (targets.length === 0 && !isCut) return html``;
   const rows = causesOf(targets).map(({ word, detail, targets: those }): Child[] => {
     const names = those.slice(0, namesOfCause).map(({ cluster }) => cluster);
     const more = those.length > namesOfCause ? ` and ${count(those.length - namesOfCause)} more` : "";
@@ -226,6 +244,7 @@ function trouble(targets: readonly TargetItem[], { subject, host }: About): Html
   });
   const columns: readonly Column[] = ["Cause", ["Why", "text"], ["Clusters", "number"], ["Which", "text"]];
   return html`<h2>In trouble</h2>
+${isCut ? html`<p class="remark">There are more than these ${count(targets.length)}, by state on the pages of clusters.</p>` : ""}
 ${table("Causes, the most common first", columns, rows)}
 ${targetRows(targets.slice(0, 10), { subject, host })}`;
 }

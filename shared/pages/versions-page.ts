@@ -1,15 +1,14 @@
 /** Which version runs where, and who is behind. */
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { readFleet, subjectLink } from "#shared/pages/fleet-page.ts";
-import { nextPage } from "#shared/pages/next-page.ts";
+import { cutText, readFleet, subjectLink } from "#shared/pages/fleet-page.ts";
 import { age, badge, bar, type Child, count, type Host, html, nothing, table, type View } from "#shared/pages/view.ts";
 import { subjectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
-export async function versionsPage(ask: Ask, query: Readonly<Record<string, string>>, host: Host): Promise<View> {
-  const { items, metadata } = await readFleet(ask, { continue: query.continue });
-  const sections = items.map((item) => {
+export async function versionsPage(ask: Ask, host: Host): Promise<View> {
+  const seen = await readFleet(ask);
+  const sections = seen.items.map((item) => {
     const heading = html`<h2>${subjectLink(item, host)} ${badge(subjectState(item).word)}</h2>`;
     if (isUnreadable(item)) return html`${heading}${nothing(subjectState(item).remark)}`;
     const [newest] = item.versions;
@@ -38,9 +37,9 @@ export async function versionsPage(ask: Ask, query: Readonly<Record<string, stri
   return {
     title: "Versions",
     main: html`<h1>Versions</h1>
+${cutText(seen)}
 <p>Which version each group's clusters are on, by what their stages have passed. A cluster that is not well on it is among the
 group's clusters that need somebody.</p>
-${sections.length === 0 ? nothing("There is no SyncGroup yet.") : sections}
-${nextPage({ path: "/versions", query }, metadata.continue, host)}`,
+${sections.length === 0 ? nothing("There is no SyncGroup yet.") : sections}`,
   };
 }

@@ -47,7 +47,7 @@ const hiddenCall = "starling.hidden.";
 /** Arguments, as they are written or piped, to a template: what it answers is a text, as the function's answer is. */
 const byTemplate = (name: string): Instead => ({ name: "list", into: `include "${templateOf(name)}"` });
 
-const ofClock = ["date", "dateInZone", "date_in_zone", "htmlDate", "htmlDateInZone", "ago"];
+const ofClock = ["date", "dateInZone", "date_in_zone", "htmlDate", "htmlDateInZone", "ago", "durationRound"];
 const ofLot = ["randAlpha", "randAlphaNum", "randAscii", "randNumeric", "randBytes", "shuffle"];
 
 /** By the name of a function, what stands in its place. */
@@ -70,8 +70,10 @@ function momentOf(version: Version): string {
 /** Where what is called in a text is not seen before it is evaluated. */
 const hidden = ["now", "uuidv4", "randInt", ...ofClock, ...ofLot, "tpl"];
 
-/** In RE2: a call in an action, as far as its name. What is behind a quote, a dot or a `$` is a text, a field or a variable. */
-const callOf = (names: string) => String.raw`(?s)(\{\{(?:(?:[^}]|\}[^}])*?[^.$\w"\x60])?)(?:${names})\b`;
+/** In RE2, in an action: a text, a comment, or whatever else is neither, each whole. */
+const passed = String.raw`"(?:[^"\\]|\\.)*"|\x60[^\x60]*\x60|/\*.*?\*/|\}[^}]|[^}"\x60/]`;
+/** In RE2: a call in an action, as far as its name. What is behind a dot or a `$` is a field or a variable. */
+const callOf = (names: string) => String.raw`(?s)(\{\{(?:(?:${passed})*?[^.$\w"\x60/}])?)(?:${names})\b`;
 /** What a text and a context are mostly written as. */
 const operands = String.raw`\s+(\([^()]*\)|[.$][\w.$]*|"[^"]*")\s+([.$][\w.$]*)`;
 
@@ -104,6 +106,13 @@ export function fixedTemplates(version: Version, { lookup }: { readonly lookup: 
       `duration (sub (unixEpoch ${moment}) (index . 0))`,
       "else",
       "duration 0",
+      "end",
+    ].join(" -}}{{- "),
+    durationRound: [
+      `if ${isTime("(index . 0)")}`,
+      `durationRound (mul 1000000000 (sub (unixEpoch ${moment}) (unixEpoch (index . 0))))`,
+      "else",
+      "durationRound (index . 0)",
       "end",
     ].join(" -}}{{- "),
     randAlpha: `repeat (int (index . 0)) "${letter}"`,

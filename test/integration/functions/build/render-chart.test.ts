@@ -270,6 +270,7 @@ describe("what is another each time is refused, with object and field", () => {
     ["the day of nothing, in a format", '{{ date "2006-01-02" .Values.none | quote }}'],
     ["the day in a zone, piped", '{{ "UTC" | dateInZone "02" "" | quote }}'],
     ["how long ago a day was", '{{ ago (toDate "2006-01-02" "2020-01-01") }}'],
+    ["how long ago a day was, in one word", '{{ durationRound (toDate "2006-01-02" "2026-01-01") }}'],
     ["one of two numbers", "{{ randInt 0 2 }}"],
     ["one letter", "{{ randAlpha 1 }}"],
     ["two letters in any order", '{{ shuffle "ab" }}'],
@@ -293,11 +294,16 @@ describe("what is another each time is refused, with object and field", () => {
       ['{{ date "2006-01-02" 1600000000 | quote }}', "2020-09-13"],
       ['{{ toDate "2006-01-02" "2020-01-01" | unixEpoch | quote }}', "1577836800"],
       ['{{ keys (dict "b" 1 "a" 2 "d" 3 "c" 4) | join "," }}', "a,b,c,d"],
+      ['{{ durationRound "2h10m5s" }}', "2h"],
+      [`{{ tpl "{{ include \\"shop.release-date\\" . }}{{/* as of now */}}" $ }}`, "of-spring"],
+      ['{{ tpl (printf "{{ %q }}" "up to date -now") $ }}', "up to date -now"],
+      ['{{ tpl "{{ `now and date` }} {{ .Values.a }}-now" $ }}', "now and date a-now"],
       ['{{ tpl "{{ tpl .Values.t . }}{{ .Values.b }} now" $ | upper | quote }}', "A! NOW"],
     ];
     const values = JSON.stringify({ t: "{{ .Values.a }}", a: "a", b: "!" });
+    const helper = { "templates/_d.tpl": '{{ define "shop.release-date" }}of-spring{{ end }}' };
     for (const [data = "", expected] of rows)
-      expect(dataOf(await render(small(data), { values }), "x")).toEqual({ k: expected });
+      expect(dataOf(await render(small(data, helper), { values }), "x")).toEqual({ k: expected });
   });
 
   test.each([
@@ -305,6 +311,8 @@ describe("what is another each time is refused, with object and field", () => {
     ["{{now}}", "now"],
     ["{{ $x := 1 }}{{ .y | default (randAlpha 5) }}", "randAlpha"],
     ["{{ tpl .Values.u . }}", "date"],
+    [`{{ printf "%s" "a" | cat (now | unixEpoch) }}`, "now"],
+    ["{{/* a */ -}}{{ $d := 4 }}{{ index (list 1 2) 0 | add (randInt 1 2) }}", "randInt"],
     ['{{ tpl (printf "{{ n%s }}" "ow") . }}', "now"],
     ['{{ lookup "v1" "Secret" "" "" }}', "lookup"],
   ])("nor is it hidden in a text for tpl: %s", async (t, name) => {

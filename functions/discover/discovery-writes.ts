@@ -4,6 +4,7 @@ import { nextLook } from "#shared/fleet/discovery/next-look.ts";
 import { type DiscoveryRow, type DiscoveryStatus, nobodyLooks } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Times that a status is written over what somebody else wrote meanwhile. */
 const maxTries = 5;
@@ -35,7 +36,11 @@ export async function beginLook(
       set: { ...mark, ...dueAttributes(key, until) },
       add: { version: 1 },
       remove: ["dispatches"],
-      when: [{ attribute: "lookUntil", equals: nobodyLooks }],
+      when: [
+        { attribute: "lookUntil", equals: nobodyLooks },
+        // What a newer version wrote is left as it is.
+        { attribute: "schema", lessThan: rowSchema + 1 },
+      ],
     });
     return { row, isAfterDeath: false };
   } catch (error) {

@@ -1,7 +1,8 @@
 /** A discovery that dies between any two of its writes and messages, and two at once: the end is that of one that lived. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { canonicalJson } from "#shared/base/json.ts";
-import type { Row } from "#shared/fleet/rows/row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { MessageSender, Table } from "#shared/ports.ts";
 import { arnOf, type DiscoveryWorld, discoveryDocument, startDiscoveryWorld } from "#test/support/discovery-world.ts";
@@ -178,4 +179,14 @@ test("of two looks that begin at once one ends before it asks anybody", async ()
   const both = await Promise.allSettled([world.look("apps", stage), world.look("apps", stage)]);
   expect(both.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
   expect(world.operations().filter((operation) => operation === "tagging GetResources")).toHaveLength(1);
+});
+
+test("a ClusterDiscovery that a newer version wrote is left as it is", async () => {
+  await world.apply(discoveryDocument("apps", { accounts: [account] }, { name: "{{ eks.name }}", interval: "6h" }));
+  await world.look("apps");
+  await world.table.write([{ update: keys.discovery("apps"), set: { schema: rowSchema + 1 } }]);
+  const before = canonicalJson(world.table.all());
+  world.pass(6);
+  await expect(world.look("apps")).rejects.toMatchObject({ code: "NewerRow" });
+  expect(canonicalJson(world.table.all())).toBe(before);
 });

@@ -46,7 +46,11 @@ function withActs(
     const held = suspended === undefined ? obstacle : `it waits while suspended ${actText(suspended)}`;
     return { word: "Deleting", since: deletion.at, remark: [actText(deletion), held].filter(Boolean).join("; ") };
   }
-  if (suspended !== undefined) return { ...state, word: "Suspended", since: suspended.at, remark: actText(suspended) };
+  if (suspended !== undefined) {
+    const trouble = needsSomebody(state.word) ? state.remark : "";
+    const remark = [actText(suspended), trouble].filter(Boolean).join("; ");
+    return { ...state, word: "Suspended", since: suspended.at, remark };
+  }
   const remark = isGood(state.word) ? unseen() : "";
   return remark === "" ? state : { ...state, word: "Reconciling", remark };
 }

@@ -292,6 +292,26 @@ test.each<[string, Partial<SourceRow>, string]>([
   expect(objectState(sourceObject({ ...row, ...more })).word).toBe(word);
 });
 
+test("a suspended Source still says what is wrong with it", () => {
+  const row: SourceRow = {
+    ...common,
+    type: "Source",
+    namespace: "payments",
+    name: "app",
+    operations: { suspended: act },
+    spec: { git: { url: "https://github.com/acme/app" }, paths: ["."], interval: "5m" },
+    status: {
+      conditions: [
+        { type: "Ready", status: "False", reason: "ArtifactLost", message: "resume it", since: common.createdAt },
+      ],
+    },
+  };
+  expect(objectState(sourceObject(row))).toMatchObject({
+    word: "Suspended",
+    remark: expect.stringMatching(/^by .*; ArtifactLost: resume it$/),
+  });
+});
+
 test("what needs somebody comes before what does not, and what is well comes last", () => {
   const ranks = [
     "Failed",

@@ -23,28 +23,26 @@ export async function unlessItYields<T>(look: Promise<T>): Promise<T | "wanted">
 /** The ports for routine looks: each asks before it reads on whether somebody wants the lease. */
 export function yieldingPorts(lease: HeldLease, ports: WorkerPorts): WorkerPorts {
   const { connector } = ports;
-  const goOn = async () => {
-    if (await lease.isWanted()) throw new RoutineYields();
-  };
   return {
     ...ports,
     connector: {
       connect: async (cluster, deadline) =>
-        yieldingClient(await connector.connect(cluster, deadline), { goOn, hasWritten: false }),
+        yieldingClient(await connector.connect(cluster, deadline), { lease, hasWritten: false }),
       distrust: (cluster) => connector.distrust(cluster),
     },
   };
 }
 
 interface Look {
-  readonly goOn: () => Promise<void>;
+  readonly lease: HeldLease;
   /** What it does is to be recorded: it goes on to its end. */
   hasWritten: boolean;
 }
 
 function yieldingClient(client: ClusterClient, look: Look): ClusterClient {
   const read = async <T>(ask: () => Promise<T>): Promise<T> => {
-    if (!look.hasWritten) await look.goOn();
+    // Something else of the look may have written while the lease was asked about.
+    if (!look.hasWritten && (await look.lease.isWanted()) && !look.hasWritten) throw new RoutineYields();
     return ask();
   };
   const write = <T>(answer: Promise<T>): Promise<T> => {

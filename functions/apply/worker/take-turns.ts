@@ -118,7 +118,8 @@ function portsFor(turns: readonly Turn[], { lease, ports }: Taking): (turn: Turn
   let together: Promise<WorkerPorts> | undefined;
   return async ({ row }) => {
     if (!isAtRest(row)) return ports;
-    together ??= lookTogether(resting, yieldingPorts(lease, ports));
+    // Outermost, so that whoever lists for a Sync knows what was written for it, whichever client did.
+    together ??= lookTogether(resting, ports).then((shared) => yieldingPorts(lease, shared));
     return together;
   };
 }

@@ -259,7 +259,10 @@ describe("who may do what", () => {
   );
 
   test.each<[Folder, readonly string[]]>([
-    ["api", ["GetObject plans", "ListBucket plans"]],
+    [
+      "api",
+      ["GetObject artifacts", "GetObject plans", "GetObject renderings", "ListBucket plans renderings artifacts"],
+    ],
     ["webhook", []],
     ["tick", []],
     ["discover", []],
@@ -631,7 +634,7 @@ test("the outputs say where people, the git host and clusters turn to", () => {
   const said = Object.fromEntries(Object.entries(outputs).map(([name, { Value }]) => [name, textOf(Value)]));
   const names = [
     ...["ApiUrl", "WebhookUrl", "WebhookSecretArn", "ApplyRole", "ExternalId", "DiscoverRole", "Dashboard", "Version"],
-    ...["ViewerPolicy", "OperatorPolicy", "AdministratorPolicy"],
+    ...["ViewerPolicy", "ReaderPolicy", "OperatorPolicy", "AdministratorPolicy"],
   ];
   expect(Object.keys(said).sort()).toEqual(names.toSorted());
   const [webhookRoute] = ofType(controlResources, "AWS::ApiGatewayV2::Route").flatMap(({ Properties }) =>

@@ -7,12 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ContentsAnswer } from "#functions/api/link-contents.ts";
 import { createCallRecorder } from "#local/aws/proxy/call-recorder.ts";
 import { ApiAnswer, type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import { newAccessKey } from "#local/machine/machine.ts";
 import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
-import type { ApiList, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
+import type { ApiList, SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { mayDo, refusedCalls, requestsOf, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
@@ -56,6 +57,8 @@ const mayGoUnused = new Set([
   "api USES#*",
   // Read only when somebody asks about a Sync that another rollout than its last is to move.
   "api REND#*",
+  // Read by the URLs that it hands out, in its name, by whoever has them.
+  ...["artifacts", "renderings"].map((name) => `api s3:GetObject <starling-state-blobs-arn>/${name}/*`),
   // A role reads its partitions in every way or not at all.
   ...["apply", "render", "report", "resolve", "rollout", "tick", "webhook"].flatMap((name) =>
     ["GetItem", "Query", "BatchGetItem"].map((action) => `${name} dynamodb:${action} ${table}`),
@@ -93,7 +96,7 @@ const mayGoUnused = new Set([
 const ns = "/v1/namespaces/shop";
 
 /** Somebody whose role has one of the policies for people, on this machine. */
-function personWith(policy: "Viewer" | "Operator" | "Administrator"): ApiSession {
+function personWith(policy: "Viewer" | "Reader" | "Operator" | "Administrator"): ApiSession {
   const { machine } = stack;
   const credentials = newAccessKey();
   const principalArn = `arn:aws:iam::000000000000:user/${policy}`;
@@ -147,6 +150,8 @@ describe("of the people of an installation", () => {
     ["GET", "/v1/freezes"],
     ["GET", "/v1/syncgroups?limit=10"],
   ];
+  /** What is in git, with whatever secrets. */
+  const read: readonly Request[] = [["POST", `${ns}/syncgroups/none/contents`, {}]];
   /** Of the ways to change something, those that an operator has. What there is not is not found, by the function. */
   const operate: readonly Request[] = [
     ["POST", "/v1/freezes/brake", reason],
@@ -176,13 +181,15 @@ describe("of the people of an installation", () => {
   }
 
   test.each([
-    ["Viewer", { look: "let in", operate: "refused", administer: "refused" }],
-    ["Operator", { look: "let in", operate: "let in", administer: "refused" }],
-    ["Administrator", { look: "let in", operate: "let in", administer: "let in" }],
+    ["Viewer", { look: "let in", read: "refused", operate: "refused", administer: "refused" }],
+    ["Reader", { look: "let in", read: "let in", operate: "refused", administer: "refused" }],
+    ["Operator", { look: "let in", read: "refused", operate: "let in", administer: "refused" }],
+    ["Administrator", { look: "let in", read: "let in", operate: "let in", administer: "let in" }],
   ] as const)("a %s is %j", async (policy, expected) => {
     const person = personWith(policy);
     for (const [requests, answer] of [
       [look, expected.look],
+      [read, expected.read],
       [operate, expected.operate],
       [administer, expected.administer],
     ] as const) {
@@ -220,6 +227,16 @@ describe("a role lets its function do its work", () => {
 
     await stack.git.commitFiles("shop/app", configMap("two"), { message: "two" });
     await until("the second revision", () => clustersWith("two") === 2);
+
+    const [{ status: assigned } = { status: undefined }] = (await api.call<ApiList<SyncObject>>("GET", "/v1/syncs"))
+      .items;
+    const source = await api.call<SourceObject>("GET", `${ns}/sources/app`);
+    const contents = await personWith("Reader").call<ContentsAnswer>("POST", `${ns}/syncgroups/web/contents`, {
+      renderings: [assigned?.desired?.renderDigest],
+      artifacts: [source.status.artifact?.digest],
+    });
+    for (const url of [contents.renderings, contents.artifacts].flatMap(Object.values<string>))
+      expect((await fetch(url)).status).toBe(200);
 
     const bad = {
       "all/settings.yaml": configMap("two")["all/settings.yaml"].replace("name: settings", "name: NoName"),
@@ -295,6 +312,7 @@ describe("a role lets its function do its work", () => {
       `${ns}/syncgroups`,
       `${ns}/syncgroups/web/events`,
       `${ns}/syncgroups/web/syncs`,
+      `${ns}/syncgroups/web/fleet`,
       `${ns}/syncgroups/web/rollout`,
       `${ns}/syncgroups/web/rollouts`,
       `${ns}/syncgroups/web/rollouts/2`,

@@ -157,7 +157,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: "m:
         expect(await of("warm")).toEqual([undefined, undefined]);
         await read(world, "one", `/apis/shop.example.com/v1/namespaces/${namespace}/colours/green`);
 
-        const next = await world.push("app", { "env/prod.yaml": "replicas: 1\ncolour: red\n" });
+        const next = await world.push("app", { "env/prod.yaml": "replicas: 1\nkeep: true\ncolour: red\n" });
         await world.untilInSync("web", next);
         const again = await of("migrate");
         for (const [index, uid] of again.entries()) {

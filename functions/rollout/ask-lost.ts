@@ -1,9 +1,8 @@
 import { askRenderings } from "#functions/rollout/ask-renderings.ts";
 import { readRenderings, requestOf } from "#functions/rollout/decide.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
+import { type ClusterRows, valuedEntries } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -20,8 +19,7 @@ export async function askForLost(
   const { subject, contents } = transaction.known;
   const missing = clusters.filter(({ syncs }) => syncs.some(misses));
   if (missing.length === 0) return;
-  const entries = missing.flatMap(({ fleet }) => fleet ?? []);
-  const valued = new Map((await withEffectiveValues(entries, ports.table)).map((entry) => [entry.name, entry]));
+  const valued = await valuedEntries(missing, ports.table);
   for (const { cluster, syncs } of missing) {
     const fleet = valued.get(cluster);
     if (fleet === undefined) continue;

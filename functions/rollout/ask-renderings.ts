@@ -25,9 +25,17 @@ export async function askRenderings(
   ports: PlannerPorts,
 ): Promise<void> {
   const distinct = new Map(requests.map((request) => [request.input, request]));
-  for (const { source: name, revision, ...wanted } of distinct.values()) {
-    const source = { namespace: subject.namespace, name, revision };
-    messages.push({ to: "render", input: wanted.input, notify: subject, source });
+  const { namespace } = subject;
+  for (const { source: name, revision, besides: pins, ...wanted } of distinct.values()) {
+    const source = { namespace, name, revision };
+    const besides = pins.map((pin) => ({
+      namespace,
+      name: pin.source,
+      revision: pin.revision,
+      besides: pin.artifactDigest,
+    }));
+    const others = besides.length === 0 ? {} : { besides };
+    messages.push({ to: "render", input: wanted.input, notify: subject, source, ...others });
     const before = renderings.get(wanted.input);
     if (before !== undefined && before.state !== "Failed") continue;
     const row: RenderingRow = {
@@ -39,7 +47,7 @@ export async function askRenderings(
       engine: renderEngine,
       state: "Pending",
       waiting: before?.waiting ?? [subject],
-      sources: before?.sources ?? [source],
+      sources: before?.sources ?? [source, ...besides],
       requestedAt: at,
       tries: 0,
       expiresAt: renderingExpiry(now),

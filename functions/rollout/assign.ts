@@ -2,7 +2,8 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { Assignment } from "#shared/fleet/rollout/assignments.ts";
-import { due, dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { changingOf } from "#shared/fleet/rollout/slots.ts";
+import { due, dueAttributes, queuedNow, watchdogBehind } from "#shared/fleet/rows/due.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -20,17 +21,20 @@ export function assign(
   { cluster, name, desired, before: found }: Assigned,
   { ids, installation }: PlannerPorts,
 ): void {
-  const { known, now } = transaction;
+  const { known, now, unit } = transaction;
   const { subject, row: assigner } = known;
   const before = found === undefined || found.subjectUid === assigner.uid ? found : unobserved(found);
   const { parked: _parked, ...kept } = before === undefined ? {} : due(before, undefined);
   const key = keys.sync(cluster, subject.namespace, name);
   const from = desired.startAt === undefined ? now : new Date(desired.startAt);
   const isOrphan = desired.action === "orphan";
+  // Whoever was begun waits for nobody, and who has no slot was not assigned.
+  const others = Math.min(changingOf(unit), queuedNow(unit.queuedUntil, now));
+  const timer = { ...dueAttributes(key, watchdogBehind(from, others)), dispatches: 1 };
   const row = {
     ...kept,
     ...key,
-    ...(isOrphan ? {} : { ...dueAttributes(key, watchdogAt(from, 0)), dispatches: 1 }),
+    ...(isOrphan ? {} : timer),
     cluster,
     namespace: subject.namespace,
     name,

@@ -10,6 +10,7 @@ import { unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenIn } from "#shared/fleet/rollout/legs.ts";
+import type { Member } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
 import { clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -92,6 +93,8 @@ async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (
   for (const stage of known.unit.stages) {
     const leg = lastLegOf(stage, known.legs);
     if (leg === undefined) continue;
+    if (stage.on === undefined)
+      for (const { cluster } of await notIn(leg, known, ports)) found.push([cluster, "waiting"]);
     for (const { cluster } of await sealedIn(leg, leg.unrendered, ports)) found.push([cluster, "failed"]);
     for (const { cluster } of await sealedIn(leg, waitingOrders(leg), ports)) found.push([cluster, "waiting"]);
   }
@@ -99,6 +102,15 @@ async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (
   const members = new Map((await readMembers(known, ports)).map(({ cluster, stage }) => [cluster, stage]));
   for (const [cluster, stage] of members) if (bare.some(({ name }) => name === stage)) found.push([cluster, "waiting"]);
   return found.filter(([cluster]) => members.has(cluster));
+}
+
+/** Members of its stage that wait for the next leg: they were registered anew while this one stood still. */
+async function notIn(leg: LegRow, known: Known, ports: PlannerPorts): Promise<readonly Member[]> {
+  if (leg.membersVersion === known.unit.membersVersion) return [];
+  const orders = Array.from({ length: leg.size }, (_, order) => order);
+  const sealed = new Map((await sealedIn(leg, orders, ports)).map(({ cluster, uid }) => [cluster, uid]));
+  const members = await readMembers(known, ports);
+  return members.filter(({ cluster, uid, stage }) => stage === leg.stage && sealed.get(cluster) !== uid);
 }
 
 /** One that is lost is made anew when its leg goes on: to count is no reason to begin with that again. */

@@ -81,7 +81,9 @@ export async function letComeBack(
   const strayed: string[] = [];
   for (const rows of found.values()) {
     const { cluster, fleet, syncs, targets } = rows;
-    const isGone = row.operations.deletion !== undefined && fleet === undefined;
+    // Registered anew, it has nothing of what was there, and nobody says so.
+    const isClear = fleet === undefined || syncs.every(({ desired }) => desired.action === "orphan");
+    const isGone = row.operations.deletion !== undefined && isClear;
     const isAgain = isGone || readable.includes(cluster) || syncs.some(answersAgain);
     if (rows.slot !== undefined || !isAgain) continue;
     const away = targets.find(({ state }) => state === "Unreachable");
@@ -99,14 +101,16 @@ export async function letComeBack(
     if (stage === undefined) continue;
     // One that could not be rendered for fails again, whether it answers or not.
     const isUnrendered = rows.arrivals.some(({ reason }) => isRenderFailure(reason));
-    if (stage.on === undefined || isAhead(rows, stage) || isUnrendered) continue;
+    const isMissing = rows.arrivals.some(({ content }) => content !== undefined);
+    if (stage.on === undefined || (isAhead(rows, stage) && !isMissing) || isUnrendered) continue;
     startOver(transaction, rows);
     transaction.putArrival(cluster, "waiting", { why: "returned" });
   }
   if (readable.length > 0) {
     const left = transaction.unit.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [];
     // Of those that could not be read the members have what was known before.
-    transaction.edit({ unreadable: left, selected: undefined });
+    const { selected } = transaction.unit;
+    transaction.edit({ unreadable: left, selected: selected && { ...selected, fleet: "" } });
     if (unreadable.length >= keptUnreadable) {
       // There may be more than were named: of everybody is only known any more that it was a member.
       const members = (await readMembers(known, ports)).map((member) => ({ ...member, uid: "" }));

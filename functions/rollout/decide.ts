@@ -23,9 +23,13 @@ import type { ContentRow, LegRow, RenderingRow, SealedTarget, SlotRow } from "#s
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
+import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 
-/** Of one cluster in one step; what is left follows when these are done. With what goes with them they always fit. */
-export const mostAssignments = 60;
+/**
+ * Of one cluster in one step; what is left follows when these are done. With what goes with them they always fit: twelve stages
+ * leave room for 74 rows, of which up to 20 are templates that the cluster is not given any more, and 4 its slot and the like.
+ */
+export const mostAssignments = 50;
 
 /** A cluster that may be next. */
 export interface Candidate {
@@ -69,7 +73,7 @@ export type Step =
   | { readonly do: "leave"; readonly leaving: readonly SyncRow[]; readonly reason: string }
   | { readonly do: "forget"; readonly syncs: readonly SyncRow[]; readonly reason: string };
 
-const itsTurn = { do: "wait", for: "turn", requests: [] } as const;
+export const itsTurn = { do: "wait", for: "turn", requests: [] } as const;
 
 /** Renderings of everything that the targets need. */
 export async function readRenderings(targets: readonly SealedTarget[], table: Table): Promise<Renderings> {
@@ -104,7 +108,8 @@ export function decide(
   if (strayed !== undefined) return { do: "skip", reason: strayed };
   const newest = newestOf(syncs);
   // A cluster never goes back by moving to a stage that is behind.
-  const isPassed = unit.stages.some(({ name, on = 0 }) => name !== stage && on >= newest);
+  const others = unit.stages.filter(({ name }) => name !== stage);
+  const isPassed = others.some(({ on = 0 }) => on >= newest) || (unit.former ?? 0) >= newest;
   if (leg !== undefined && !isFarewell && newest > content.number && isPassed)
     return { do: "unchanged", reason: `keeps content ${newest}, which another stage has passed` };
   // Its last attempt was given up, and its worker may still be writing.
@@ -139,7 +144,8 @@ export function decide(
   const freeze = fleet && freezeOver(brake, fleet.labels, now);
   const waits: Step = freeze === undefined ? itsTurn : { do: "freeze", name: freeze.name };
   const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
-  const leaving = leavingOf(assigning);
+  // Who is given back what it lost keeps whatever it has since.
+  const leaving = candidate.only === undefined ? leavingOf(assigning) : [];
   if (slot !== undefined) {
     const given = syncs.filter(({ name }) => name in slot.attempts);
     // Of what the slot is not for, something may have failed before.
@@ -184,7 +190,10 @@ export function requestOf(
   const [template, input] = [content.plan.templates[index], target.inputs[index]];
   if (template === undefined || input === undefined || !("digest" in input)) return [];
   const { source, revision } = template;
-  return [{ input: input.digest, source, revision, ...buildOf(template, input) }];
+  const build = buildOf(template, input);
+  const others = valueArtifacts(build.render?.helm);
+  const besides = (template.besides ?? []).filter(({ artifactDigest }) => others.includes(artifactDigest));
+  return [{ input: input.digest, source, revision, besides, ...build }];
 }
 
 /** Assignments that a step writes at once. */

@@ -5,13 +5,14 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { syncKeys } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
-import { clustersWithSyncs } from "#functions/rollout/state-entries.ts";
+import { liveEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { due } from "#shared/fleet/rows/due.ts";
-import { arrivalStates, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { arrivalStates, keys, ranges, templateOf } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -46,7 +47,12 @@ async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | u
   const { unit } = known;
   const transaction = new Transaction(known, ports.clock.now());
   if (unit.sweep === undefined) {
-    transaction.edit({ sweep: { clusters: await ports.lists.store(await everyCluster(known, ports)), at: 0 } });
+    const entries = await liveEntries(known.subject, ports.table);
+    const clusters = await ports.lists.store(await everyCluster(known, entries, ports));
+    // Whatever the unit remembers: nobody looks for the others again.
+    const found = entries.map(({ sync }) => templateOf(known.subject, sync));
+    const templates = [...new Set([...unit.templates, ...found])].sort();
+    transaction.edit({ sweep: { clusters, at: 0 }, templates });
     return transaction;
   }
   const { at } = unit.sweep;
@@ -71,11 +77,14 @@ async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | u
 }
 
 /** Whoever has something by the state index, or has a slot, and then the members: what is left to do comes first. */
-async function everyCluster(known: Known, ports: PlannerPorts): Promise<readonly string[]> {
-  const others = await clustersWithSyncs(known.subject, ports.table);
+async function everyCluster(
+  known: Known,
+  entries: Awaited<ReturnType<typeof liveEntries>>,
+  ports: PlannerPorts,
+): Promise<readonly string[]> {
   const slots = await rowsAbout(ranges.slots(known.subject), ports.table);
   const members = await readMembers(known, ports);
-  return [...new Set([...others, ...[...slots.rows, ...members].map(({ cluster }) => cluster)])];
+  return [...new Set([...entries, ...slots.rows, ...members].map(({ cluster }) => cluster))];
 }
 
 /** One of the same name that comes later has none of them. */
@@ -93,7 +102,7 @@ async function dropRows(known: Known, { table, clock }: PlannerPorts): Promise<T
 
 /** The subject and its directory entries go; the unit stays, so that numbers are not used twice. */
 async function remove({ subject, row, unit }: Known, { table }: PlannerPorts): Promise<"done"> {
-  const uses = relationOf(row).templates.map((template) => template.source);
+  const uses = relationOf(row).templates.flatMap(templateSources);
   const { version } = unit;
   const writes: Write[] = [
     { delete: { pk: row.pk, sk: row.sk }, when: { version: row.version } },

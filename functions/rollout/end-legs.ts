@@ -52,6 +52,8 @@ async function pass(
     on: leg.content,
     passed: refOf(leg),
   }));
+  const { former = 0, stages } = transaction.unit;
+  if (stages.every(({ on = 0 }) => on >= former)) transaction.edit({ former: undefined });
   const { unit, known } = transaction;
   const { failed, away = 0 } = unit.arrivals;
   if (failed + away > 0) transaction.addJobs({ do: "clear", stage: name });

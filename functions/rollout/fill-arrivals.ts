@@ -2,15 +2,17 @@ import { type Candidate, newestOf, type Step } from "#functions/rollout/decide.t
 import { type ArrivalWait, type Filling, isOver, mostNext } from "#functions/rollout/fill-leg.ts";
 import { lostOf } from "#functions/rollout/give-back.ts";
 import { frozenAs } from "#functions/rollout/let-thaw.ts";
-import { type ClusterRows, seeClusters } from "#functions/rollout/read-clusters.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { type ClusterRows, seeClusters, valuedEntries } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
-import { stageNow } from "#functions/rollout/stage-now.ts";
+import { listCheck, stageNow } from "#functions/rollout/stage-now.ts";
 import { isFull, takeTurns } from "#functions/rollout/take-turns.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
 import { allPages } from "#shared/base/all-pages.ts";
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import { isSameLeg } from "#shared/fleet/rollout/legs.ts";
 import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ArrivalRow, ArrivalsHeld, TargetState, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
@@ -100,6 +102,8 @@ function heldAs(transaction: Transaction): string {
 
 interface Arrived extends Candidate {
   readonly arrival: ArrivalRow;
+  /** After this it comes to what its stage is on. */
+  readonly isMore: boolean;
 }
 
 /** @returns the stages of those who were given slots. */
@@ -112,48 +116,53 @@ async function bringIn(
   const names = arrivals.map(({ cluster }) => cluster);
   const parts = ["slot", "arrivals", "syncs", "targets"] as const;
   const clusters = await seeClusters(transaction, { clusters: names, with: parts }, ports.table);
-  const entries = [...clusters.values()].flatMap(({ fleet }) => fleet ?? []);
-  const valued = new Map((await withEffectiveValues(entries, ports.table)).map((entry) => [entry.name, entry]));
+  const valued = await valuedEntries(clusters.values(), ports.table);
+  const isListNew = listCheck(known, ports.table);
   const candidates: Arrived[] = [];
   for (const arrival of arrivals) {
     const rows = clusters.get(arrival.cluster);
     const entry = valued.get(arrival.cluster);
     const stage = stageNow(known, rows?.fleet);
-    const { content: lost } = arrival;
-    const former = lost === undefined ? undefined : await ports.table.get(keys.content(known.subject, lost));
-    const only = former && rows && lostOf(known, former, rows.syncs);
+    const missed = rows && (await missedBy(arrival, { rows, known }, ports));
     if (rows === undefined) waiting.set(arrival.cluster, "others");
-    else if (
-      entry === undefined ||
-      stage?.on === undefined ||
-      only?.size === 0 ||
-      (only === undefined && isAhead(rows, stage))
-    ) {
+    else if (entry === undefined || stage?.on === undefined || (missed === undefined && isAhead(rows, stage))) {
       // Gone, or it is a target of what passes there next.
-      transaction.dropArrival(arrival);
+      if (await isListNew()) transaction.dropArrival(arrival);
+      else waiting.set(arrival.cluster, "turn");
     } else if (isStopped(known, stage)) waiting.set(arrival.cluster, "others");
     else {
-      const content = former ?? transaction.content(contentFor(rows.syncs, stage, known));
+      const { content, only } = missed ?? { content: transaction.content(contentFor(rows.syncs, stage, known)) };
       const target = sealedTarget({ ...entry, cluster: arrival.cluster }, content.plan);
       // A joiner is no reason to render again what rests.
       const retriedAt = arrival.why === "returned" ? arrival.since : undefined;
-      candidates.push({ target, rows, content, stage: stage.name, retriedAt, only, arrival });
+      const isMore = only !== undefined && !isAhead(rows, stage);
+      candidates.push({ target, rows, content, stage: stage.name, retriedAt, only, arrival, isMore });
     }
   }
   const given: string[] = [];
-  const note = ({ arrival, stage }: Arrived, step: Step) => {
+  const note = ({ arrival, stage, isMore }: Arrived, step: Step) => {
     if (step.do === "assign") given.push(stage);
     const wait = waitOf(step, stage);
-    if (wait !== undefined) {
-      waiting.set(arrival.cluster, wait);
-      return;
-    }
-    transaction.dropArrival(arrival);
+    const { cluster, why, content } = arrival;
+    if (wait !== undefined) waiting.set(cluster, wait);
+    else if (isMore && step.do !== "fail") transaction.changeArrival(arrival, { content: undefined });
+    else transaction.dropArrival(arrival);
     if (step.do === "fail")
-      transaction.putArrival(arrival.cluster, "failed", { why: arrival.why, reason: step.reason, stage });
+      transaction.putArrival(cluster, "failed", { why, reason: step.reason, stage, ...defined({ content }) });
   };
   await takeTurns(transaction, { candidates, slots, note }, ports);
   return given;
+}
+
+/** What it lost of a content, and is wanted; undefined where there is nothing, or that content is history. */
+async function missedBy(
+  { content: number }: ArrivalRow,
+  { rows, known }: { readonly rows: ClusterRows; readonly known: Known },
+  { table }: PlannerPorts,
+): Promise<Pick<Candidate, "content" | "only"> | undefined> {
+  const content = number === undefined ? undefined : await table.get(keys.content(known.subject, number));
+  const only = content && lostOf(known, content, rows);
+  return content === undefined || only?.size === 0 ? undefined : { content, only };
 }
 
 function waitOf(step: Step, stage: string): ArrivalWait | undefined {
@@ -171,11 +180,11 @@ function isStopped({ row }: Known, { failedArrivals, members }: UnitStage): bool
 const given: ReadonlySet<TargetState> = new Set<TargetState>(["Succeeded", "Failed", "Unreachable"]);
 
 /** What goes through its stage has been given to it already, or all of that and more: it is not taken back. */
-export function isAhead({ targets, syncs }: ClusterRows, { name, on = 0, moving }: UnitStage): boolean {
+export function isAhead({ targets, syncs }: ClusterRows, { on = 0, moving }: UnitStage): boolean {
   const has = newestOf(syncs);
   if (moving !== undefined && has > on && moving.content >= has) return true;
   return targets.some(({ leg, state, attempts }) => {
-    if (leg.stage !== name) return false;
+    if (!isSameLeg(leg, moving)) return false;
     return state === "Unchanged" || (given.has(state) && Object.keys(attempts).length > 0);
   });
 }
@@ -184,8 +193,9 @@ export function isAhead({ targets, syncs }: ClusterRows, { name, on = 0, moving 
  * What its stage is on; where it has something newer, the oldest content that a stage has passed and that is as new: no
  * cluster goes back by moving. What it has and no stage has passed is taken back.
  */
-export function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: Known): number {
+export function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: Pick<Known, "unit">): number {
   const has = newestOf(syncs);
-  const passed = unit.stages.flatMap((stage) => (stage.on !== undefined && stage.on >= has ? [stage.on] : []));
+  const all = [unit.former, ...unit.stages.map((stage) => stage.on)];
+  const passed = all.flatMap((number) => (number !== undefined && number >= has ? [number] : []));
   return has > on && passed.length > 0 ? Math.min(...passed) : on;
 }

@@ -35,7 +35,10 @@ export async function readFleet({ names, notNames = [] }: ClusterSelection, tabl
   };
 }
 
-/** What is to be read for the version, whatever the size of the fleet: the versions of its parts, or the few rows that are named; and that of the ClusterValues. */
+/**
+ * What is to be read for the version, whatever the size of the fleet: the versions of its parts, or the few rows that are
+ * named; and that of the ClusterValues.
+ */
 export function fleetVersionKeys({ names }: ClusterSelection): readonly RowKeyOf<"Fleet" | "FleetVersion">[] {
   const isFew = names !== undefined && names.length <= fleetParts.length;
   return [...(isFew ? names.map(keys.fleet) : fleetParts.map(keys.fleetVersion)), keys.fleetVersion(valuesPart)];

@@ -1,65 +1,117 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { seeClusters } from "#functions/rollout/read-clusters.ts";
+import { type ClusterRows, seeClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
-import { readPage, startOver } from "#functions/rollout/retry.ts";
+import { startOver } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { refOf } from "#shared/fleet/rollout/legs.ts";
+import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { ranges, syncName } from "#shared/fleet/rows/keys.ts";
-import type { ContentRow, Job } from "#shared/fleet/rows/rollout-rows.ts";
-import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { syncName } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ContentRow, Job, LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isAway, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/** Targets looked at in one step. */
+const pageSize = 30;
 
 /**
- * Where templates were put back that a content is taking away from a stage, who is through with that gets them as the stage
- * has them. @returns undefined where nothing was put back, or taken away again, since the last look.
+ * Where templates were put back that a content is taking away from a stage, who has lost them gets them as the stage has
+ * them. What is dropped once more that may have been given back goes with a content of its own: this one is through with
+ * those who have it.
+ * @returns undefined where nothing was put back, or taken away again, since the last look.
  */
 export function giveBack(known: Known, ports: PlannerPorts): Transaction | undefined {
   const transaction = new Transaction(known, ports.clock.now());
   for (const stage of known.unit.stages) {
-    const leg = legOf(stage, known.legs);
+    const leg = lastLegOf(stage, known.legs);
     if (leg === undefined || stage.on === undefined) continue;
-    const names = templatesOf(transaction, stage.on).difference(templatesOf(transaction, leg.content));
-    const [putBack, before] = [wantedOf(known).intersection(names), new Set(leg.putBack)];
+    const before = new Set(leg.putBack);
+    const putBack = wantedOf(known).intersection(
+      stage.moving === undefined ? before : takenBy(leg, stage.on, transaction),
+    );
     if (putBack.symmetricDifference(before).size === 0) continue;
     transaction.putLeg({ ...leg, putBack: [...putBack] });
+    if (!before.isSubsetOf(putBack) && leg.content === known.unit.last) takeAwayAnew(transaction);
     if (putBack.isSubsetOf(before)) continue;
     transaction.addJobs({ do: "restore", leg: refOf(leg), from: stage.on });
   }
   return transaction.hasChanged() ? transaction : undefined;
 }
 
-function templatesOf(transaction: Transaction, content: number): ReadonlySet<string> {
-  return new Set(transaction.content(content).plan.templates.map(({ name }) => name));
+/** The same once more, with another number: who has something that it does not have loses that. */
+export function takeAwayAnew(transaction: Transaction): void {
+  transaction.edit({ inputsVersion: transaction.known.unit.inputsVersion + 1 });
 }
 
-/** Templates that the spec has now. */
-function wantedOf({ row }: Pick<Known, "row">): ReadonlySet<string> {
-  return new Set(row.operations.deletion === undefined ? relationOf(row).templates.map(({ name }) => name) : []);
+/** Templates that a stage has, and that the content of its leg takes away. */
+function takenBy({ content }: LegRow, on: number, transaction: Transaction): ReadonlySet<string> {
+  return templatesOf(transaction.content(on)).difference(templatesOf(transaction.content(content)));
 }
 
-/** Names of the Syncs that a cluster lost of a content, and that are wanted. */
-export function lostOf({ subject, row }: Known, { plan }: ContentRow, syncs: readonly SyncRow[]): ReadonlySet<string> {
-  const wanted = wantedOf({ row });
-  const names = plan.templates.filter(({ name }) => wanted.has(name)).map(({ name }) => syncName(subject, name));
-  return new Set(names).difference(
-    new Set(syncs.filter(({ desired }) => desired.action === "apply").map(({ name }) => name)),
-  );
+function templatesOf({ plan }: Pick<ContentRow, "plan">): ReadonlySet<string> {
+  return new Set(plan.templates.map(({ name }) => name));
 }
 
-/** They come to their stage once more, for what they lost. */
+/** Templates that the spec has now, for anybody or for this cluster. */
+function wantedOf({ row }: Pick<Known, "row">, fleet?: FleetRow): ReadonlySet<string> {
+  const templates = row.operations.deletion === undefined ? relationOf(row).templates : [];
+  const own = templates.filter((template) => fleet === undefined || !isDisabledFor(template, fleet));
+  return new Set(own.map(({ name }) => name));
+}
+
+/**
+ * Names of the Syncs that a cluster lost of a content, and that are wanted; also of those that were given back and did not
+ * get there.
+ */
+export function lostOf(
+  known: Known,
+  content: ContentRow,
+  { fleet, syncs }: Pick<ClusterRows, "fleet" | "syncs">,
+): ReadonlySet<string> {
+  const isThere = (sync: SyncRow) =>
+    sync.desired.rollout > content.number || (sync.parked === undefined && !isAway(sync));
+  const has = syncs.filter((sync) => sync.desired.action === "apply" && isThere(sync)).map(({ name }) => name);
+  return named(known, templatesOf(content).intersection(wantedOf(known, fleet))).difference(new Set(has));
+}
+
+function named({ subject }: Known, templates: Iterable<string>): ReadonlySet<string> {
+  return new Set([...templates].map((name) => syncName(subject, name)));
+}
+
+/** Targets that have lost something come to their stage once more, for that; whatever seal they lost it under. */
 export async function restorePage(
   transaction: Transaction,
   job: Extract<Job, { do: "restore" }>,
-  { table }: PlannerPorts,
+  { lists, table }: PlannerPorts,
 ): Promise<Job | undefined> {
-  const range = ranges.targets(transaction.known.subject, job.leg);
-  const { rows, rest } = await readPage(transaction, { range, job }, table);
-  const given = rows.filter(({ attempts }) => Object.keys(attempts).length > 0).map(({ cluster }) => cluster);
-  const found = await seeClusters(transaction, { clusters: given, with: ["arrivals"] }, table);
-  for (const [cluster, rows] of found) {
-    startOver(transaction, rows);
-    transaction.putArrival(cluster, "waiting", { why: "returned", content: job.from });
+  const { leg: ref, from, at = 0 } = job;
+  const leg = transaction.leg(ref);
+  if (leg === undefined) return undefined;
+  const orders = Array.from({ length: Math.min(pageSize, leg.size - at) }, (_, index) => at + index);
+  const clusters = [...(await readSealed(leg, orders, lists)).values()].map(({ cluster }) => cluster);
+  const found = await seeClusters(transaction, { clusters, with: ["slot", "arrivals", "syncs"] }, table);
+  for (const [index, cluster] of clusters.entries()) {
+    if (transaction.room() < 4) return { ...job, at: at + index };
+    const rows = found.get(cluster);
+    if (rows === undefined || !hasLost(transaction, { rows, leg, content: transaction.content(from) })) continue;
+    startOver(transaction, { ...rows, left: [] });
+    transaction.putArrival(cluster, "waiting", { why: "returned", content: from });
   }
-  return rest;
+  return at + clusters.length < leg.size ? { ...job, at: at + clusters.length } : undefined;
+}
+
+/** A bare cluster lost nothing; and what a slot is for is taken back in that. */
+function hasLost(
+  { known }: Transaction,
+  {
+    rows: { slot, fleet, syncs },
+    leg,
+    content,
+  }: { readonly rows: ClusterRows; readonly leg: LegRow; readonly content: ContentRow },
+): boolean {
+  const inSlot = slot === undefined || slot.parking !== undefined ? [] : Object.keys(slot.attempts);
+  const lost = lostOf(known, content, { fleet, syncs }).intersection(named(known, leg.putBack ?? []));
+  return !lost.isSubsetOf(new Set(inSlot)) && syncs.some(({ desired }) => desired.action === "apply");
 }

@@ -6,7 +6,7 @@ import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { refOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { later } from "#shared/fleet/rows/due.ts";
+import { later, queuedUntil } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 
 export interface Giving extends Candidate {
@@ -15,7 +15,7 @@ export interface Giving extends Candidate {
 
 /** Writes the assignments of a cluster, and the slot that it has for them. */
 export function giveSlot(transaction: Transaction, giving: Giving, ports: PlannerPorts): void {
-  const { rows, step, content, stage, leg, order } = giving;
+  const { rows, step, content, stage, leg, order, only } = giving;
   const { cluster, fleet, slot, syncs } = rows;
   const { known, now } = transaction;
   const written = step.assignments.slice(0, mostAssignments);
@@ -36,7 +36,7 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
       content: content.number,
       attempts: Object.fromEntries(written.map(({ name, desired }) => [name, desired.attempt])),
       since: transaction.at,
-      ...defined({ leg: leg && refOf(leg), order }),
+      ...defined({ leg: leg && refOf(leg), order, restores: only && content.number }),
       ...(written.length < step.assignments.length ? { unwritten: true as const } : {}),
     },
     slot,
@@ -47,5 +47,8 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
   // No worker that begins now can use up its time before.
   const first = later(now, secondsOf(relationOf(known.row).rollout.progressDeadline));
   const { deadline = first } = transaction.unit;
-  transaction.edit({ deadline: deadline < first ? deadline : first });
+  transaction.edit({
+    deadline: deadline < first ? deadline : first,
+    queuedUntil: queuedUntil(transaction.unit.queuedUntil, now),
+  });
 }

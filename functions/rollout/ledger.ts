@@ -6,14 +6,25 @@ const keptContents = 10;
 
 /** What a unit knows of its contents when there is one more: the others that it kept are past, and collected. */
 export function withContent(
-  { stages, ledger, past = [] }: UnitRow,
+  { stages, former, ledger, past = [] }: UnitRow,
   { number, identity, revision, createdAt: at }: ContentRow,
 ): Pick<UnitRow, "last" | "ledger" | "past"> {
-  const named = new Set(stages.flatMap(({ on, moving }) => [on, moving?.content]));
+  const named = new Set([former, ...stages.flatMap(({ on, moving }) => [on, moving?.content])]);
   const all = [{ number, identity, revision, at }, ...ledger];
   const isKept = (entry: { readonly number: number }, index: number) => index < keptContents || named.has(entry.number);
   const others = all.filter((entry, index) => !isKept(entry, index)).map((entry) => entry.number);
   return { last: number, ledger: all.filter(isKept), ...pastOf([...past, ...others]) };
+}
+
+/** Something else is wanted than before, by its identity: where no stage took that, it is skipped. */
+export function withWanted(
+  { wanted, skipped, ledger }: Pick<UnitRow, "wanted" | "skipped" | "ledger">,
+  now: NonNullable<UnitRow["wanted"]>,
+): { readonly [Name in "wanted" | "skipped"]: UnitRow[Name] | undefined } {
+  const next = now.identity === ledger[0]?.identity ? undefined : now;
+  if (wanted === undefined || wanted.identity === now.identity) return { wanted: next, skipped };
+  const { count = 0, from = wanted.revision } = skipped ?? {};
+  return { wanted: next, skipped: { count: count + 1, from, to: wanted.revision } };
 }
 
 /** Of one that another object left, or that goes, everything is past. */

@@ -7,7 +7,6 @@ import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { nextWork } from "#shared/fleet/rows/next-work.ts";
 import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
-import type { RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Members in one step. */
@@ -23,24 +22,23 @@ export async function lookPage(
   const members = await readMembers(known, ports);
   const page = members.slice(job.at, job.at + pageSize);
   const wanted = page.flatMap(({ cluster }) => syncKeys(known, cluster));
-  for (let left = wanted; left.length > 0; ) {
-    const rows = await ports.table.getMany(left, { newer: "kept" });
-    const syncs = rows.filter((row) => row.type === "SyncOnCluster");
-    const lost = await Promise.all(syncs.map((sync) => askSync(sync, { asked: job.number, now, ports })));
-    left = lost.flat();
-  }
+  const rows = await ports.table.getMany(wanted, { newer: "kept" });
+  const syncs = rows.filter((row) => row.type === "SyncOnCluster");
+  const asked = await Promise.all(syncs.map((sync) => askSync(sync, { asked: job.number, now, ports })));
+  // The rest of the page has its turn with the next step.
+  if (asked.includes(false)) return job;
   transaction.messages.push(...page.map(({ cluster }) => ({ to: "apply" as const, cluster })));
   const at = job.at + page.length;
   return at < members.length ? { ...job, at } : undefined;
 }
 
-/** @returns its key when somebody wrote it meanwhile: it may be another one now. */
+/** @returns false when somebody wrote it meanwhile: it may be another one now. */
 async function askSync(
   sync: SyncRow,
   { asked, now, ports }: { readonly asked: number; readonly now: Date; readonly ports: PlannerPorts },
-): Promise<readonly RowKeyOf<"SyncOnCluster">[]> {
+): Promise<boolean> {
   // What nobody is to look at would be due for ever.
-  if (nextWork({ ...sync, reconcile: asked }) === undefined) return [];
+  if (sync.reconcile === asked || nextWork({ ...sync, reconcile: asked }) === undefined) return true;
   const key = keys.sync(sync.cluster, sync.namespace, sync.name);
   try {
     await ports.table.update({
@@ -49,9 +47,9 @@ async function askSync(
       add: { version: 1 },
       when: [{ attribute: "version", equals: sync.version }],
     });
-    return [];
+    return true;
   } catch (error) {
     if (!isConflict(error)) throw error;
-    return [key];
+    return false;
   }
 }

@@ -7,6 +7,7 @@ import { digestOf } from "#shared/base/digest.ts";
 import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
 import { type Member, memberChanges, membersOf, type Relation, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -105,29 +106,36 @@ function renameStages(transaction: Transaction, renamed: ReadonlyMap<string, str
   }
 }
 
-/** Its leg ends; the slots of it are counted with those that no stage has. */
+/** Its leg ends; the slots of it are counted with those that no stage has, and what it had passed nobody goes back from. */
 function endRemovedStages(transaction: Transaction, names: ReadonlySet<string>): void {
-  for (const { name, moving, changing } of transaction.unit.stages) {
+  for (const { name, on = 0, moving, changing } of transaction.unit.stages) {
     if (names.has(name)) continue;
+    const { former = 0 } = transaction.unit;
+    if (on > former) transaction.edit({ former: on });
     const leg = moving === undefined ? undefined : transaction.leg(moving);
     if (leg !== undefined) transaction.supersede(leg, undefined);
     transaction.countArrivals({ changing });
   }
 }
 
-/** A stage that was removed and is there again has the slots that were given in it before: no stage had them meanwhile. */
+/**
+ * A stage that was removed and is there again has the slots that were given in it before: no stage had them meanwhile. Nor had
+ * any those that could not be read then, and can be since.
+ */
 async function countReturnedSlots(transaction: Transaction, { table }: PlannerPorts): Promise<void> {
   const { known, unit } = transaction;
   const before = new Set(known.unit.stages.map(({ name }) => name));
-  const fresh = unit.stages.filter(({ name }) => !before.has(name));
-  if (fresh.length === 0 || unit.arrivals.changing === 0) return;
-  const slots = await rowsAbout(ranges.slots(known.subject), table);
-  for (const { name } of fresh) {
-    const own = slots.rows.filter(({ stage }) => stage === name);
+  const isReadAgain = known.unit.selected?.fleet === "";
+  const stages = unit.stages.filter(({ name }) => isReadAgain || !before.has(name));
+  if (stages.length === 0 || unit.arrivals.changing === 0) return;
+  const { rows, unread } = await rowsAbout(ranges.slots(known.subject), table);
+  for (const { name } of stages) {
+    const own = rows.filter(({ stage }) => stage === name);
     const changing = own.filter(({ leg }) => leg !== undefined).length;
     transaction.editStage(name, (stage) => ({ ...stage, changing, arriving: own.length - changing }));
-    transaction.countArrivals({ changing: -changing });
   }
+  const others = rows.length + unread.length - changingOf(transaction.unit);
+  transaction.countArrivals({ changing: others });
 }
 
 /** @throws StarlingError when it is lost. */

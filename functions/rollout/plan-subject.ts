@@ -67,7 +67,7 @@ export async function planSubject(subject: Subject, call: Call, given: GivenPort
   let look: Look | undefined;
   for (;;) {
     if (isOver({ ports, until: call.until })) {
-      await ports.sender.send([{ to: "rollout", subject, ...leftOf(look, call) }]);
+      await ports.sender.send(leftOf(look, call).map((left) => ({ to: "rollout", subject, ...left })));
       return;
     }
     try {
@@ -95,11 +95,13 @@ function tellOfWork({ known: { subject }, unit, messages }: Transaction, { log }
   log.info("the planner gives work", { ...legFields({ subject, content: unit.last }), apply, render });
 }
 
-/** For the next call: of whom nothing was asked yet, where they fit into a message. */
-function leftOf(look: Look | undefined, call: Call): Pick<RolloutMessage, "clusters"> {
+/** For the next call: of whom nothing was asked yet, where they fit into a message; and whether something may be rendered. */
+function leftOf(look: Look | undefined, call: Call): readonly Pick<RolloutMessage, "clusters">[] {
   const slots = look?.round.slots.map(({ cluster }) => cluster) ?? [];
   const left = look === undefined ? call.clusters : new Set([...slots, ...look.answering]);
-  return left === undefined || left.size > mostNamed ? {} : { clusters: [...left] };
+  if (left === undefined || left.size > mostNamed) return [{}];
+  const { isRendered = call.rendered === true } = look ?? {};
+  return [{ clusters: [...left] }, ...(isRendered && left.size > 0 ? [{ clusters: [] }] : [])];
 }
 
 async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Promise<Look> {

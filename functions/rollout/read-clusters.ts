@@ -1,5 +1,6 @@
 import type { Known } from "#functions/rollout/read-subject.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
+import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
 import { isSameLeg } from "#shared/fleet/rollout/legs.ts";
 import { arrivalStates, clusterOf, keys, syncName } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
@@ -73,6 +74,15 @@ export async function seeClusters(
     if (newer !== undefined) transaction.cannotRead(cluster);
   }
   return new Map([...found].filter(([, { newer }]) => newer === undefined));
+}
+
+/** Of those that are registered the entries in the fleet with the values that count, by name. @throws StarlingError `NewerRow` */
+export async function valuedEntries(
+  clusters: Iterable<ClusterRows>,
+  table: Table,
+): Promise<ReadonlyMap<string, FleetRow>> {
+  const entries = [...clusters].flatMap(({ fleet }) => fleet ?? []);
+  return new Map((await withEffectiveValues(entries, table)).map((entry) => [entry.name, entry]));
 }
 
 /** It failed, or did not answer, when its leg was through with it. */

@@ -1,6 +1,7 @@
 import { fleetVersionKeys, fleetVersionOf } from "#functions/rollout/fleet.ts";
 import { allPast } from "#functions/rollout/ledger.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { type DesiredPlan, desiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { type Brake, brakeAmong } from "#shared/fleet/rows/brake-row.ts";
@@ -15,7 +16,7 @@ export interface Known {
   readonly subject: Subject;
   readonly row: SubjectRow;
   readonly unit: UnitRow;
-  /** Those that stages are on or move to, by number. */
+  /** Those that stages are on or move to, and that one had passed which is no more; by number. */
   readonly contents: ReadonlyMap<number, ContentRow>;
   /** Those that are under way, and those that each stage passed last; by `legKey`. */
   readonly legs: ReadonlyMap<string, LegRow>;
@@ -39,9 +40,9 @@ export async function readSubject(subject: Subject, ports: { readonly table: Tab
     first.find((candidate) => candidate.type === "Unit"),
   );
   const relation = relationOf(row);
-  const sources = new Set(relation.templates.map((template) => template.source));
+  const sources = new Set(relation.templates.flatMap(templateSources));
   const refs = unit.stages.flatMap(({ moving, passed }) => [moving, passed].filter((leg) => leg !== undefined));
-  const numbers = new Set(unit.stages.flatMap(({ on, moving }) => [on, moving?.content]));
+  const numbers = new Set([unit.former, ...unit.stages.flatMap(({ on, moving }) => [on, moving?.content])]);
   const second = await ports.table.getMany(
     [
       ...[...sources].map((name) => keys.object(subject.namespace, "Source", name)),

@@ -17,6 +17,6 @@ export async function renamePage(
   // A slot that is given back under the old name may still become an arrival under it.
   if (slots.length > 0) return job;
   const { rows, rest } = await readPage(transaction, { range: ranges.arrivalsBehind(subject), job }, table);
-  for (const arrival of rows) if (arrival.stage === job.stage) transaction.renameArrival(arrival, job.to);
+  for (const arrival of rows) if (arrival.stage === job.stage) transaction.changeArrival(arrival, { stage: job.to });
   return rest;
 }

@@ -20,7 +20,7 @@ export async function renewBlobs(known: Known, ports: PlannerPorts): Promise<Tra
   if (named.size === 0 || !isToRenew(known.unit.blobsAt, transaction.now)) return undefined;
   for (const key of named) await isThere(lists.read(key).then((list) => lists.store(list)));
   await renewArtifacts(await contentsOf(known, ports), ports);
-  transaction.edit({ blobsAt: transaction.at, listsAt: undefined });
+  transaction.edit({ blobsAt: transaction.at });
   return transaction;
 }
 
@@ -29,9 +29,10 @@ export async function renewArtifacts(
   contents: readonly Pick<ContentRow, "plan">[],
   { blobs, clock }: Pick<PlannerPorts, "blobs" | "clock">,
 ): Promise<void> {
-  const digests = contents.flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => artifactDigest));
+  const pins = contents.flatMap(({ plan }) => plan.templates.flatMap((one) => [one, ...(one.besides ?? [])]));
   const before = youngSince(clock.now());
-  for (const digest of new Set(digests)) await isThere(blobs.renew(blobKeys.artifact(digest), before));
+  for (const digest of new Set(pins.map(({ artifactDigest }) => artifactDigest)))
+    await isThere(blobs.renew(blobKeys.artifact(digest), before));
 }
 
 /** Jobs are done by then. */

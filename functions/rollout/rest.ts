@@ -1,11 +1,13 @@
 import { type ClusterCounts, clustersByState } from "#functions/rollout/clusters-by-state.ts";
 import { stoppedArrivals } from "#functions/rollout/fill-arrivals.ts";
+import { forgetTemplates, mayForget } from "#functions/rollout/forget-templates.ts";
+import { withWanted } from "#functions/rollout/ledger.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { identityNow } from "#functions/rollout/seal-leg.ts";
 import type { Round } from "#functions/rollout/settle-slots.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { isThrough, lastLegOf, legsIn } from "#shared/fleet/rollout/feed.ts";
+import { lastLegOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
 import { changingOf, isMoving } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
@@ -23,21 +25,25 @@ const lagSeconds = changingSeconds / 2;
 /**
  * There is nothing more to decide for now: the status says what is seen, and the unit waits for its next look. A look that
  * found nothing new writes nothing.
+ * @returns what is to be decided after all, where something is found that should be gone.
  */
 export async function rest(
   known: Known,
   { all, deadline }: Pick<Round, "all" | "deadline">,
   ports: PlannerPorts,
-): Promise<"done"> {
+): Promise<Transaction | "done"> {
   const now = ports.clock.now();
   const transaction = new Transaction(known, now);
-  noteSkipped(transaction);
+  noteWanted(transaction);
   if (all) setDeadline(transaction, deadline);
   const isStill = !isMoving(known);
   const isIdle = isStill && known.unit.arrivals.waiting + legsIn(known.unit, known.legs).length === 0;
   const settled = isStill ? await settledCounts(known, now, ports) : undefined;
   const seen = settled === undefined ? {} : { settled, stopped: stoppedArrivals(transaction) };
-  if (settled !== undefined) forgetTemplates(transaction, settled);
+  if (settled !== undefined && !hasJustSettled(known, now) && mayForget(transaction, settled)) {
+    const anew = await forgetTemplates(transaction, ports);
+    if (anew !== undefined) return anew;
+  }
   const { unit } = transaction;
   const isSeen = unit.looking === undefined && settled?.changing === 0 && !hasJustSettled(known, now);
   const seconds = isSeen || unit.last === 0 ? idleSeconds : changingSeconds;
@@ -51,15 +57,6 @@ export async function rest(
   if (isSame && isOnTime(transaction, { nearest, isIdle })) return "done";
   await transaction.commit(ports.table, { ...seen, until: at });
   return "done";
-}
-
-/** When every cluster is seen to have what is wanted, none can have a template any more that is not wanted. */
-function forgetTemplates(transaction: Transaction, { ready, selected }: ClusterCounts): void {
-  const { unit, now, known } = transaction;
-  const newest = known.contents.get(unit.last);
-  if (newest === undefined || ready !== selected || !isThrough(unit) || hasJustSettled(known, now)) return;
-  const templates = newest.plan.templates.map(({ name }) => name).sort();
-  if (templates.length < unit.templates.length) transaction.edit({ templates });
 }
 
 interface Times {
@@ -84,20 +81,13 @@ function setDeadline(transaction: Transaction, deadline: string | undefined): vo
   if (next !== unit.deadline) transaction.edit({ deadline: next });
 }
 
-/** A content that is wanted while the first stage is busy may be replaced by the next before it is taken: that is recorded. */
-function noteSkipped(transaction: Transaction): void {
+/** A content that is wanted while the first stage takes none may be replaced by the next before it is taken: that is recorded. */
+function noteWanted(transaction: Transaction): void {
   const { unit, desired } = transaction.known;
-  if (!desired.ok || unit.last === 0) return;
+  if (!desired.ok) return;
   const identity = identityNow(transaction.known, desired.plan);
-  if (identity === unit.skipped?.identity) return;
-  if (identity === unit.ledger[0]?.identity) {
-    if (unit.skipped !== undefined) transaction.edit({ skipped: undefined });
-    return;
-  }
-  const revision = describeRevisions(desired.plan);
-  const before = unit.skipped;
-  const skipped = before === undefined ? { count: 0, from: revision } : { count: before.count + 1, from: before.from };
-  transaction.edit({ skipped: { ...skipped, identity, to: revision } });
+  if (identity === (unit.wanted ?? unit.ledger[0])?.identity) return;
+  transaction.edit(withWanted(unit, { identity, revision: describeRevisions(desired.plan) }));
 }
 
 /** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */

@@ -3,11 +3,10 @@ import { type Renderings, readRenderings, requestOf } from "#functions/rollout/d
 import { contentFor } from "#functions/rollout/fill-arrivals.ts";
 import type { Waiting } from "#functions/rollout/fill-leg.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { readClusters } from "#functions/rollout/read-clusters.ts";
+import { readClusters, valuedEntries } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { failedInPage, tryAgain } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { inParts } from "#shared/base/in-parts.ts";
@@ -68,13 +67,12 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
   for await (const page of allPages((start) => table.query({ ...range, ...start }))) {
     const failed = page.filter((row) => !isNewer(row)).filter(({ reason }) => isRenderFailure(reason));
     const found = await readClusters(known, { clusters: failed.map(({ cluster }) => cluster), with: ["syncs"] }, table);
-    const entries = [...found.values()].flatMap(({ fleet }) => fleet ?? []);
-    const valued = new Map((await withEffectiveValues(entries, table)).map((entry) => [entry.name, entry]));
+    const valued = await valuedEntries(found.values(), table);
     yield failed.flatMap((key): readonly Unrendered[] => {
       const { cluster, syncs = [] } = found.get(key.cluster) ?? {};
       const fleet = valued.get(key.cluster);
       const stage = unit.stages.find(({ name }) => name === key.stage);
-      const content = stage && contents.get(contentFor(syncs, stage, known));
+      const content = stage && contents.get(key.content ?? contentFor(syncs, stage, known));
       if (cluster === undefined || fleet === undefined || content === undefined) return [];
       return [{ key, target: sealedTarget({ ...fleet, cluster }, content.plan), content }];
     });

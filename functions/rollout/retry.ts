@@ -44,13 +44,19 @@ export async function tryAgain(
     if (row.type === "Arrival") transaction.dropArrival(row);
     else transaction.catchUp([row]);
     // Also what one that had joined is rendered from is asked for again: somebody wants it.
-    transaction.putArrival(row.cluster, "waiting", { why: "returned" });
+    const { content } = row.type === "Arrival" ? row : {};
+    transaction.putArrival(row.cluster, "waiting", { why: "returned", ...defined({ content }) });
   }
 }
 
-/** It is to come to a stage: what became of it there before is over. */
+/** It is to come to a stage: what became of it there before is over, and what it lost is missed still. */
 export function startOver(transaction: Transaction, { arrivals, left }: Pick<ClusterRows, "arrivals" | "left">): void {
-  for (const arrival of arrivals) if (keys.arrival.read(arrival).state !== "waiting") transaction.dropArrival(arrival);
+  for (const arrival of arrivals) {
+    if (keys.arrival.read(arrival).state === "waiting") continue;
+    transaction.dropArrival(arrival);
+    const { cluster, content } = arrival;
+    if (content !== undefined) transaction.putArrival(cluster, "waiting", { why: "returned", content });
+  }
   transaction.catchUp(left);
 }
 
@@ -64,7 +70,11 @@ export async function clearPage(
   const { rows, rest } = await readPage(transaction, { range, job }, table);
   const others = new Set(transaction.unit.stages.flatMap(({ name }) => (name === job.stage ? [] : [name])));
   // Also one that failed in a stage that is no more.
-  for (const arrival of rows) if (!others.has(arrival.stage ?? "")) transaction.dropArrival(arrival);
+  const over = rows.filter(({ stage = "" }) => !others.has(stage));
+  for (const arrival of over) if (arrival.content === undefined) transaction.dropArrival(arrival);
+  // What was to be put back is missed still.
+  const missing = over.filter(({ content }) => content !== undefined);
+  await tryAgain(transaction, missing, table);
   return rest;
 }
 

@@ -1,4 +1,5 @@
 import { sealedIn } from "#functions/rollout/clusters-by-state.ts";
+import { withWanted } from "#functions/rollout/ledger.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -72,7 +73,8 @@ function newContent(transaction: Transaction, identity: string | undefined): Con
   const { plan } = desired;
   const number = unit.last + 1;
   const before = transaction.known.contents.get(unit.last);
-  const { skipped } = unit;
+  const revision = describeRevisions(plan);
+  const { skipped } = withWanted(unit, { identity, revision });
   const content: ContentRow = {
     ...keys.content(subject, number),
     type: "Content",
@@ -82,16 +84,14 @@ function newContent(transaction: Transaction, identity: string | undefined): Con
     number,
     identity,
     plan,
-    revision: describeRevisions(plan),
-    ...defined({ fromRevision: before?.revision }),
+    revision,
+    ...defined({ fromRevision: before?.revision, correlationId: currentCorrelation(), skipped }),
     trigger: triggerOf(plan, before, row.operations.recovered?.number),
     createdAt: transaction.at,
-    ...defined({ correlationId: currentCorrelation() }),
-    ...(skipped === undefined || skipped.count === 0 ? {} : { skipped }),
   };
   transaction.putContent(content);
   const templates = new Set([...unit.templates, ...plan.templates.map(({ name }) => name)]);
-  transaction.edit({ skipped: undefined, templates: [...templates].sort() });
+  transaction.edit({ wanted: undefined, skipped: undefined, templates: [...templates].sort() });
   return content;
 }
 
@@ -147,6 +147,8 @@ export async function sealLeg(
     preexistingFailures: 0,
     failures: [],
     away: [],
+    // Nobody may have come to what was asked for then.
+    ...defined({ retriedAt: old?.retriedAt }),
     startedAt: transaction.at,
     transitions: [{ at: transaction.at, phase: "Moving", reason: "Moving", message }],
   };

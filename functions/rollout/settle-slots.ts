@@ -191,10 +191,12 @@ function settleTarget(transaction: Transaction, { slot, syncs, arrivals, verdict
   transaction.record(leg, { cluster, order }, "Assigned", { state, reason, attempts, assignedAt, preexisting });
 }
 
-function settleArrival(transaction: Transaction, { cluster, stage }: SlotRow, { state, reason }: Verdict): void {
-  if (state === "Waiting" || state === "Assigned") transaction.putArrival(cluster, "waiting", { why: "returned" });
-  if (state === "Failed") transaction.putArrival(cluster, "failed", { why: "returned", reason, stage });
-  if (state === "Unreachable") transaction.putArrival(cluster, "away", { why: "returned", reason, stage });
+function settleArrival(transaction: Transaction, { cluster, stage, restores }: SlotRow, verdict: Verdict): void {
+  const { state, reason } = verdict;
+  const again = { why: "returned" as const, ...defined({ content: restores }) };
+  if (state === "Waiting" || state === "Assigned") transaction.putArrival(cluster, "waiting", again);
+  if (state === "Failed") transaction.putArrival(cluster, "failed", { ...again, reason, stage });
+  if (state === "Unreachable") transaction.putArrival(cluster, "away", { ...again, reason, stage });
 }
 
 /** Nothing is written there any more until the planner assigns anew. */
@@ -271,7 +273,8 @@ function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: Planne
   };
   if (leg !== undefined) transaction.record(leg, { cluster, order }, "Assigned", outcome);
   const { leg: _leg, order: _order, ...kept } = slot;
-  transaction.putSlot({ ...kept, attempts, since: transaction.at }, slot);
+  const { on: restores } = transaction.unit.stages.find(({ name }) => name === slot.stage) ?? {};
+  transaction.putSlot({ ...kept, attempts, since: transaction.at, ...defined({ restores }) }, slot);
   transaction.messages.push(...wakeUp(cluster, undefined, now));
   return true;
 }

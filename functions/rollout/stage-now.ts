@@ -1,8 +1,10 @@
+import { fleetVersionKeys, fleetVersionOf } from "#functions/rollout/fleet.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Table } from "#shared/ports.ts";
 
 export function isSelected({ row }: Pick<Known, "row">, fleet: FleetRow | undefined): fleet is FleetRow {
   return fleet !== undefined && selects(relationOf(row).clusters, fleet);
@@ -16,4 +18,20 @@ export function stageNow(
   if (!isSelected({ row }, fleet)) return undefined;
   const own = stageOf(relationOf(row).rollout, fleet);
   return unit.stages.find(({ name }) => name === own);
+}
+
+/**
+ * Whether the list of members is about the fleet that there is; asked once, after the clusters were read. Who is not where the
+ * list has it may be back before another is made, which would say nothing of that: it waits until one is.
+ */
+export function listCheck({ row, fleetVersion }: Pick<Known, "row" | "fleetVersion">, table: Table) {
+  let answer: Promise<boolean> | undefined;
+  const ask = async () => {
+    const rows = await table.getMany(fleetVersionKeys(relationOf(row).clusters), { newer: "kept" });
+    return fleetVersionOf(rows) === fleetVersion;
+  };
+  return (): Promise<boolean> => {
+    answer ??= ask();
+    return answer;
+  };
 }

@@ -11,6 +11,11 @@ export async function stateEntries(subject: Subject, table: Table, phase?: strin
 
 /** Those in which something of it is, or may be. */
 export async function clustersWithSyncs(subject: Subject, table: Table): Promise<ReadonlySet<string>> {
+  return new Set((await liveEntries(subject, table)).map(({ cluster }) => cluster));
+}
+
+/** Its Syncs of which something is, or may be, in a cluster. */
+export async function liveEntries(subject: Subject, table: Table) {
   const entries = await stateEntries(subject, table);
-  return new Set(entries.filter(({ state }) => state !== "Orphaned" && state !== "Gone").map(({ cluster }) => cluster));
+  return entries.filter(({ state }) => state !== "Orphaned" && state !== "Gone");
 }

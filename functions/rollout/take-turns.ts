@@ -1,8 +1,16 @@
 import { askRenderings } from "#functions/rollout/ask-renderings.ts";
-import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } from "#functions/rollout/decide.ts";
+import {
+  assignedAtOnce,
+  type Candidate,
+  decide,
+  itsTurn,
+  readRenderings,
+  type Step,
+} from "#functions/rollout/decide.ts";
 import { forgetSyncs } from "#functions/rollout/forget.ts";
 import { giveSlot } from "#functions/rollout/give-slot.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { listCheck } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { verdictOf } from "#shared/fleet/rollout/legs.ts";
@@ -27,18 +35,24 @@ export async function takeTurns<Next extends Candidate>(
 ): Promise<void> {
   const targets = candidates.map(({ target }) => target);
   const renderings = await readRenderings(targets, ports.table);
+  const isListNew = listCheck(transaction.known, ports.table);
   const requests: RenderingRequest[] = [];
   let [left, isLast] = [slots, false];
   for (const candidate of candidates) {
     const { rows, leg, order = 0 } = candidate;
     // Nobody new is passed by: a leg knows the last that was looked at, and not who of them was not.
     if (isLast && leg !== undefined && order >= leg.next) continue;
-    const step = withinBound(candidate, decide(candidate, renderings, transaction), transaction);
+    const decided = decide(candidate, renderings, transaction);
+    const isMissed = decided.do === "skip" && !(await isListNew());
+    const step = isMissed ? itsTurn : withinBound(candidate, decided, transaction);
     if (transaction.room() < 4 + assignedAtOnce(step)) break;
     if (step.do === "assign") {
       // What failed in this very step may be more than it may bear.
       if (leg !== undefined && isOverBudget(transaction, leg)) break;
-      isLast = rows.slot === undefined && left === 0;
+      // Who keeps a slot that another stage gave may have taken the last of what its own bound allows.
+      isLast =
+        rows.slot === undefined &&
+        (left === 0 || (leg !== undefined && isFull(transaction, candidate.stage, leg.size)));
       if (isLast) continue;
       if (rows.slot === undefined) left--;
       giveSlot(transaction, { ...candidate, step }, ports);
@@ -60,10 +74,10 @@ function withinBound({ leg, stage }: Candidate, step: Step, transaction: Transac
 }
 
 /** As many change in the stage as its own bound allows. */
-export function isFull({ unit, known }: Pick<Transaction, "unit" | "known">, name: string): boolean {
+export function isFull({ unit, known }: Pick<Transaction, "unit" | "known">, name: string, size?: number): boolean {
   const stage = unit.stages.find((one) => one.name === name);
   const own = relationOf(known.row).rollout.stages.find((one) => one.name === name)?.maxConcurrent;
-  return stage !== undefined && ownRoom(stage, own) <= 0;
+  return stage !== undefined && ownRoom(stage, own, size) <= 0;
 }
 
 function isOverBudget(transaction: Transaction, leg: LegRow): boolean {

@@ -2,8 +2,8 @@ import { withContent } from "#functions/rollout/ledger.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { defined } from "#shared/base/defined.ts";
-import { excerpt } from "#shared/base/excerpt.ts";
-import { isSameLeg, keptFailures, keptText, legKey, refOf, superseded } from "#shared/fleet/rollout/legs.ts";
+import { isSameLeg, legKey, refOf, superseded, withOutcome, withoutOutcome } from "#shared/fleet/rollout/legs.ts";
+import { arrivalsAfter } from "#shared/fleet/rollout/slots.ts";
 import type { StatusFacts } from "#shared/fleet/rollout/subject-status.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { type ArrivalState, keys, type Subject } from "#shared/fleet/rows/keys.ts";
@@ -20,6 +20,7 @@ import type {
   UnitStage,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
@@ -59,7 +60,8 @@ export class Transaction {
   readonly #legs: Map<string, LegRow>;
   readonly #contents: Map<number, ContentRow>;
   readonly #writes: Write[] = [];
-  readonly #arrivals = new Set<string>();
+  /** By key, those that are there; with what was read of them. */
+  readonly #arrivals = new Map<string, Row | undefined>();
   readonly #reported: LegRef[] = [];
 
   constructor(known: Known, now: Date) {
@@ -102,17 +104,7 @@ export class Transaction {
   }
 
   countArrivals(change: Partial<UnitRow["arrivals"]>): void {
-    const { waiting, changing, failed, away = 0 } = this.#unit.arrivals;
-    const counted = (before: number, by = 0) => Math.max(0, before + by);
-    const left = counted(away, change.away);
-    this.edit({
-      arrivals: {
-        waiting: counted(waiting, change.waiting),
-        changing: counted(changing, change.changing),
-        failed: counted(failed, change.failed),
-        ...(left === 0 ? {} : { away: left }),
-      },
-    });
+    this.edit({ arrivals: arrivalsAfter(this.#unit.arrivals, change) });
   }
 
   leg(ref: LegRef): LegRow | undefined {
@@ -182,51 +174,42 @@ export class Transaction {
     const key = keys.target(this.known.subject, leg, cluster);
     const row = { leg: refOf(leg), order, cluster, attempts: {}, ...defined(to), endedAt: this.at };
     this.put<TargetRow>({ ...row, ...key, type: "Target" });
-    if (to.state === "Unreachable") this.putLeg({ ...counted, away: [...counted.away, cluster].slice(-keptFailures) });
-    if (to.state !== "Failed") return;
-    this.putLeg({
-      ...counted,
-      failures: [...counted.failures, { cluster, reason: excerpt(to.reason, keptText) }].slice(-keptFailures),
-      preexistingFailures: counted.preexistingFailures + (to.preexisting === true ? 1 : 0),
-    });
+    this.putLeg(withOutcome(counted, { cluster, ...to }));
   }
 
   /** Something else becomes of a target that had failed, or did not answer. Without it, the target has another turn. */
   amend(target: TargetRow, to?: Pick<Outcome, "state" | "reason">): void {
     const leg = this.leg(target.leg);
     if (leg === undefined) return;
-    const { cluster, order, preexisting, state, ...kept } = target;
-    const wasPreexisting = state === "Failed" && preexisting === true;
-    this.putLeg({
-      ...leg,
-      away: leg.away.filter((name) => name !== cluster),
-      failures: leg.failures.filter((failure) => failure.cluster !== cluster),
-      preexistingFailures: leg.preexistingFailures - (wasPreexisting ? 1 : 0),
-      unrendered: leg.unrendered.filter((other) => other !== order),
-      returned: to === undefined ? [...leg.returned, order] : leg.returned,
-    });
-    this.count(leg, { [state]: -1, [to?.state ?? "Waiting"]: 1 });
+    const { preexisting: _preexisting, ...kept } = target;
+    const returned = to === undefined ? [...leg.returned, target.order] : leg.returned;
+    this.putLeg({ ...withoutOutcome(leg, target), returned });
+    this.count(leg, { [target.state]: -1, [to?.state ?? "Waiting"]: 1 });
     if (to === undefined) this.delete(target);
-    else this.put<TargetRow>({ ...kept, cluster, order, ...to, endedAt: this.at }, target);
+    else this.put<TargetRow>({ ...kept, ...to, endedAt: this.at }, target);
   }
 
   /** What was found of them, whether it can be read or not: one cluster has one arrival of a state at most. */
   see(rows: readonly Row[]): void {
-    for (const row of rows) this.#arrivals.add(keyText(row));
+    for (const row of rows) this.#arrivals.set(keyText(row), row);
   }
 
-  /** @returns false when it is one already. */
+  /** One that is there already stays what it is, but for what its cluster lost. */
   putArrival(
     cluster: string,
     state: ArrivalState,
     arrival: Pick<ArrivalRow, "why" | "reason" | "stage" | "content">,
-  ): boolean {
+  ): void {
     const key = keys.arrival(this.known.subject, state, cluster);
-    if (this.#arrivals.has(keyText(key))) return false;
-    this.put<ArrivalRow>({ ...key, type: "Arrival", cluster, since: this.at, ...arrival });
-    this.#arrivals.add(keyText(key));
-    this.#countArrival(arrival, state, 1);
-    return true;
+    if (!this.#arrivals.has(keyText(key))) {
+      this.put<ArrivalRow>({ ...key, type: "Arrival", cluster, since: this.at, ...arrival });
+      this.#arrivals.set(keyText(key), undefined);
+      this.#countArrival(arrival, state, 1);
+      return;
+    }
+    const found = this.#arrivals.get(keyText(key));
+    if (arrival.content === undefined || found === undefined || !isOfType(found, "Arrival")) return;
+    if (found.content === undefined) this.changeArrival(found, { content: arrival.content });
   }
 
   /** What their stage has passed left them behind, and they are no more. */
@@ -234,9 +217,9 @@ export class Transaction {
     for (const target of left) this.amend(target, { state: "Superseded", reason: "comes to its stage again" });
   }
 
-  /** Its stage has another name. */
-  renameArrival(arrival: ArrivalRow, stage: string): void {
-    const next = { ...arrival, stage };
+  /** What is undefined it has no more. */
+  changeArrival(arrival: ArrivalRow, change: { readonly stage?: string; readonly content?: number | undefined }): void {
+    const next = defined({ ...arrival, ...change });
     this.put<ArrivalRow>(next, arrival);
     const { state } = keys.arrival.read(arrival);
     this.#countArrival(arrival, state, -1);

@@ -10,6 +10,7 @@ import {
   type Survey,
   surveyedStates,
   withSubject,
+  withSuspend,
 } from "#shared/fleet/survey.ts";
 
 /**
@@ -26,6 +27,7 @@ export async function takeSurvey(ports: TickPorts): Promise<Survey> {
   if (survey.halted > 0) metrics.count("HaltedRollouts", survey.halted);
   if (survey.staleSources > 0) metrics.count("StaleSources", survey.staleSources);
   if (survey.oldestSeconds > 0) metrics.seconds("OldestRevision", survey.oldestSeconds);
+  if (survey.suspendedSeconds > 0) metrics.seconds("OldestSuspend", survey.suspendedSeconds);
   return survey;
 }
 
@@ -40,7 +42,7 @@ async function surveyed(ports: TickPorts): Promise<Survey> {
       { newer: "kept" },
     );
     const rows = found.filter((row) => row.type === "SyncGroup" || row.type === "Sync");
-    for (const row of rows) survey = withSubject(survey, row);
+    for (const row of rows) survey = withSuspend(withSubject(survey, row), row, now);
     const behind = rows.filter(isBehind).map(({ namespace, type, name }) => keys.unit({ namespace, kind: type, name }));
     const units = (await table.getMany(behind, { newer: "kept" })).filter((row) => !isNewer(row));
     const oldestSeconds = Math.max(survey.oldestSeconds, ...units.map((unit) => behindSeconds(unit, now)));
@@ -52,8 +54,9 @@ async function surveyed(ports: TickPorts): Promise<Survey> {
       wanted.map(({ namespace, name }) => keys.object(namespace, "Source", name)),
       { newer: "kept" },
     );
-    const stale = found.filter((row) => row.type === "Source" && isStale(row, now)).length;
-    survey = { ...survey, staleSources: survey.staleSources + stale };
+    for (const row of found.filter((row) => row.type === "Source")) {
+      survey = withSuspend({ ...survey, staleSources: survey.staleSources + (isStale(row, now) ? 1 : 0) }, row, now);
+    }
   }
   return survey;
 }

@@ -7,7 +7,7 @@ import { overridden } from "#shared/fleet/rollout/override.ts";
 import type { Relation } from "#shared/fleet/rollout/plan.ts";
 import { hashOf, later } from "#shared/fleet/rows/due.ts";
 import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
-import type { ContentRow, RenderingRow, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ContentRow, PinnedSource, RenderingRow, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface Assignment {
@@ -21,6 +21,8 @@ export interface RenderingRequest
   /** Name of the Source that has the artifact, and as of what. */
   readonly source: string;
   readonly revision: string;
+  /** Those that files of values are from. */
+  readonly besides: readonly PinnedSource[];
 }
 
 /** By digest of a rendering, what was left out of it, in words. */

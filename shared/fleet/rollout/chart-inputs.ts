@@ -5,13 +5,13 @@ import { canonicalJson, isJsonObject } from "#shared/base/json.ts";
 import { ownValue } from "#shared/base/own-value.ts";
 import { isWholeExpression, renderPath, renderValue, type TemplateCluster } from "#shared/base/path-template.ts";
 import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts";
-import { ownLabelPrefix } from "#shared/fleet/kinds/cluster-discovery.ts";
+import { versionLabel } from "#shared/fleet/kinds/cluster-discovery.ts";
 import type { BoundInputs, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 import type { HelmOptions } from "#shared/source/helm/helm-options.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
 
-type ChartTemplate = Pick<PlannedTemplate, "name" | "apply" | "render">;
+type ChartTemplate = Pick<PlannedTemplate, "name" | "apply" | "render" | "besides">;
 
 /** What of the options goes by the cluster; undefined when nothing does. */
 export function boundInputs(
@@ -48,9 +48,9 @@ function someOf<Value>(map: Readonly<Record<string, Value>>): Readonly<Record<st
   return Object.keys(map).length === 0 ? undefined : map;
 }
 
-/** The minor version that a cluster was found with. */
+/** The minor version that a cluster has: it was found with it, or is said to have it. */
 function versionOf({ labels }: TemplateCluster): string | undefined {
-  const label = labels[`${ownLabelPrefix}version`];
+  const label = labels[versionLabel];
   return label !== undefined && /^\d+\.\d+$/.test(label) ? label : undefined;
 }
 
@@ -71,10 +71,19 @@ export function buildOptionsOf(template: ChartTemplate, bound: BoundInputs = {})
       kubeVersion: render.helm.kubeVersion ?? bound.kubeVersion,
       apiVersions,
       values: values === undefined ? undefined : canonicalJson(withValues(values, inPlace)),
-      valuesFrom: valuesFrom?.map((file) => ({ ...file, path: ownValue(texts, file.path) ?? file.path })),
+      valuesFrom: valuesFrom?.map(({ source, path, optional }) => ({
+        path: ownValue(texts, path) ?? path,
+        optional,
+        ...defined({ from: pinIn(template, source) }),
+      })),
     }),
   };
   return { helm: release };
+}
+
+function pinIn({ besides = [] }: ChartTemplate, source: string | undefined) {
+  const pin = besides.find((one) => one.source === source);
+  return pin && { source: pin.source, artifactDigest: pin.artifactDigest };
 }
 
 function withValues(value: unknown, bound: Readonly<Record<string, unknown>>): unknown {

@@ -117,7 +117,8 @@ export function deadlineOf(row: SyncRow | undefined, clock: Deadlines): string |
   return later(last, clock.progressSeconds);
 }
 
-function reasonOf(observed: NonNullable<SyncRow["observed"]>): string {
+/** The worst object, or what is said of all. */
+export function reasonOf(observed: NonNullable<SyncRow["observed"]>): string {
   const [worst] = observed.troubles;
   if (worst !== undefined)
     return `${worst.object}: ${worst.reason}${worst.message === "" ? "" : ` (${worst.message})`}`;

@@ -8,6 +8,7 @@ import {
   type LegRef,
   type LegRow,
   stalledPhases,
+  type TargetRow,
   type TargetState,
   targetStates,
 } from "#shared/fleet/rows/rollout-rows.ts";
@@ -23,9 +24,9 @@ export interface LegVerdict {
 
 /** A leg keeps so many transitions and failures in its row. */
 const keptTransitions = 20;
-export const keptFailures = 10;
+const keptFailures = 10;
 /** And so much of what each says: a worker's words may be 2 KB long. */
-export const keptText = 300;
+const keptText = 300;
 /** What one planner looks after at once. */
 const mostSlots = 500;
 
@@ -121,6 +122,39 @@ function passedText({ size, stage, counts }: LegRow): string {
     .filter((state) => counts[state] > 0)
     .map((state) => `${counts[state]} ${state.toLowerCase()}`);
   return `stage ${stage} passed: ${parts.join(", ")}`;
+}
+
+/** Those that failed, or do not answer, are named, the last of them. @param leg - counts it already. */
+export function withOutcome(
+  leg: LegRow,
+  {
+    cluster,
+    state,
+    reason,
+    preexisting,
+  }: Pick<TargetRow, "cluster" | "state" | "reason"> & {
+    readonly preexisting?: true | undefined;
+  },
+): LegRow {
+  if (state === "Unreachable") return { ...leg, away: [...leg.away, cluster].slice(-keptFailures) };
+  if (state !== "Failed") return leg;
+  return {
+    ...leg,
+    failures: [...leg.failures, { cluster, reason: excerpt(reason, keptText) }].slice(-keptFailures),
+    preexistingFailures: leg.preexistingFailures + (preexisting === true ? 1 : 0),
+  };
+}
+
+/** What became of a target holds no longer. */
+export function withoutOutcome(leg: LegRow, { cluster, order, state, preexisting }: TargetRow): LegRow {
+  const wasPreexisting = state === "Failed" && preexisting === true;
+  return {
+    ...leg,
+    away: leg.away.filter((name) => name !== cluster),
+    failures: leg.failures.filter((failure) => failure.cluster !== cluster),
+    preexistingFailures: leg.preexistingFailures - (wasPreexisting ? 1 : 0),
+    unrendered: leg.unrendered.filter((other) => other !== order),
+  };
 }
 
 /** The leg with another standing, told once. */

@@ -1,11 +1,21 @@
 /** What a template is on a cluster: its overrides that are for it, in their order. Pure. */
 import { defined } from "#shared/base/defined.ts";
 import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import type { TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { PlannedOverride, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Their places in the template's list. */
 export function overridesFor({ overrides = [] }: PlannedTemplate, cluster: SelectableCluster): readonly number[] {
   return overrides.flatMap(({ clusters }, index) => (selects(clusters, cluster) ? [index] : []));
+}
+
+/** Whether it is not given the template: what the last of its overrides says of that. */
+export function isDisabledFor(
+  { overrides = [] }: { readonly overrides?: readonly Pick<TemplateOverride, "clusters" | "disabled">[] | undefined },
+  cluster: SelectableCluster,
+): boolean {
+  const own = overrides.filter(({ clusters, disabled }) => disabled !== undefined && selects(clusters, cluster));
+  return own.at(-1)?.disabled === true;
 }
 
 const made = new WeakMap<PlannedTemplate, Map<string, PlannedTemplate>>();

@@ -9,12 +9,14 @@ import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-sel
 import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
+import { templateSources, valueSources } from "#shared/fleet/kinds/template-sources.ts";
 import { boundInputs, optionsDigest } from "#shared/fleet/rollout/chart-inputs.ts";
 import { overridden, overridesFor } from "#shared/fleet/rollout/override.ts";
 import { bindFields, editsDigest, specialisationFieldsOf, specialisationOf } from "#shared/fleet/rollout/specialise.ts";
 import type { Artifact, FleetRow, SyncGroupRow, UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   BoundInputs,
+  PinnedSource,
   Plan,
   PlannedOverride,
   PlannedTemplate,
@@ -71,35 +73,46 @@ export function desiredPlan(
   const relation = relationOf(row);
   const templates: PlannedTemplate[] = [];
   for (const template of relation.templates) {
-    const source = sources.get(template.source);
-    if (source === undefined) {
-      const message = `template ${template.name}: there is no Source ${template.source} in namespace ${row.namespace}; apply one, or name another`;
-      return { ok: false, reason: "SourceNotFound", message };
+    const artifacts = new Map<string, PlannedArtifact>();
+    for (const name of templateSources(template)) {
+      const source = sources.get(name);
+      if (source === undefined) {
+        const message = `template ${template.name}: there is no Source ${name} in namespace ${row.namespace}; apply one, or name another`;
+        return { ok: false, reason: "SourceNotFound", message };
+      }
+      const artifact = source.status.artifact;
+      if (artifact === undefined) {
+        const message = `template ${template.name}: Source ${name} has no artifact yet; see: starling describe source/${name} -n ${row.namespace}`;
+        return { ok: false, reason: "SourceNotReady", message };
+      }
+      artifacts.set(name, artifact);
     }
-    const artifact = source.status.artifact;
-    if (artifact === undefined) {
-      const message = `template ${template.name}: Source ${template.source} has no artifact yet; see: starling describe source/${template.source} -n ${row.namespace}`;
-      return { ok: false, reason: "SourceNotReady", message };
-    }
-    templates.push(pinned(template, artifact));
+    templates.push(pinned(template, artifacts));
   }
   return { ok: true, plan: planOf({ templates }) };
 }
 
-function pinned(template: SyncTemplate, artifact: PlannedArtifact): PlannedTemplate {
+/** @param artifacts - of every Source that it names. */
+function pinned(template: SyncTemplate, artifacts: ReadonlyMap<string, PlannedArtifact>): PlannedTemplate {
+  const [own, ...besides] = [...artifacts].map(([source, artifact]) => ({ artifact, pin: pinOf(source, artifact) }));
+  if (own === undefined) throw new Error("a template without a Source");
+  const { artifact, pin } = own;
   return {
     name: template.name,
-    source: template.source,
-    revision: artifact.revision,
-    artifactDigest: artifact.digest,
+    ...pin,
     path: template.path,
     apply: template.apply,
     ...defined({
+      besides: besides.length === 0 ? undefined : besides.map(({ pin }) => pin),
       render: template.render ?? detectedRender(template.path, artifact),
       ...specialisationFieldsOf(template),
       overrides: template.overrides?.map((override) => pinnedOverride(template, override, artifact)),
     }),
   };
+}
+
+function pinOf(source: string, { revision, digest }: PlannedArtifact): PinnedSource {
+  return { source, revision, artifactDigest: digest };
 }
 
 /** Of another folder than the template's it is found out anew what it is, where nobody said so. */
@@ -123,12 +136,17 @@ function planOf(parts: Omit<Plan, "contentHash">): Plan {
 }
 
 /** Only the content counts: a commit that leaves the part alone is no new plan. */
-function contentOf(template: PlannedTemplate): Omit<PlannedTemplate, "revision" | "source"> {
-  const { revision: _revision, source: _source, ...content } = template;
+function contentOf(template: PlannedTemplate) {
+  const { revision: _revision, source: _source, besides, ...content } = template;
+  // By their names, for values name them.
+  return { ...content, ...defined({ besides: besides?.map(withoutRevision) }) };
+}
+
+function withoutRevision({ revision: _revision, ...content }: PinnedSource): Omit<PinnedSource, "revision"> {
   return content;
 }
 
-/** What a plan goes by, in words. */
+/** What a plan goes by, in words: what is rendered, and not where its values come from. */
 export function describeRevisions({ templates }: Pick<Plan, "templates">): string {
   const [revision = "the deletion", ...others] = new Set(templates.map((template) => template.revision));
   return others.length === 0 ? revision : `${others.length + 1} revisions`;
@@ -141,6 +159,8 @@ export interface RenderingInput {
   readonly render?: RenderOptions;
   /** Of a chart: what else it is rendered with. */
   readonly release?: { readonly name: string; readonly namespace: string };
+  /** Artifacts of other Sources, that files of values are from. */
+  readonly besides?: readonly Omit<PinnedSource, "revision">[];
   readonly specialise?: Specialisation;
   readonly bound?: BoundInputs;
   /** They are in it. */
@@ -280,9 +300,12 @@ export function inputOf(
     render?.helm === undefined
       ? undefined
       : { name: render.helm.releaseName ?? name, namespace: apply.defaultNamespace ?? "" };
+  const named = valueSources(render);
+  const besides = template.besides?.filter(({ source }) => named.includes(source)).map(withoutRevision);
   return {
     artifactDigest,
     path: rendered.path,
+    ...(besides === undefined || besides.length === 0 ? {} : { besides }),
     ...defined({ render, release, specialise: specialisationOf(template, bound) }),
     ...(Object.keys(bound).length === 0 ? {} : { bound }),
     ...(overrides.length === 0 ? {} : { overrides }),

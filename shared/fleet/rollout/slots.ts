@@ -4,7 +4,7 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { boundOf, type Pace, waitingOf } from "#shared/fleet/rollout/legs.ts";
-import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ArrivalCounts, LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Those of every stage, and the arrivals. */
 const keptServed = 13;
@@ -58,6 +58,21 @@ export function isMoving({ unit, legs }: Pick<Movable, "unit" | "legs">): boolea
 
 export function membersOfAll({ stages }: Pick<UnitRow, "stages">): number {
   return stages.reduce((sum, { members }) => sum + members, 0);
+}
+
+/** Counts that are others by so much; a row that was counted may be gone. */
+export function arrivalsAfter(
+  { waiting, changing, failed, away = 0 }: ArrivalCounts,
+  change: Partial<ArrivalCounts>,
+): ArrivalCounts {
+  const counted = (before: number, by = 0) => Math.max(0, before + by);
+  const left = counted(away, change.away);
+  return {
+    waiting: counted(waiting, change.waiting),
+    changing: counted(changing, change.changing),
+    failed: counted(failed, change.failed),
+    ...(left === 0 ? {} : { away: left }),
+  };
 }
 
 /** As `served` has it. */

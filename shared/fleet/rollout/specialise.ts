@@ -2,8 +2,8 @@
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import { renderText, type TemplateCluster } from "#shared/base/path-template.ts";
-import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
 import type { SpecialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { BoundInputs } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Edits } from "#shared/source/edits.ts";
@@ -22,11 +22,11 @@ function pickEdits(template: SpecialisationFields): Edits {
 
 /** Nothing is bound of what is not used: it makes no other rendering, and lacks nothing. */
 export function bindFields(
-  { parameters = {}, substitute, targetNamespace }: SpecialisationFields,
+  { parameters = {}, substitute = false, targetNamespace }: SpecialisationFields,
   cluster: TemplateCluster,
 ): Pick<BoundInputs, "parameters" | "namespace"> | { readonly problem: string } {
   const bound: [string, string][] = [];
-  for (const [name, text] of substitute === true ? Object.entries(parameters) : []) {
+  for (const [name, text] of substitute === false ? [] : Object.entries(parameters)) {
     if (!text.includes("{{")) continue;
     const rendered = renderText(text, { ...cluster, params: {} });
     if (!rendered.ok) return { problem: `parameters.${name}: ${rendered.message}` };
@@ -45,11 +45,12 @@ export function bindFields(
 
 /** As a rendering has it: everything written out. Undefined where the objects stay as they are. */
 export function specialisationOf(template: SpecialisationFields, bound: BoundInputs = {}): Specialisation | undefined {
-  const { parameters, substitute, targetNamespace } = template;
+  const { parameters, substitute = false, targetNamespace } = template;
   const specialise = defined({
     edits: editsOf(template),
     namespace: bound.namespace ?? targetNamespace,
-    variables: substitute === true ? { ...parameters, ...bound.parameters } : undefined,
+    variables: substitute === false ? undefined : { ...parameters, ...bound.parameters },
+    mode: typeof substitute === "object" ? substitute.mode : undefined,
   });
   return Object.keys(specialise).length === 0 ? undefined : specialise;
 }

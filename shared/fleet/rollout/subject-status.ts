@@ -42,8 +42,9 @@ export function subjectStatus(row: SubjectRow, facts: StatusFacts): SubjectStatu
     observedOperation: newestAct(row.operations),
     reconciled: (isTold ? row.operations.reconcile?.number : undefined) ?? row.status.reconciled,
     revision: unit.ledger[0]?.revision ?? row.status.revision,
-    rollout: unit.last === 0 ? undefined : unit.last,
-    stages: unit.last === 0 ? undefined : unit.stages.map(stageStatus),
+    // Of a unit that could not be read, what was said of it last.
+    rollout: unit.last === 0 ? row.status.rollout : unit.last,
+    stages: unit.last === 0 ? row.status.stages : unit.stages.map(stageStatus),
     state,
     clusters,
     asOf: now.toISOString(),

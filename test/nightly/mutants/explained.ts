@@ -27,8 +27,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "shared/kube/membership.ts",
-    'for (const option of (all[name] ?? "").split(",")) {',
-    'for (const option of (all[name] ?? "Stryker was here!").split(",")) {',
+    'for (const option of (texts[name] ?? "").split(",")) {',
+    'for (const option of (texts[name] ?? "Stryker was here!").split(",")) {',
     "any text that is no option keeps nothing",
   ],
   [
@@ -230,21 +230,21 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "for the compiler: nobody lists by no prefix",
   ],
   [
-    "shared/adapters/kube/kube-transport.ts",
+    "shared/adapters/kube/transport-errors.ts",
     'readonly code = "ECONNRESET";',
     'readonly code = "";',
     "of the net below the others: it is transient with any code",
   ],
   [
-    "shared/adapters/kube/kube-transport.ts",
+    "shared/adapters/kube/transport-errors.ts",
     'const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "EUNKNOWN";',
     'const code = cause instanceof Error && "code" in cause || typeof cause.code === "string" ? cause.code : "EUNKNOWN";',
     "for the compiler: errors of connections have a code",
   ],
   [
     "shared/adapters/kube/kube-transport.ts",
-    "response.destroy(body.pieces > maxPieces ? new BodyInPieces() : new BodyTooLarge(maxBytes));",
-    "response.destroy(body.pieces >= maxPieces ? new BodyInPieces() : new BodyTooLarge(maxBytes));",
+    "response.destroy(body.pieces > maxPieces ? new BodyInPieces(maxPieces) : new BodyTooLarge(maxBytes));",
+    "response.destroy(body.pieces >= maxPieces ? new BodyInPieces(maxPieces) : new BodyTooLarge(maxBytes));",
     "where it is the last piece that makes it too large, either is right",
   ],
   [

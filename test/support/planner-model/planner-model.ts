@@ -41,6 +41,9 @@ export interface ModelFreeze {
   readonly seconds?: number | undefined;
 }
 
+/** Nothing can be rendered of it. */
+export const brokenContent = "broken";
+
 /** More than scenarios have that are played by the hundred. */
 export const fewClusters = 50;
 
@@ -142,9 +145,10 @@ export class PlannerModel {
     }
   }
 
-  async render(input: string, outcome: Delivery["rendering"]): Promise<void> {
+  async render(input: string, found: Delivery["rendering"]): Promise<void> {
     const row = await this.table.get(keys.rendering(input));
     if (row === undefined) return;
+    const outcome = isBroken(row) ? "failed" : found;
     if (row.state === "Pending" && outcome === "never") {
       const begunAt = row.begunAt ?? this.world.now.toISOString();
       const begun: RenderingRow = { ...row, begunAt, version: row.version + 1 };
@@ -342,6 +346,10 @@ export class PlannerModel {
     const { table, sender: disturbed } = new DisturbedPorts({ table: this.table, sender }, most);
     return { table, sender: disturbed, clock: { now: () => this.world.now } };
   }
+}
+
+export function isBroken({ artifactDigest }: RenderingRow): boolean {
+  return artifactDigest === digestOf(brokenContent);
 }
 
 /** Of all that a batch is about: any, where one of them says so. */

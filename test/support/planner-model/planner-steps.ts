@@ -3,7 +3,12 @@ import { defined } from "#shared/base/defined.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { Disturbance } from "#test/support/planner-model/disturbed-ports.ts";
 import type { Outcome } from "#test/support/planner-model/model-workers.ts";
-import type { Delivery, PlannerModel } from "#test/support/planner-model/planner-model.ts";
+import {
+  brokenContent,
+  type Delivery,
+  isBroken,
+  type PlannerModel,
+} from "#test/support/planner-model/planner-model.ts";
 
 /** Something that people and clusters do. */
 export type Act =
@@ -38,9 +43,21 @@ export type Step =
   | { readonly do: "wait"; readonly seconds: number }
   /** A revision that is seen and rendered at once. */
   | { readonly do: "push"; readonly content: number }
+  /** A template is dropped, and put back with a revision that gets nowhere. */
+  | {
+      readonly do: "put back";
+      readonly dropped: readonly ScriptedDelivery[];
+      readonly meanwhile: readonly Meanwhile[];
+      readonly returned: readonly ScriptedDelivery[];
+    }
   /** Suspended for so long, and resumed. */
   | { readonly do: "intermission"; readonly seconds: number }
   | Act;
+
+type Meanwhile =
+  | { readonly do: "restart" | "rename" | "suspend" | "reconcile" }
+  | { readonly do: "freeze"; readonly ring: number; readonly seconds: undefined }
+  | { readonly do: "away" | "move"; readonly cluster: number };
 
 export interface Scenario {
   readonly rings: readonly number[];
@@ -165,6 +182,11 @@ const delivery: fc.Arbitrary<ScriptedDelivery> = fc.record({
   planner,
 });
 
+/** Many fail. */
+const rough: fc.Arbitrary<ScriptedDelivery> = fc
+  .tuple(delivery, fc.constantFrom(undefined, "Failed" as const))
+  .map(([made, worse]) => ({ ...made, outcome: worse ?? made.outcome }));
+
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 18,
@@ -175,6 +197,24 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("plan" as const), planner }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant("push" as const), content: fc.nat({ max: 3 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("put back" as const),
+      dropped: fc.array(delivery, { maxLength: 8 }),
+      meanwhile: fc.array(
+        fc.oneof(
+          fc.record({
+            do: fc.constantFrom("restart" as const, "rename" as const, "suspend" as const, "reconcile" as const),
+          }),
+          fc.record({ do: fc.constant("freeze" as const), ring: fc.nat({ max: 2 }), seconds: fc.constant(undefined) }),
+          fc.record({ do: fc.constantFrom("away" as const, "move" as const), cluster }),
+        ),
+        { maxLength: 3 },
+      ),
+      returned: fc.array(rough, { maxLength: 8 }),
+    }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constant("intermission" as const), seconds: fc.constantFrom(10, 100, 310, 1000) }),
@@ -262,10 +302,9 @@ export class Play {
     if (step.do === "plan") return model.plan(this.#disturbed(step.planner));
     if (step.do === "push") {
       await this.act({ do: "revise", content: step.content });
-      await model.plan({});
-      await model.world.renderAll();
-      return model.plan({});
+      return this.#render();
     }
+    if (step.do === "put back") return this.#putBack(step);
     if (step.do === "intermission") {
       await this.act({ do: "suspend" });
       await model.plan({});
@@ -291,6 +330,29 @@ export class Play {
     else if (step.do === "tick") await model.tick(step.index);
     else if (step.do === "wait") model.world.advanceClock(step.seconds);
     else await this.act(step);
+  }
+
+  async #putBack({ dropped, meanwhile, returned }: Extract<Step, { do: "put back" }>): Promise<void> {
+    const { templates } = this;
+    if (templates === 1) return;
+    await this.act({ do: "templates", count: templates - 1 });
+    await this.#render();
+    await this.step({ do: "deliver", deliveries: dropped });
+    for (const act of meanwhile) await this.act(act);
+    await this.model.plan({});
+    await this.model.revise(`commit${++this.commits}`, brokenContent);
+    await this.act({ do: "templates", count: templates });
+    await this.#render();
+    await this.step({ do: "deliver", deliveries: returned });
+  }
+
+  /** What is wanted is seen, and rendered at once. */
+  async #render(): Promise<void> {
+    const { model } = this;
+    await model.plan({});
+    await model.world.renderAll("no kind", isBroken);
+    await model.world.renderAll();
+    return model.plan({});
   }
 
   #disturbed({ crash, midst }: Run): Disturbance {

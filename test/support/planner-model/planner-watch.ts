@@ -19,6 +19,7 @@ import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { checkUnwanted, GivenBackWatch } from "#test/support/planner-model/given-back-watch.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
 import { type Change, StageWatch } from "#test/support/planner-model/stage-watch.ts";
 
@@ -30,6 +31,7 @@ export class PlannerWatch {
   readonly #subject: Subject;
   readonly #servers: ModelServers;
   readonly #stages = new StageWatch();
+  readonly givenBack = new GivenBackWatch();
   readonly #rows = new Map<string, Row>();
   readonly #byType = new Map<string, Map<string, Row>>();
   /** By leg: how many of its targets are in which state. */
@@ -46,6 +48,7 @@ export class PlannerWatch {
     const changes = writes.flatMap((write) => this.#apply(write));
     this.#noteBound();
     const unit = this.unit();
+    this.givenBack.written(changes, this);
     this.#stages.written(changes, { unit, group: this.group(), sizeOf: (leg) => this.#leg(leg)?.size });
     for (const { before, after } of changes) {
       if (after?.type === "Target") this.#checkTarget(after as TargetRow);
@@ -73,6 +76,10 @@ export class PlannerWatch {
 
   slots(): SlotRow[] {
     return this.rowsOf<SlotRow>("Slot");
+  }
+
+  target(leg: LegRef, cluster: string): TargetRow | undefined {
+    return this.#rows.get(keyText(keys.target(this.#subject, leg, cluster))) as TargetRow | undefined;
   }
 
   #leg(leg: LegRef): LegRow | undefined {
@@ -134,7 +141,11 @@ export class PlannerWatch {
     const slot = this.#rows.get(keyText(keys.slot(this.#subject, cluster))) as SlotRow | undefined;
     expect(slot?.attempts[name], `${what}: without a slot`).toBe(desired.attempt);
     if (desired.action === "delete") this.#checkRemoval(what, sync);
-    if (slot?.leg === undefined || unit === undefined) return;
+    if (unit === undefined) return;
+    const stage = unit.stages.find((one) => one.name === slot?.stage);
+    if (slot?.leg === undefined && stage !== undefined && desired.action === "apply")
+      checkUnwanted(what, sync, stage, this);
+    if (slot?.leg === undefined) return;
     const leg = this.#leg(slot.leg) as LegRow;
     const old = changes.find(({ after }) => after === leg)?.before as LegRow | undefined;
     expect((old ?? leg).phase, `${what}: ${legKey(leg)}`).toBe("Moving");

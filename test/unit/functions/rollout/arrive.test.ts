@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
+import { arrivePage } from "#functions/rollout/arrive.ts";
+import { listsIn } from "#functions/rollout/lists.ts";
+import { readSubject } from "#functions/rollout/read-subject.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { randomIds } from "#shared/adapters/system.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { allSay, begin, names, playOn, rings, web, worldOf } from "#test/support/planner-story.ts";
-import type { PlannerWorld } from "#test/support/planner-world.ts";
+import { type PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
 
 const none = { waiting: 0, changing: 0, failed: 0 };
 
@@ -36,6 +42,29 @@ describe("where nothing has passed yet", () => {
     await playOn(made, 4);
     expect(made.leg("rest")).toMatchObject({ phase: "Passed", size: 2 });
   });
+});
+
+test("who does not fit into a step any more has the next", async () => {
+  const made = await worldOf(names(3), { maxConcurrent: 1 });
+  await made.rollOut();
+  const known = await readSubject(subject, made);
+  if (known === undefined) throw new Error("the group is there");
+  const transaction = new Transaction(known, made.now);
+  while (transaction.room() > 5) transaction.write({ check: keys.fleet("c000"), when: "absent" });
+  const done = await arrivePage(transaction, names(3), {
+    ...{ table: made.table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog },
+    ...{ clock: { now: () => made.now }, lists: listsIn(made.blobs), installation: "test" },
+  });
+  expect({ done, room: transaction.room() }).toEqual({ done: 2, room: 3 });
+});
+
+test("who is registered anew under its name comes when what it was sealed for has passed", async () => {
+  const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
+  await begin(made);
+  await made.addCluster("b", "all", { uid: "another" });
+  await playOn(made, 6);
+  expect((await made.sync("b"))?.observed?.phase).toBe("Ready");
+  expect(made.stages()).toEqual({ all: "1" });
 });
 
 describe("a cluster that came, and moves on", () => {

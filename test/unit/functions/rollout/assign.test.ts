@@ -41,6 +41,40 @@ describe("a Sync", () => {
     }
   });
 
+  test("of many that are assigned at once is not looked at by itself while they have their turns", async () => {
+    const made = await worldOf(names(200), { maxConcurrent: "100%" });
+    await begin(made);
+    const waits = made
+      .rows<SyncRow>("SyncOnCluster")
+      .map(({ desired, dueKey = "" }) => (Date.parse(dueAtOf(dueKey)) - Date.parse(desired.assignedAt)) / 1000);
+    expect(waits).toHaveLength(200);
+    expect(waits.filter((seconds) => seconds === 30)).toHaveLength(101);
+    expect(Math.max(...waits)).toBeCloseTo(199 * 0.3);
+  });
+
+  test("is missed soon where all before it have had their turns, and wait only to be ready", async () => {
+    const made = await worldOf(names(250), { maxConcurrent: 200 });
+    await begin(made);
+    for (const { cluster } of made.slots()) await made.observe(cluster, "Verifying");
+    made.advanceClock(60);
+    const [first] = made.slots();
+    await made.finish(first?.cluster ?? "");
+    await made.plan();
+    const [fresh] = made.rows<SyncRow>("SyncOnCluster").filter(({ observed }) => observed === undefined);
+    expect(dueAtOf(fresh?.dueKey ?? "")).toBe(later(made.now, 30));
+  });
+
+  test("waits for no more than have slots, however many were assigned lately", async () => {
+    const made = await worldOf(names(250), { maxConcurrent: 110 });
+    await begin(made);
+    for (const { cluster } of made.slots()) await made.finish(cluster);
+    await made.plan();
+    const fresh = made.rows<SyncRow>("SyncOnCluster").filter(({ observed }) => observed === undefined);
+    expect(fresh).toHaveLength(110);
+    const waits = fresh.map(({ dueKey = "" }) => (Date.parse(dueAtOf(dueKey)) - made.now.getTime()) / 1000);
+    expect(Math.max(...waits)).toBeCloseTo(109 * 0.3);
+  });
+
   test("that is forgotten is nobody's to look at, and known to be left", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
     await made.rollOut();

@@ -1,10 +1,13 @@
 /** How far a look goes among clusters that came, and what is asked for them. */
 import { expect, test } from "vitest";
+import { contentFor } from "#functions/rollout/fill-arrivals.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { begin, counting, names, ownPaths, rings, worldOf } from "#test/support/planner-story.ts";
 import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
+import { stageOfUnit, unitOf } from "#test/support/unit-rows.ts";
 
 const prod = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
 const renderings = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering").length;
@@ -82,4 +85,17 @@ test("more than one step holds who have what their stage is on wait for nothing"
     arrivals: { waiting: 0, changing: 0, failed: 0 },
     stages: [{}, { members: 130 }],
   });
+});
+
+test.each([
+  ["has nothing: what its stage is on", 0, 2],
+  ["has what its stage is on", 2, 2],
+  ["has what two stages have passed: the older of what they are on", 3, 4],
+  ["has the newest that is passed", 5, 5],
+  ["has what no stage has passed: it is taken back", 6, 2],
+])("of one that comes and %s", (_what, has, content) => {
+  const stage = stageOfUnit("rest", { on: 2 });
+  const unit = unitOf([stageOfUnit("canary", { on: 5 }), stageOfUnit("early", { on: 4 }), stage]);
+  const syncs = has === 0 ? [] : [syncRowOf("c", { desired: { rollout: has } })];
+  expect(contentFor(syncs, stage, { unit })).toBe(content);
 });

@@ -102,3 +102,34 @@ describe("a template that is dropped and put back", () => {
     expect(await app(made, "r")).toMatchObject({ revision: "main@sha1:bbb" });
   });
 });
+
+test("who is given back what it lost keeps what was disabled for it when it had that", async () => {
+  const [data, extra] = ["data", "extra"].map((name) => ({ name, source: "app", path: name }));
+  const overrides = [{ clusters: { names: ["a"] }, disabled: true }];
+  const pace = { maxConcurrent: 2 };
+  const made = await worldOf(["a", "b", "c", "d"], pace, [...web, data, { ...extra, overrides }]);
+  await made.rollOut();
+  await made.setGroup(pace, [...web, extra]);
+  await revise(made, "bbb");
+  await made.finish("a");
+  await made.plan();
+  await made.setGroup(pace, [...web, data, extra]);
+  for (const cluster of ["b", "c"]) {
+    await made.plan();
+    await made.finish(cluster);
+  }
+  await made.plan();
+  expect(made.stages()).toEqual({ all: "1 (2)" });
+  expect((await made.sync("a", "web.data"))?.desired).toMatchObject({ action: "apply", rollout: 1 });
+  expect((await made.sync("a", "web.extra"))?.desired).toMatchObject({ action: "apply", rollout: 2 });
+});
+
+test("who is not given what is put back for others is not given back what it lost of that", async () => {
+  const made = await dropped();
+  const overrides = [{ clusters: { names: ["a"] }, disabled: true }];
+  await made.setGroup(pace, [...web, { name: "data", source: "app", overrides }]);
+  await playOn(made);
+  expect(made.stages()).toEqual({ all: "3" });
+  expect(await data(made, "a")).toBeUndefined();
+  for (const name of ["b", "c"]) expect(await data(made, name)).toMatchObject({ action: "apply" });
+});

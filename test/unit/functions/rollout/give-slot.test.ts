@@ -1,16 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
-import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Write } from "#shared/ports.ts";
 import { ana, begin, names, playOn, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
 
 test.each([
-  ["deleted", (made: PlannerWorld) => made.removeCluster("a")],
-  ["registered anew", (made: PlannerWorld) => made.addCluster("a", "all", { uid: "another" })],
-])("a cluster that is %s after it was looked at is given nothing by that look", async (_what, act) => {
+  ["deleted", (made: PlannerWorld) => made.removeCluster("a"), ["SLOT#b 1"]],
+  // By the next one, of the leg that was sealed with it.
+  ["registered anew", (made: PlannerWorld) => made.addCluster("a", "all", { uid: "anew" }), ["SLOT#a 2", "SLOT#b 2"]],
+])("a cluster that is %s after it was looked at is given nothing by that look", async (_what, act, expected) => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await made.plan();
   await made.renderAll();
@@ -25,11 +27,15 @@ test.each([
       await act(made);
     }
     await write(writes);
-    for (const one of writes) if ("put" in one && one.put.type === "Slot") given.push(one.put.sk);
+    for (const { sk, leg } of writes.flatMap(slotIn)) given.push(`${sk} ${leg?.seal}`);
   };
   await made.plan();
-  expect(given).toEqual(["SLOT#b"]);
+  expect(given).toEqual(expected);
 });
+
+function slotIn(write: Write): readonly SlotRow[] {
+  return "put" in write && write.put.type === "Slot" ? [write.put as SlotRow] : [];
+}
 
 test("the deadline of a group is no later for a slot that is given after others", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s" });
@@ -114,6 +120,25 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     for (const { desired, observed } of forgotten) expect([desired.action, observed]).toEqual(["orphan", undefined]);
   });
 
+  test("loses all that is gone, and keeps what it is not given any more for itself, whatever else a step holds", async () => {
+    const parts = names(19, "part").map((name) => ({ name, source: "app" }));
+    const rest = { name: "rest" };
+    const stages = names(11, "s").map((name) => ({ name, clusters: { names: [name] } }));
+    const made = await worldOf(["a"], { stages: [...stages, rest] }, [...web, ...parts]);
+    await made.rollOut();
+    const old = names(130, "old");
+    for (const name of old) await putOld(made, "a", name);
+    const unit = made.unit();
+    const templates = [...unit.templates, ...old];
+    const remembers: UnitRow = { ...unit, templates, version: unit.version + 1 };
+    await made.table.write([{ put: remembers }]);
+    const overrides = [{ clusters: { all: true }, disabled: true }];
+    await made.setGroup({ stages: [...stages, rest] }, [...web, ...parts.map((part) => ({ ...part, overrides }))]);
+    await playOn(made, 6);
+    expect(left(made).map(({ name }) => name)).toEqual(["web.app"]);
+    expect(made.isThrough()).toBe(true);
+  });
+
   test("and joins anew under its name, is assigned what there is now, and nothing else", async () => {
     const made = await overfull();
     await made.addCluster("a", "all", { uid: "another" });
@@ -121,4 +146,16 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     expect(left(made).map(({ name }) => name)).toEqual(["web.app"]);
     expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
+});
+
+test("clusters that are not given most of what they had are told in as many steps as it takes", async () => {
+  const parts = names(19, "part").map((name) => ({ name, source: "app" }));
+  const made = await worldOf(names(8), { maxConcurrent: "100%" }, [...web, ...parts]);
+  await made.rollOut();
+  const overrides = [{ clusters: { all: true }, disabled: true }];
+  await made.setSource("bbb");
+  await made.setGroup({ maxConcurrent: "100%" }, [...web, ...parts.map((part) => ({ ...part, overrides }))]);
+  await playOn(made, 3);
+  expect(syncs(made).filter(({ desired }) => desired.action === "apply")).toHaveLength(8);
+  expect(made.isThrough()).toBe(true);
 });

@@ -2,7 +2,19 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { allSay, ana, begin, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import type { Write } from "#shared/ports.ts";
+import {
+  allSay,
+  ana,
+  begin,
+  counting,
+  names,
+  playOn,
+  revise,
+  rings,
+  web,
+  worldOf,
+} from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const fleetOfWeb = { notNames: ["none"], all: true };
@@ -328,9 +340,41 @@ describe("a stage of which everybody left who was to verify a content", () => {
     };
     await made.plan();
     expect(made.unit().membersVersion).toBe(2);
-    expect(made.leg("canary")).toMatchObject({ membersVersion: 2, phase: "Moving", counts: { Skipped: 1 } });
+    expect(made.leg("canary")).toMatchObject({ phase: "Moving", counts: { Skipped: 0, Waiting: 1 } });
     await begin(made);
     expect(made.leg("canary")).toMatchObject({ membersVersion: 3, phase: "Moving", counts: { Skipped: 0 } });
     expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
   });
+});
+
+test("a fleet that changes at every look adds nothing to the work that is under way", async () => {
+  const made = await worldOf(["a"], { maxConcurrent: 1 });
+  await made.rollOut();
+  for (const name of names(100)) await made.addCluster(name, "all");
+  const { table } = made;
+  const slow = { ...counting(table).table, write: async (writes: readonly Write[]) => hurried(writes) };
+  // As of a call that is over after one page.
+  const hurried = async (writes: readonly Write[]) => {
+    made.advanceClock(60);
+    await table.write(writes);
+  };
+  for (let look = 0; look < 4; look++) {
+    await made.addCluster(`late${look}`, "all");
+    await made.plan(slow);
+    expect(made.unit().jobs.length, `${look}`).toBeLessThan(2);
+  }
+});
+
+test("of one that is registered anew under its name nothing is known that was seen of the one before", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
+  await made.rollOut();
+  await made.observe("a", "Failed");
+  const { desired } = (await made.sync("a")) ?? {};
+  await made.addCluster("a", "all", { uid: "another" });
+  await made.plan();
+  const { observed, desired: next } = (await made.sync("a")) ?? {};
+  expect(observed).toBeUndefined();
+  expect(next).toMatchObject({ action: "apply" });
+  expect(next).not.toHaveProperty("preexisting");
+  expect(next?.attempt).toBeGreaterThan(desired?.attempt ?? 0);
 });

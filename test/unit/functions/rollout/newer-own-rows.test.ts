@@ -53,6 +53,20 @@ describe("a slot", () => {
     await makeReadable(made, key);
   });
 
+  test("is counted where it was given, though its stage was gone meanwhile", async () => {
+    const made = await moving();
+    const isLeftAlone = await makeNewer(made, key);
+    const two = { stages: [{ name: "one", clusters: { names: ["a"] } }, { name: "two" }] };
+    await made.setGroup({ ...all, maxConcurrent: 2, ...two });
+    await made.plan();
+    await made.setGroup({ ...all, maxConcurrent: 2 });
+    await playOn(made);
+    isLeftAlone();
+    await makeReadable(made, key);
+    expect(made.slots()).toEqual([]);
+    expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ changing: 0, arriving: 0 }] });
+  });
+
   test("is not waited for by what is sealed anew, nor its cluster assigned anything", async () => {
     const made = await moving();
     const isLeftAlone = await makeNewer(made, key);

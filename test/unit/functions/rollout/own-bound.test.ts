@@ -76,6 +76,25 @@ test("of those that wait for it a few are read when one is through, however many
   expect(await reads(40)).toBe(await reads(20));
 });
 
+test("one that turns out to have it already, when another gets the slot, is not said to wait for it any more", async () => {
+  const made = await joined(0);
+  await made.addCluster("x", "rest");
+  await made.plan();
+  await made.finish("x");
+  await made.plan();
+  await made.observe("x", "Verifying");
+  for (const name of ["c001", "c002", "x", "y"]) await made.addCluster(name, "canary");
+  await begin(made);
+  expect(holders(made)).toEqual(["c001"]);
+  expect(made.unit().arrivalsHeld).toMatchObject({ bound: { canary: 3 } });
+  await made.finish("c001");
+  await made.observe("x", "Ready");
+  await made.plan(made.table, ["c001"]);
+  await made.plan();
+  expect(holders(made)).toEqual(["c002"]);
+  expect(made.unit()).toMatchObject({ arrivals: { waiting: 1 }, arrivalsHeld: { bound: { canary: 1 } } });
+});
+
 test("a bound that is raised helps at once", async () => {
   const made = await joined(4);
   await made.setGroup({ ...pace, stages: [{ ...canary, maxConcurrent: 3 }, { ...rest }] } as never);
@@ -123,4 +142,21 @@ test("a stage that is gone and comes back has the slots of those who came to it"
   await made.setGroup(pace as never);
   await made.plan();
   expect(made.unit()).toMatchObject({ arrivals: { changing: 2 }, stages: [{ arriving: 1 }, { arriving: 1 }] });
+});
+
+test("who keeps the slot that another stage gave is one of those that a stage's own bound allows", async () => {
+  const own = { maxConcurrent: 6, stages: [{ ...canary }, { ...rest, maxConcurrent: 1 }] };
+  const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, own as never);
+  await made.rollOut();
+  await revise(made, "bbb");
+  expect(holders(made)).toEqual(["c1"]);
+  await made.setGroup({ ...own, stages: [{ ...rest, maxConcurrent: 1 }] } as never);
+  await begin(made);
+  expect(made.stages()).toEqual({ rest: "1 (2)" });
+  expect(holders(made)).toEqual(["c1"]);
+  for (const next of ["r1", "r2"]) {
+    for (const cluster of holders(made)) await made.finish(cluster);
+    await begin(made);
+    expect(holders(made)).toEqual([next]);
+  }
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { planBatch } from "#functions/rollout/plan-batch.ts";
+import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { ConflictError } from "#shared/base/errors.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
@@ -56,6 +57,25 @@ describe("messages of one subject are one look", () => {
     await made.renderRested();
     await planned(made, messages);
     expect((await made.sync("a"))?.desired.attempt ?? 0).toBe(assigned);
+  });
+
+  test.each([
+    ["after it was through with some of its clusters", 2, 5],
+    ["before anything was read", 0, 30],
+  ])("and what is over its time %s remembers what a renderer said", async (_when, asked, clusters) => {
+    const told = names(30);
+    const made = await worldOf(told, { maxConcurrent: "100%" });
+    await begin(made);
+    for (const name of told) await made.finish(name);
+    made.sender.take();
+    let left = asked;
+    const until = new Date(made.now.getTime() + 60_000);
+    const clock = { now: () => (left-- > 0 ? made.now : until) };
+    const ports = { table: made.table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog };
+    const call = { until, clusters: new Set(told), rendered: true };
+    await planSubject(subject, call, { ...ports, clock, installation: "test" });
+    const sent = made.sender.take().filter(({ to }) => to === "rollout");
+    expect(sent).toMatchObject([{ clusters: { length: clusters } }, { clusters: { length: 0 } }]);
   });
 
   test("and all of these come again when it fails, and no other's", async () => {

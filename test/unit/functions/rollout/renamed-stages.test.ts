@@ -40,6 +40,27 @@ test("an idle group begins nothing, and tries nobody again who was left behind",
   expect(made.stages()).toEqual({ first: "2", others: "2" });
 });
 
+test("nobody is tried again either when a cluster can be read again at the same time", async () => {
+  const made = await worldOf(fleet, { ...rings, ...pace });
+  const setSchema = (schema: number) =>
+    made.table.write([{ update: keys.fleet("r2"), set: { schema } }, fleetVersionUpdate("r2")]);
+  await begin(made);
+  await made.finish("c1", "Failed");
+  await made.plan();
+  await allSay(made, "Ready");
+  await allSay(made, "Ready");
+  await setSchema(rowSchema + 1);
+  await made.plan();
+  expect(made.unit().unreadable).toEqual(["r2"]);
+  const before = await attempts(made);
+  await setSchema(rowSchema);
+  await made.setGroup({ ...renamed, ...pace });
+  await playOn(made, 2);
+  expect(made.unit().unreadable).toEqual([]);
+  expect(await attempts(made)).toMatchObject({ ...before, r2: expect.any(Number) });
+  expect(made.legs()).toHaveLength(2);
+});
+
 test("one that only a newer version can read stays in its stage, and counts there", async () => {
   const made = await worldOf(fleet, { ...rings, ...pace });
   await begin(made);
@@ -135,6 +156,26 @@ describe("what goes through a stage", () => {
   });
 });
 
+test("who comes back to one that stands still is not given again what that took away", async () => {
+  const both = [...web, { name: "data", source: "app" }];
+  const made = await worldOf(fleet, { ...rings, ...pace, maxFailures: 0 }, both);
+  await made.rollOut();
+  await made.setGroup({ ...rings, ...pace, maxFailures: 0 }, web);
+  await made.plan();
+  await made.finish("c1");
+  await made.plan();
+  await allSay(made, "Failed");
+  expect(made.leg("canary").phase).toBe("Halted");
+  expect(await made.sync("c1", "web.data")).toBeUndefined();
+  await made.setGroup({ ...renamed, ...pace, maxFailures: 0 }, web);
+  await made.plan();
+  expect(made.stages()).toEqual({ first: "1 (2)", others: "1" });
+  await made.observe("c1", "Reachable");
+  await made.plan();
+  expect(await made.sync("c1", "web.data")).toBeUndefined();
+  expect(made.rows("Arrival")).toEqual([]);
+});
+
 test("one that failed when it came is none any more when its stage has passed something under its new name", async () => {
   const made = await worldOf(fleet, { ...rings, ...pace });
   await made.rollOut();
@@ -171,6 +212,11 @@ test("who is in a stage whose name another had is in that one", async () => {
   await allSay(made, "Ready");
   expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
   await made.setGroup({ ...pace, stages: [{ ...canary, name: "rest" }, { name: "canary" }] as never });
+  await made.plan();
+  expect(made.unit().stages.map(({ name, on }) => [name, on])).toEqual([
+    ["rest", 1],
+    ["canary", 2],
+  ]);
   await playOn(made, 6);
   expect(made.stages()).toEqual({ rest: "2", canary: "2" });
 });

@@ -56,6 +56,19 @@ describe("a leg that has halted", () => {
     expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
   });
 
+  test("asks by a reconcile for what rests, though it was sealed anew before anybody came to that", async () => {
+    const made = await failed(0, struck);
+    const at = made.now.toISOString();
+    await made.setBrake({ freezes: [{ name: "f", by: "ana", at, reason: "x" }] });
+    await reconcile(made);
+    await made.operate({ restart: ana(made.now) });
+    await made.plan();
+    expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
+    await made.setBrake({ freezes: [] });
+    await made.plan();
+    expect(renderingOfA(made)).toMatchObject({ state: "Pending" });
+  });
+
   test("asks anew, at a look that nobody asked for, where the row has ended by which somebody tried", async () => {
     const made = await failed(0, struck);
     const row = renderingOfA(made);

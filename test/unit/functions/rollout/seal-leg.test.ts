@@ -73,26 +73,59 @@ describe("a content", () => {
       number: 3,
       revision: "main@sha1:eee",
       fromRevision: "main@sha1:bbb",
-      skipped: { count: 2, from: "main@sha1:ccc", to: "main@sha1:eee" },
+      skipped: { count: 2, from: "main@sha1:ccc", to: "main@sha1:ddd" },
     });
-    expect(made.unit()).not.toHaveProperty("skipped");
+    for (const gone of ["skipped", "wanted"]) expect(made.unit()).not.toHaveProperty(gone);
   });
 
-  test("that is wanted again has skipped nothing", async () => {
+  test.each([
+    ["taken as soon as it is wanted", "ddd", { count: 1, from: "main@sha1:ccc", to: "main@sha1:ccc" }],
+    ["the only one that was wanted", "ccc", undefined],
+  ])("that is %s has skipped what was wanted before, and not itself", async (_what, commit, skipped) => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
     await made.rollOut();
     await revise(made, "bbb");
     await revise(made, "ccc");
-    expect(made.unit().skipped).toMatchObject({ count: 0, from: "main@sha1:ccc", to: "main@sha1:ccc" });
+    await made.setSource(commit);
+    await made.finish("c1");
+    await made.plan();
+    expect(made.contents().at(-1)).toMatchObject({ number: 3, revision: `main@sha1:${commit}` });
+    expect(made.contents().at(-1)?.skipped).toEqual(skipped);
+  });
+
+  test("is recorded with the first, too, where a group is suspended from its creation", async () => {
+    const made = await worldOf(["a"], {});
+    await made.operate({ suspended: ana(made.now) });
+    for (const commit of ["aaa", "bbb", "ccc"]) await revise(made, commit);
+    expect(made.contents()).toEqual([]);
+    const { version } = made.unit();
+    await made.plan();
+    expect(made.unit().version).toBe(version);
+    await made.operate({ resumed: ana(made.now) });
+    await made.setSource("ddd");
+    await made.plan();
+    expect(made.contents()).toMatchObject([
+      { number: 1, revision: "main@sha1:ddd", skipped: { count: 3, from: "main@sha1:aaa", to: "main@sha1:ccc" } },
+    ]);
+  });
+
+  test("that is wanted again is no new one, and what was wanted meanwhile is recorded with the next", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await revise(made, "ccc");
+    expect(made.unit().wanted).toMatchObject({ revision: "main@sha1:ccc" });
     const { version } = made.unit();
     await made.plan();
     expect(made.unit().version).toBe(version);
     await revise(made, "bbb");
-    expect(made.unit()).not.toHaveProperty("skipped");
+    const skipped = { count: 1, from: "main@sha1:ccc", to: "main@sha1:ccc" };
+    expect(made.unit()).toMatchObject({ skipped });
+    expect(made.unit()).not.toHaveProperty("wanted");
     await revise(made, "ddd");
     await made.finish("c1");
     await made.plan();
-    expect(made.contents().at(-1)).not.toHaveProperty("skipped");
+    expect(made.contents().at(-1)).toMatchObject({ revision: "main@sha1:ddd", skipped });
   });
 
   test("is new when an input of a member changes, and the others are Unchanged", async () => {

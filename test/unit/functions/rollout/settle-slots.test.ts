@@ -106,6 +106,17 @@ describe("who fails", () => {
     expect(clustersWithSlot(made)).toEqual(["b"]);
   });
 
+  test("and leaves while its worker may still be writing is skipped once, and keeps its slot until then", async () => {
+    const made = await failed(true);
+    await made.removeCluster("a");
+    await made.plan();
+    expect(made.leg("all").counts).toMatchObject({ Failed: 0, Skipped: 1 });
+    expect(clustersWithSlot(made)).toEqual(["a"]);
+    made.advanceClock(60);
+    await made.plan();
+    expect(clustersWithSlot(made)).toEqual(["b"]);
+  });
+
   test("gives it back as soon as another worker has the lease", async () => {
     const made = await failed(true);
     await lease(made, "a", { fence: 8, seconds: 120 });

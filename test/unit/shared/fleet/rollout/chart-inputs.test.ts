@@ -151,6 +151,32 @@ describe("one input", () => {
     expect(new Set(all.map(({ digest }) => digest)).size).toBe(all.length);
   });
 
+  test("is another for another artifact that it has values from, and for no artifact that others have", () => {
+    const valuesFrom = [{ path: "a.yaml" }, { source: "fleet", path: "env/{{ cluster.labels.env }}.yaml" }];
+    const pins = (digest: string, revision = "main@sha1:b") => [
+      { source: "fleet", revision, artifactDigest: digest },
+      { source: "unused", revision, artifactDigest: `of ${digest}` },
+    ];
+    const overrides = [{ clusters: { names: ["two"] }, render: { helm: { valuesFrom: [{ path: "a.yaml" }] } } }];
+    const of = { labels: { env: "prod" } };
+    const seen = (besides: PlannedTemplate["besides"], name = "one") => {
+      const plan: Plan = { templates: [{ ...planned({ valuesFrom }, { overrides }), besides }], contentHash: "c" };
+      const [input] = sealedTarget({ cluster: name, uid: "u", values: {}, ...of }, plan).inputs;
+      if (input === undefined || !("digest" in input)) throw new Error("it is rendered");
+      return input.digest;
+    };
+    const first = seen(pins("sha256:b"));
+    expect(seen(pins("sha256:c"))).not.toBe(first);
+    expect(seen(pins("sha256:b", "main@sha1:other"))).toBe(first);
+    expect(seen([...pins("sha256:b").slice(0, 1)])).toBe(first);
+    // One that an override gives no such file is where it was.
+    expect(seen(pins("sha256:c"), "two")).toBe(seen(pins("sha256:b"), "two"));
+    expect(inputOf({ ...planned({ valuesFrom }), besides: pins("sha256:b") }, of).helm?.valuesFrom).toEqual([
+      { path: "a.yaml", optional: false },
+      { path: "env/prod.yaml", optional: false, from: { source: "fleet", artifactDigest: "sha256:b" } },
+    ]);
+  });
+
   test("of what is no chart does not go by the cluster", () => {
     const { render: _render, ...plain } = template;
     expect(inputOf(plain, { labels: { "starling.dev/version": "1.34" } })).toEqual(inputOf(plain));

@@ -204,6 +204,17 @@ describe("stages are known by their names", () => {
         ["rest", 3],
       ],
     ],
+    [
+      "one between is on what the very next is on, and not the last",
+      [on("canary", 5), on("early", 4), on("rest", 3)],
+      ["canary", "middle", "early", "rest"],
+      [
+        ["canary", 5],
+        ["middle", 4],
+        ["early", 4],
+        ["rest", 3],
+      ],
+    ],
     ["one that goes takes nothing with it", [on("canary", 5), on("rest", 3)], ["rest"], [["rest", 3]]],
     [
       "another order is no other stage",

@@ -224,6 +224,13 @@ describe("the deadline", () => {
     expect(verdict([goesOn], 6000).state).toBe("Failed");
   });
 
+  test("of several parts is that of the first whose time is up", () => {
+    const later30 = { ...grown(30)[0], template: "b" };
+    const parts = [...moving, later30];
+    expect(verdict(parts, 599)).toMatchObject({ state: "Assigned", deadline: later(at, 600) });
+    for (const order of [parts, parts.toReversed()]) expect(verdict(order, 600).state).toBe("Failed");
+  });
+
   test("says what was waited for", () => {
     expect(verdict(moving, 600).reason).toBe("DeadlineExceeded: NotReady");
   });

@@ -95,6 +95,46 @@ describe("what is planned", () => {
     ]);
   });
 
+  test("pins the Sources of values, those of overrides too, and is another for another content of one", () => {
+    const helm = (...names: readonly (string | undefined)[]) => ({
+      helm: { valuesFrom: names.map((source) => ({ ...(source === undefined ? {} : { source }), path: "v.yaml" })) },
+    });
+    const template = {
+      name: "a",
+      source: "app",
+      render: helm(undefined, "base"),
+      apply: { defaultNamespace: "shop" },
+      overrides: [{ clusters: { names: ["one"] }, render: helm("more", "app", "base") }],
+    };
+    const row = group({ templates: [template, { name: "b", source: "app" }] });
+    const from = (base: string) => sources(["app", "aaa"], ["base", base], ["more", "ccc"]);
+    const plan = planned(row, from("bbb"));
+    expect(plan.templates.map(({ source, revision, besides }) => [source, revision, besides])).toEqual([
+      [
+        "app",
+        "main@sha1:aaa",
+        [
+          { source: "base", revision: "main@sha1:bbb", artifactDigest: "sha256:b" },
+          { source: "more", revision: "main@sha1:ccc", artifactDigest: "sha256:c" },
+        ],
+      ],
+      ["app", "main@sha1:aaa", undefined],
+    ]);
+    // Another commit of the same content is the same plan.
+    expect(planned(row, from("bb2")).contentHash).toBe(plan.contentHash);
+    expect(planned(row, from("ddd")).contentHash).not.toBe(plan.contentHash);
+    expect(describeRevisions(plan)).toBe("main@sha1:aaa");
+    expect(desiredPlan(row, sources(["app", "aaa"], ["base", "bbb"]))).toMatchObject({
+      ok: false,
+      reason: "SourceNotFound",
+      message: "template a: there is no Source more in namespace shop; apply one, or name another",
+    });
+    expect(desiredPlan(row, sources(["app", "aaa"], ["base", undefined], ["more", "c"]))).toMatchObject({
+      ok: false,
+      reason: "SourceNotReady",
+    });
+  });
+
   test("waits for a Source that is not there, or has nothing yet, and says what to do", () => {
     expect(desiredPlan(group(), sources())).toEqual({
       ok: false,

@@ -67,6 +67,11 @@ describe("one slot is kept, so that a cure never waits for the sick", () => {
     expect(turns({ stages: [idle, { changing: 39 }], movers: [mover(0)], maxConcurrent: 40 })).toEqual([[0, 1]]);
   });
 
+  test("the first that has clusters has it: what changes there is nobody else's", () => {
+    const stages = [{ members: 0 }, { changing: 3 }, idle];
+    expect(turns({ stages, movers: [mover(2)], maxConcurrent: 6 })).toEqual([[2, 3]]);
+  });
+
   test("meanwhile the earliest that has something to do may have it, for one cluster", () => {
     const sick = { changing: 39 };
     expect(turns({ stages: [idle, idle, sick], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 1]]);

@@ -1,0 +1,61 @@
+import type { ClusterCounts } from "#functions/rollout/clusters-by-state.ts";
+import { takeAwayAnew } from "#functions/rollout/give-back.ts";
+import { readMembers } from "#functions/rollout/members.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { identityNow } from "#functions/rollout/seal-leg.ts";
+import { liveEntries } from "#functions/rollout/state-entries.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { isThrough } from "#shared/fleet/rollout/feed.ts";
+import { keys, templateOf } from "#shared/fleet/rows/keys.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
+
+/** When every cluster is seen to have what is wanted, none should have a template any more that is not wanted. */
+export function mayForget({ unit, known }: Transaction, { ready, selected }: ClusterCounts): boolean {
+  const isGoing = known.row.operations.deletion !== undefined;
+  return ready === selected && isThrough(unit) && !isGoing && leftBehind(known).size > 0;
+}
+
+/** Templates that may be on a cluster and that the newest content does not have. */
+function leftBehind({ unit, contents }: Known): ReadonlySet<string> {
+  const newest = contents.get(unit.last);
+  if (newest === undefined) return new Set();
+  return new Set(unit.templates).difference(new Set(newest.plan.templates.map(({ name }) => name)));
+}
+
+/**
+ * Those are forgotten of which no cluster has anything. What is found of one nevertheless is looked for as long as it is
+ * there; what a member has of it, and no content will come to, is taken away by another one.
+ * @returns that step; undefined where there is nothing of the kind.
+ */
+export async function forgetTemplates(transaction: Transaction, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const { known, unit } = transaction;
+  const gone = leftBehind(known);
+  const syncs = await syncsOf(known, gone, ports);
+  if (syncs.length === 0) {
+    transaction.edit({ templates: unit.templates.filter((name) => !gone.has(name)) });
+    return undefined;
+  }
+  const applied = syncs.flatMap((row) => (!isNewer(row) && row.desired.action === "apply" ? [row.cluster] : []));
+  if (applied.length === 0 || !isNewestWanted(known)) return undefined;
+  const members = new Set((await readMembers(known, ports)).map(({ cluster }) => cluster));
+  if (!applied.some((cluster) => members.has(cluster))) return undefined;
+  const anew = new Transaction(known, ports.clock.now());
+  takeAwayAnew(anew);
+  return anew;
+}
+
+/** Found by the state index, which may be behind, and read. */
+async function syncsOf({ subject }: Known, templates: ReadonlySet<string>, { table }: PlannerPorts) {
+  const entries = (await liveEntries(subject, table)).filter(({ sync }) => templates.has(templateOf(subject, sync)));
+  const wanted = entries.map(({ cluster, sync }) => keys.sync(cluster, subject.namespace, sync));
+  const rows = await table.getMany(wanted, { newer: "kept" });
+  return rows.filter((row) => isNewer(row) || !["Gone", "Orphaned"].includes(stateOf(row)));
+}
+
+/** Else another content follows, which comes to everybody. */
+function isNewestWanted(known: Known): boolean {
+  const { desired, unit } = known;
+  return desired.ok && unit.ledger[0]?.identity === identityNow(known, desired.plan);
+}

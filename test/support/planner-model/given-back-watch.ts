@@ -1,0 +1,133 @@
+import { expect } from "vitest";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { syncName } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type {
+  ArrivalRow,
+  ContentRow,
+  LegRef,
+  LegRow,
+  TargetRow,
+  UnitRow,
+  UnitStage,
+} from "#shared/fleet/rows/rollout-rows.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+import { isAway, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Change } from "#test/support/planner-model/stage-watch.ts";
+import { subject } from "#test/support/planner-world.ts";
+
+/** What is there, after each write. */
+interface Watched {
+  rowsOf<R extends Row>(type: R["type"]): R[];
+  unit(): UnitRow | undefined;
+  group(): SubjectRow | undefined;
+  target(leg: LegRef, cluster: string): TargetRow | undefined;
+}
+
+/**
+ * Knows who is to be given back what: whoever has lost a template when that is put back while its stage still takes it away.
+ * The newest content need not get there for that.
+ */
+export class GivenBackWatch {
+  readonly #owed = new Map<string, Owed>();
+  /** Clusters whose entry changed since the leg of their stage was sealed: it may not be about them. */
+  readonly #drifted = new Map<string, number>();
+  #writes = 0;
+  readonly #sealedAt = new Map<string, number>();
+
+  written(changes: readonly Change[], watch: Watched): void {
+    this.#writes++;
+    for (const { before, after } of changes) {
+      const row = after ?? before;
+      if (row?.type === "Fleet") this.#drift((row as FleetRow).name);
+      if (before === undefined && after?.type === "Leg") this.#sealedAt.set(legKey(after as LegRow), this.#writes);
+      if (row?.type === "SyncGroup")
+        this.#respec(before as SubjectRow | undefined, after as SubjectRow | undefined, watch);
+    }
+  }
+
+  #drift(cluster: string): void {
+    this.#drifted.set(cluster, this.#writes);
+    for (const [key, owed] of this.#owed) if (owed.cluster === cluster) this.#owed.delete(key);
+  }
+
+  #respec(before: SubjectRow | undefined, after: SubjectRow | undefined, watch: Watched): void {
+    const [had, wanted] = [templatesOf(before), templatesOf(after)];
+    for (const [key, { template }] of this.#owed) if (!wanted.has(template)) this.#owed.delete(key);
+    if (before === undefined || after === undefined) return;
+    // Members come to other stages.
+    if (selectionOf(before) !== selectionOf(after)) this.#owed.clear();
+    else for (const name of wanted.difference(had)) this.#owe(name, after, watch);
+  }
+
+  #owe(name: string, group: SubjectRow, watch: Watched): void {
+    const { stages = [] } = watch.unit() ?? {};
+    const { rollout } = relationOf(group);
+    for (const fleet of watch.rowsOf<FleetRow>("Fleet")) {
+      const stage = stages.find((one) => one.name === stageOf(rollout, fleet));
+      if (stage?.moving === undefined || fleet.labels.fleet !== "web") continue;
+      if ((this.#drifted.get(fleet.name) ?? 0) > (this.#sealedAt.get(legKey(stage.moving)) ?? 0)) continue;
+      const isTakenAway = isIn(watch, stage.on, name) && !isIn(watch, stage.moving.content, name);
+      const syncs = watch.rowsOf<SyncRow>("SyncOnCluster").filter(({ cluster }) => cluster === fleet.name);
+      const has = (sync: string) => syncs.some((row) => row.name === sync && row.desired.action === "apply");
+      const isGiven = syncs.some(({ desired }) => desired.action === "apply");
+      if (isTakenAway && isGiven && !has(syncName(subject, name)))
+        this.#owed.set(`${name}|${fleet.name}`, { template: name, cluster: fleet.name, content: stage.on ?? 0 });
+    }
+  }
+
+  /** At rest, with everybody answering: it is there, or an arrival says that it is not. @returns how many there are. */
+  check(watch: Watched): number {
+    const standing = new Set(watch.rowsOf<ArrivalRow>("Arrival").map(({ cluster }) => cluster));
+    const syncs = new Map(watch.rowsOf<SyncRow>("SyncOnCluster").map((row) => [`${row.name}|${row.cluster}`, row]));
+    for (const { template, cluster, content } of this.#owed.values()) {
+      if (standing.has(cluster)) continue;
+      const name = syncName(subject, template);
+      const sync = syncs.get(`${name}|${cluster}`);
+      const isNewer = (sync?.desired.rollout ?? 0) > content;
+      const isThere = sync?.desired.action === "apply" && (isNewer || (sync.parked === undefined && !isAway(sync)));
+      expect(isThere, `${name} on ${cluster} was put back, and is not given back`).toBe(true);
+    }
+    return this.#owed.size;
+  }
+}
+
+interface Owed {
+  readonly template: string;
+  readonly cluster: string;
+  /** That its stage was on. */
+  readonly content: number;
+}
+
+/** Nobody who has been given what takes a template away gets that again from what was before, unless it is wanted again. */
+export function checkUnwanted(what: string, { name, cluster }: SyncRow, stage: UnitStage, watch: Watched): void {
+  const { moving } = stage;
+  const group = watch.group();
+  const template = [...templatesOf(group), ...contentTemplates(watch, stage.on)].find(
+    (one) => syncName(subject, one) === name,
+  );
+  if (moving === undefined || template === undefined || templatesOf(group).has(template)) return;
+  const target = watch.target(moving, cluster);
+  const isGiven = target?.state === "Succeeded" && Object.keys(target.attempts).length > 0;
+  if (isGiven) expect(isIn(watch, moving.content, template), `${what}: was taken away by ${legKey(moving)}`).toBe(true);
+}
+
+function selectionOf(group: SubjectRow): string {
+  const { clusters, rollout } = relationOf(group);
+  return JSON.stringify([clusters, rollout.stages.map((stage) => stage.clusters ?? "others")]);
+}
+
+function templatesOf(group: SubjectRow | undefined): ReadonlySet<string> {
+  if (group === undefined || group.operations.deletion !== undefined) return new Set();
+  return new Set(relationOf(group).templates.map(({ name }) => name));
+}
+
+function contentTemplates(watch: Watched, number: number | undefined): readonly string[] {
+  const content = watch.rowsOf<ContentRow>("Content").find((one) => one.number === number);
+  return content?.plan.templates.map(({ name }) => name) ?? [];
+}
+
+function isIn(watch: Watched, number: number | undefined, template: string): boolean {
+  return contentTemplates(watch, number).includes(template);
+}

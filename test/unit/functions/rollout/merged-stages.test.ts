@@ -1,0 +1,66 @@
+/** Stages that are no more while something goes through those that have their clusters then. */
+import { expect, test } from "vitest";
+import { ana, begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const pace = { maxConcurrent: 4 };
+const one = { ...pace, stages: [{ name: "rest" }] };
+const revisions = async (made: PlannerWorld) =>
+  Object.fromEntries(
+    await Promise.all(
+      ["c1", "r1", "r2"].map(async (name) => [name, (await made.sync(name))?.desired.revision.slice(-3)]),
+    ),
+  );
+
+/** `canary` is on `ccc`, and `bbb` goes through `rest`, which is on `aaa`; then all are in `rest`. */
+async function merged(): Promise<PlannerWorld> {
+  const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, ...pace });
+  await made.rollOut();
+  for (const commit of ["bbb", "ccc"]) {
+    await revise(made, commit);
+    await made.finish("c1");
+    await begin(made);
+  }
+  expect(made.stages()).toEqual({ canary: "3", rest: "1 (2)" });
+  await made.setGroup(one);
+  await begin(made);
+  expect(made.stages()).toEqual({ rest: "1 (2)" });
+  return made;
+}
+
+test("nobody goes back from what a stage had passed that is no more", async () => {
+  const made = await merged();
+  expect(await revisions(made)).toEqual({ c1: "ccc", r1: "bbb", r2: "bbb" });
+  await playOn(made);
+  expect(made.stages()).toEqual({ rest: "3" });
+  expect(await revisions(made)).toEqual({ c1: "ccc", r1: "ccc", r2: "ccc" });
+  expect((await made.sync("c1"))?.desired.attempt).toBe(3);
+});
+
+test("nor when what goes through their stage is sealed anew, with them", async () => {
+  const made = await merged();
+  await made.operate({ restart: ana(made.now) });
+  await begin(made);
+  expect(made.leg("rest")).toMatchObject({ content: 2, size: 3 });
+  await playOn(made);
+  expect(made.stages()).toEqual({ rest: "3" });
+  expect((await made.sync("c1"))?.desired).toMatchObject({ attempt: 3, rollout: 3 });
+});
+
+test("nor when many contents were taken since, and what it had passed is remembered no longer than that", async () => {
+  const made = await merged();
+  await made.finish("r1", "Failed");
+  await made.finish("r2", "Failed");
+  await made.plan();
+  for (const commit of "defghijklmnop") {
+    await revise(made, commit.repeat(3));
+    for (const { cluster } of made.slots()) await made.finish(cluster, "Failed");
+    await made.plan();
+  }
+  expect(made.unit()).toMatchObject({ former: 3, stages: [{ on: 1 }] });
+  expect(made.unit().ledger.map(({ number }) => number)).toContain(3);
+  await revise(made, "zzz");
+  await playOn(made);
+  expect(made.stages()).toEqual({ rest: "17" });
+  expect(made.unit()).not.toHaveProperty("former");
+});

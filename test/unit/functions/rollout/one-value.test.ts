@@ -1,0 +1,68 @@
+/** A value that few clusters use changes: what is rendered anew, who is assigned, and that nobody else is touched. */
+import { expect, test } from "vitest";
+import { distinctInputs, wantedClusters } from "#shared/fleet/forecast/wanted-clusters.ts";
+import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
+import { desiredPlan, type PlannedSubject } from "#shared/fleet/rollout/plan.ts";
+import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { PlannerWorld } from "#test/support/planner-world.ts";
+
+const path = "clusters/{{ cluster.name }}/{{ cluster.values.size | default(std) }}";
+const three = ["c7", "c77", "c99"];
+const names = (count: number) => Array.from({ length: count }, (_, index) => `c${index}`);
+
+test("three of 10,000 clusters: three other inputs", () => {
+  const template = {
+    name: "app",
+    source: "app",
+    parameters: { SIZE: "{{ cluster.values.size | default(std) }}" },
+    substitute: true,
+  };
+  const spec = syncGroupSpec.parse({ clusters: { all: true }, templates: [template] });
+  const subject: PlannedSubject = { type: "SyncGroup", namespace: "shop", name: "web", spec, operations: {} };
+  const artifact = { revision: "main@sha1:1", digest: "sha256:1" };
+  const desired = desiredPlan(subject, new Map([["app", { status: { artifact } }]]));
+  if (!desired.ok) throw new Error(desired.message);
+  const inputsWith = (values: (name: string) => FleetRow["values"]) => {
+    const fleet = names(10_000).map((name) => ({ name, uid: name, labels: {}, values: values(name) }));
+    return distinctInputs(wantedClusters(subject, desired.plan, fleet)).distinct;
+  };
+  const before = inputsWith(() => ({}));
+  const after = inputsWith((name) => (three.includes(name) ? { size: `of-${name}` } : { other: name }));
+  expect(before.map(({ clusters }) => clusters.length)).toEqual([10_000]);
+  expect(after.map(({ clusters }) => clusters.length).sort((a, b) => b - a)).toEqual([9_997, 1, 1, 1]);
+  // Everybody else has the very input that there was.
+  expect(after.find(({ clusters }) => clusters.length > 1)?.digest).toBe(before[0]?.digest);
+});
+
+test("three renderings, three targets, and no row of anybody else's is written", async () => {
+  const world = new PlannerWorld();
+  await world.setSource("aaa");
+  for (const name of names(120)) await world.addCluster(name, "all");
+  await world.setGroup({ maxConcurrent: "100%" }, [{ name: "app", source: "app", path }]);
+  await world.rollOut();
+  const versions = async () =>
+    Object.fromEntries(
+      await Promise.all(names(120).map(async (name) => [name, (await world.sync(name))?.version] as const)),
+    );
+  const renderings = () => new Set(world.rows<RenderingRow>("Rendering").map(({ input }) => input));
+  const [before, made] = [await versions(), renderings()];
+  expect(made.size).toBe(120);
+
+  for (const name of three) {
+    const key = keys.fleet(name);
+    const row = await world.table.get(key);
+    if (row === undefined) throw new Error(`there is no ${name}`);
+    const put: FleetRow = { ...row, values: { size: "large" } };
+    await world.table.write([{ put }, fleetVersionUpdate(name)]);
+  }
+  world.sender.take();
+  await world.rollOut();
+  expect([...renderings()].filter((input) => !made.has(input))).toHaveLength(3);
+  const after = await versions();
+  expect(names(120).filter((name) => after[name] !== before[name])).toEqual(three);
+  const told = world.sender.take().flatMap((message) => (message.to === "apply" ? [message.cluster] : []));
+  expect([...new Set(told)].sort()).toEqual(three);
+});

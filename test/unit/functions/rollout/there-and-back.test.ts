@@ -1,0 +1,94 @@
+/** Clusters whose labels change, and change back, before anybody makes a list of that. */
+import { describe, expect, test } from "vitest";
+import type { Table } from "#shared/ports.ts";
+import { playOn, rings, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const clusters = {
+  selector: { matchExpressions: [{ key: "ring", operator: "In", values: ["canary", "rest"] }] },
+};
+const pace = { ...rings, maxConcurrent: 5 };
+const elsewhere = ["rest", "none"] as const;
+
+/** As a look has it in which something happens just before it reads rows that have all these words in their keys. */
+function midst(made: PlannerWorld, words: readonly string[], act: () => Promise<void>) {
+  let isDone = false;
+  const { table } = made;
+  const getMany = async (...[keys, reading]: Parameters<Table["getMany"]>) => {
+    const isIt = (word: string) => keys.some(({ pk, sk }) => `${pk}#${sk}`.split("#").includes(word));
+    if (!isDone && words.every(isIt)) {
+      isDone = true;
+      await act();
+    }
+    return table.getMany(keys, reading);
+  };
+  return { table: { ...bound(table), getMany } as Table, isDone: () => isDone };
+}
+
+function bound(table: Table): Omit<Table, "getMany"> {
+  return {
+    get: table.get.bind(table),
+    query: table.query.bind(table),
+    queryIndex: table.queryIndex.bind(table),
+    write: table.write.bind(table),
+    update: table.update.bind(table),
+  };
+}
+
+describe.each(elsewhere)("a cluster that is in %s for a moment", (ring) => {
+  test("is a target of its leg all the same", async () => {
+    const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, pace, web, clusters);
+    await made.rollOut();
+    await made.setSource("bbb");
+    await made.plan();
+    await made.renderAll();
+    const { table, isDone } = midst(made, ["c2", "SLOT"], () => made.addCluster("c2", ring));
+    await made.plan(table);
+    expect(isDone()).toBe(true);
+    await made.addCluster("c2", "canary");
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+    expect((await made.sync("c2"))?.desired.revision).toBe("main@sha1:bbb");
+  });
+
+  test("gets what its stage is on when it joins, whoever looks at it first", async () => {
+    for (const kind of ["waiting", "SLOT"]) {
+      const made = await worldOf({ c1: "canary", r1: "rest" }, pace, web, clusters);
+      await made.rollOut();
+      await made.addCluster("c2", "canary");
+      const { table, isDone } = midst(made, ["c2", kind], () => made.addCluster("c2", ring));
+      await made.plan(table);
+      expect(isDone(), kind).toBe(true);
+      await made.addCluster("c2", "canary");
+      await playOn(made);
+      expect((await made.sync("c2"))?.observed?.phase, kind).toBe("Ready");
+      expect(made.unit().arrivals, kind).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    }
+  });
+
+  test("is what it is by the next list, where it stays there", async () => {
+    const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, pace, web, clusters);
+    await made.rollOut();
+    await made.setSource("bbb");
+    await made.plan();
+    await made.renderAll();
+    await made.plan(midst(made, ["c2", "SLOT"], () => made.addCluster("c2", ring)).table);
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+    const after = (await made.sync("c2"))?.desired;
+    expect(after).toMatchObject(ring === "none" ? { action: "orphan" } : { revision: "main@sha1:bbb" });
+  });
+});
+
+test("who joins while its stage gets another name comes to that", async () => {
+  const made = await worldOf({ c1: "canary", r1: "rest" }, pace, web, clusters);
+  await made.rollOut();
+  await made.addCluster("c2", "canary");
+  const stages = [{ ...rings.stages[0], name: "first" }, { name: "others" }];
+  const rename = () => made.setGroup({ ...pace, stages }, web, clusters);
+  const { table, isDone } = midst(made, ["c2", "waiting"], rename);
+  await made.plan(table);
+  expect(isDone()).toBe(true);
+  await playOn(made);
+  expect((await made.sync("c2"))?.observed?.phase).toBe("Ready");
+});

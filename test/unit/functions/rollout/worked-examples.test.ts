@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import { begin, names, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const changing = (made: PlannerWorld) => made.slots().map(({ cluster }) => cluster);
+
+async function finishAll(made: PlannerWorld, clusters: readonly string[]): Promise<void> {
+  for (const cluster of clusters) await made.finish(cluster);
+  await begin(made);
+}
+
+describe("the examples of docs/rollouts.md", () => {
+  test("three clusters, one stage: one at a time, a failure halts it, and the next push cures it", async () => {
+    const made = await worldOf(["a", "b", "c"], {});
+    await made.rollOut();
+    const before = made.rows("Rendering").length;
+    await revise(made, "bad");
+    expect(changing(made)).toEqual(["a"]);
+    await finishAll(made, ["a"]);
+    expect(changing(made)).toEqual(["b"]);
+    await made.finish("b", "Failed");
+    await begin(made);
+    expect(made.rows("Rendering").length - before).toBe(1);
+    expect(made.leg("all")).toMatchObject({ phase: "Halted", counts: { Succeeded: 1, Failed: 1, Assigned: 0 } });
+    expect((await made.sync("b"))?.parked).toBeDefined();
+    expect((await made.sync("c"))?.desired.revision).toBe("main@sha1:aaa");
+    await revise(made, "good");
+    const order: string[] = [];
+    while (changing(made).length > 0) {
+      order.push(...changing(made));
+      await finishAll(made, changing(made));
+    }
+    expect(order).toEqual(["a", "b", "c"]);
+    expect(made.stages()).toEqual({ all: "3" });
+  });
+
+  test("thirty clusters, canary of three", async () => {
+    const canary = names(3, "canary");
+    const rest = names(27, "rest");
+    const fleet = Object.fromEntries([
+      ...canary.map((name) => [name, "canary"]),
+      ...rest.map((name) => [name, "rest"]),
+    ]);
+    const made = await worldOf(fleet, rings);
+    await made.rollOut();
+    await revise(made, "bbb");
+    expect(changing(made)).toEqual(canary);
+    await finishAll(made, canary);
+    expect(changing(made)).toEqual(["rest000", "rest001"]);
+    await revise(made, "ccc");
+    expect(made.stages()).toEqual({ canary: "2 (3)", rest: "1 (2)" });
+    expect(changing(made)).toEqual(["canary000", "rest000", "rest001"]);
+    await made.addCluster("joiner", "rest");
+    await begin(made);
+    await made.finish("rest000", "Failed");
+    await finishAll(made, ["rest001"]);
+    expect(made.leg("rest")).toMatchObject({ content: 2, phase: "Halted" });
+    await finishAll(made, ["canary000"]);
+    expect((await made.sync("joiner"))?.desired).toMatchObject({ rollout: 1, revision: "main@sha1:aaa" });
+    for (let round = 0; made.stages().canary !== "3"; round++) {
+      expect(round).toBeLessThan(5);
+      await finishAll(made, changing(made));
+    }
+    expect(made.stages()).toEqual({ canary: "3", rest: "1 (3)" });
+  });
+
+  test("four stages and more commits than the last one takes: each keeps its content, and the last skips", async () => {
+    const stages = ["canary", "early", "wide"].map((ring) => ({
+      name: ring,
+      clusters: { selector: { matchLabels: { ring } } },
+    }));
+    const fleet = {
+      c: "canary",
+      e: "early",
+      w: "wide",
+      ...Object.fromEntries(names(4, "r").map((name) => [name, "r"])),
+    };
+    const made = await worldOf(fleet, { stages: [...stages, { name: "rest" }], maxConcurrent: 4 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    for (const cluster of ["c", "e", "w"]) await finishAll(made, [cluster]);
+    for (const commit of ["ccc", "ddd", "eee"]) {
+      await revise(made, commit);
+      for (const cluster of ["c", "e", "w"]) await finishAll(made, [cluster]);
+    }
+    expect(made.stages()).toEqual({ canary: "5", early: "5", wide: "5", rest: "1 (2)" });
+    while (made.leg("rest").content === 2) await finishAll(made, changing(made));
+    expect(made.stages()).toMatchObject({ rest: "2 (5)" });
+  });
+});

@@ -10,6 +10,7 @@ import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
 import { SqsReturns } from "#shared/adapters/aws/sqs-returns.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { ClusterClients } from "#shared/lambda/cluster-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -48,10 +49,11 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     log,
     delays: new SqsReturns(aws.sqs, env.STARLING_QUEUE_APPLY),
     work(messages, context) {
-      return eachMessage(messages, ({ cluster, check, receives }) => {
+      return eachMessage(messages, ({ cluster, check, receives, sentAt }) => {
         if (check === true) return answerCheck(cluster, { table: ports.table, newWay });
         const remainingMs = context.getRemainingTimeInMillis();
-        return connector.during(() => workCluster(cluster, { remainingMs, receives }, ports));
+        const budget = { remainingMs, receives, ...defined({ sentAt }) };
+        return connector.during(() => workCluster(cluster, budget, ports));
       });
     },
   });

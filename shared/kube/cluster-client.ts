@@ -96,7 +96,8 @@ export interface ClusterClient {
   patch(kind: KindInfo, key: ObjectKey, operations: readonly JsonPatchOperation[]): Promise<WriteAnswer>;
   /**
    * Asks for the deletion, in the background, of exactly the object with this uid.
+   * @returns `gone` where the server says that this has ended; `asked` where only reading it shows that.
    * @throws KubeError of class `notFound` when it is gone, `replaced` when another object has its name.
    */
-  delete(kind: KindInfo, key: ObjectKey, precondition: { readonly uid: string }): Promise<void>;
+  delete(kind: KindInfo, key: ObjectKey, precondition: { readonly uid: string }): Promise<"gone" | "asked">;
 }

@@ -17,6 +17,8 @@ export interface InventoryEntry {
   readonly resourceVersion: string;
   /** 0 for kinds without one. */
   readonly generation: number;
+  /** When the server made it; absent of what was recorded before this was noted. */
+  readonly createdAt?: string;
   /** Digest of the fields Starling owns. */
   readonly ownedHash: string;
   /** Digest of the values at these fields, lists in live order. */
@@ -26,6 +28,11 @@ export interface InventoryEntry {
    * is gone is not created again until its manifest changes.
    */
   readonly expiring?: string;
+  /**
+   * What is looked after of an object that is not applied as others are: that it is there, or nothing. Neither is compared,
+   * nor is its health a matter of its Sync. See `apply-marks.ts`.
+   */
+  readonly watched?: "presence" | "nothing";
   /** Of a hook: the run that it was made in, see `hook-run.ts`. It is run and not kept: neither compared nor awaited. */
   readonly hook?: string;
   /** The last correction of its drift, until a look finds it as it was applied. */
@@ -71,7 +78,10 @@ export interface Inventory {
   readonly schema: 1;
   readonly setId: string;
   readonly entries: readonly InventoryEntry[];
-  /** Generation of the definition of each custom kind among the entries, by the definition's name. */
+  /**
+   * Generation of the definition of each custom kind among the entries, by the definition's name: the one by which all of the
+   * kind were applied, or compared. Absent where that is not known of all.
+   */
   readonly definitions: Readonly<Record<string, number>>;
   /** Only while the time of a run was up before its end. */
   readonly progress?: Progress;
@@ -85,9 +95,11 @@ const entrySchema = z.strictObject({
   uid: z.string(),
   resourceVersion: z.string(),
   generation: z.number().int(),
+  createdAt: z.string().exactOptional(),
   ownedHash: z.string(),
   valuesHash: z.string(),
   expiring: z.string().exactOptional(),
+  watched: z.enum(["presence", "nothing"]).exactOptional(),
   hook: z.string().exactOptional(),
   undone: z
     .strictObject({

@@ -6,6 +6,7 @@ import {
   classifyApplyError,
   type ErrorCause,
 } from "#shared/kube/apply-error.ts";
+import { serverWords } from "#shared/kube/server-words.ts";
 
 export interface KubeRequestSummary {
   readonly method: string;
@@ -84,13 +85,16 @@ function reasonOf(status: number | undefined): string {
 function describe(request: KubeRequestSummary, facts: ApplyErrorFacts, reason: string): string {
   const asked = `${request.method} ${foreignText(request.path, maxPathLength)}`;
   if (answerCodes.has(facts.code ?? "")) return shown(`${asked}: ${facts.message}`);
-  if (facts.status === undefined) return shown(`${asked} was not answered: ${facts.message || reason} (${reason})`);
+  if (facts.status === undefined) {
+    const why = facts.message || reason;
+    return shown(`${asked} was not answered: ${why}${why.includes(reason) ? "" : ` (${reason})`}`);
+  }
   if (request.secret && !safeForSecrets(facts)) {
     const fields = facts.causes.map((cause) => `${cause.field}: ${cause.reason}`);
     const where = fields.length > 0 ? ` (${fields.join("; ")})` : "";
     return shown(`the server refused the Secret: ${reason}${where}; its words are withheld, they may quote values`);
   }
-  return shown(facts.message || `${asked} answered ${facts.status}`);
+  return shown(serverWords(facts.message) ?? `${asked} answered ${facts.status}`);
 }
 
 /** RBAC refusals and misses name objects and users, never values. */

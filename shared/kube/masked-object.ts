@@ -29,6 +29,17 @@ export function maskedObject<T extends JsonObject>(object: T): T {
   return { ...object, ...Object.fromEntries(members), ...hidden };
 }
 
+/** What a Secret's values are, as they are written and as they are meant; of any other object nothing. */
+export function secretTexts(object: JsonObject): readonly string[] {
+  if (!isSecret(object)) return [];
+  return valueMembers.flatMap((member) => {
+    const values = object[member];
+    if (!isJsonObject(values)) return [];
+    const texts = Object.values(values).map(String);
+    return member === "data" ? [...texts, ...texts.map((text) => Buffer.from(text, "base64").toString())] : texts;
+  });
+}
+
 /** Both sides of a Secret that changed: an equal value is `***` in both, one that differs says which side it is of. */
 export function maskedPair<T extends JsonObject>(before: T, after: T): readonly [T, T] {
   const [old, now] = [maskedObject(before), maskedObject(after)];

@@ -119,14 +119,16 @@ const keepSyncOptions = new Set(["prune=false", "delete=false", "prune=confirm",
  * people bring them along when they migrate.
  */
 export function keepMark(object: KubeObject): string | undefined {
-  const all = { ...annotationsOf(object), ...labelsOf(object) };
-  for (const [name, values] of keepMarks) {
-    const value = all[name];
-    if (value !== undefined && values.includes(value.toLowerCase())) return `${name}: ${value}`;
-  }
-  const name = "argocd.argoproj.io/sync-options";
-  for (const option of (all[name] ?? "").split(",")) {
-    if (keepSyncOptions.has(option.trim().toLowerCase())) return `${name}: ${bounded(option)}`;
+  // Either may say it, as when an object is applied: a label takes nothing back that an annotation says.
+  for (const texts of [labelsOf(object), annotationsOf(object)]) {
+    for (const [name, values] of keepMarks) {
+      const value = texts[name];
+      if (value !== undefined && values.includes(value.trim().toLowerCase())) return `${name}: ${bounded(value)}`;
+    }
+    const name = "argocd.argoproj.io/sync-options";
+    for (const option of (texts[name] ?? "").split(",")) {
+      if (keepSyncOptions.has(option.trim().toLowerCase())) return `${name}: ${bounded(option)}`;
+    }
   }
   return undefined;
 }

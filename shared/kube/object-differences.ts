@@ -1,4 +1,6 @@
 /** How one set of objects differs from another, field by field, as people may be shown it: pure. */
+import { defined } from "#shared/base/defined.ts";
+import { fieldPath } from "#shared/base/field-path.ts";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
@@ -46,7 +48,7 @@ function fieldDifferences(before: JsonObject, after: JsonObject): readonly Field
 function differing(before: Json | undefined, after: Json | undefined, field: string): readonly FieldDifference[] {
   if (isJsonObject(before) && isJsonObject(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort(compareText);
-    return names.flatMap((name) => differing(before[name], after[name], joined(field, name)));
+    return names.flatMap((name) => differing(before[name], after[name], fieldPath(field, name)));
   }
   const named = Array.isArray(before) && Array.isArray(after) ? namedItems(before, after) : undefined;
   if (named !== undefined) {
@@ -60,18 +62,7 @@ function differing(before: Json | undefined, after: Json | undefined, field: str
     (before === undefined) === (after === undefined)
   )
     return [];
-  return [{ field, ...present({ before, after }) }];
-}
-
-function present({ before, after }: { readonly before?: Json | undefined; readonly after?: Json | undefined }) {
-  return { ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) };
-}
-
-/** Keys may hold dots and slashes. */
-function joined(field: string, name: string): string {
-  const step = /^[A-Za-z0-9_-]+$/.test(name) ? name : `[${JSON.stringify(name)}]`;
-  if (field === "" || step.startsWith("[")) return `${field}${step}`;
-  return `${field}.${step}`;
+  return [{ field, ...defined({ before, after }) }];
 }
 
 /** Where every item of both has a name of its own. */

@@ -22,6 +22,11 @@ export function objectIdKey(id: ObjectId): string {
   return `${id.group}/${id.kind}/${id.namespace}/${id.name}`;
 }
 
+/** The same of a kind, whatever its version. */
+export function kindKey({ group, kind }: GroupKind): string {
+  return `${group}/${kind}`;
+}
+
 /**
  * Where an object of a rendering may be once its scope is known: a namespace on a cluster-scoped object is dropped, and
  * a namespaced object without one gets the default, when there is one.

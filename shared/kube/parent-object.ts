@@ -46,6 +46,7 @@ const annotation = {
   inventory: "starling.dev/inventory",
   renderDigest: "starling.dev/render-digest",
   attempted: "starling.dev/attempted",
+  installing: "starling.dev/installing",
 } as const;
 
 /** More attempts than this without one clean inventory, and the oldest are forgotten: an annotation is not a log. */
@@ -95,7 +96,12 @@ export interface ParentRecord {
   readonly inventory: string | undefined;
   /** Renderings tried since the inventory was last stored complete: they may have left objects it does not know. */
   readonly attempted: readonly string[];
+  /** Of a first install that had not come to its end when this was written. */
+  readonly installing: boolean;
 }
+
+/** What the parent says of installs: that the first is under way, or that what is there was installed before. */
+export type RememberedInstall = "underWay" | "over";
 
 /** What the parent knows of the set. */
 export interface SetMemory {
@@ -113,6 +119,10 @@ export interface SetKnowledge {
   readonly settledThrough?: number;
   /** Of what was attempted up to then, the digests that may have left objects all the same. */
   readonly unsettled?: readonly string[] | undefined;
+  /** Whether what begins is a first install; absent where nothing is applied: it is what it was. */
+  readonly installing?: boolean;
+  /** The newest attempt of which the rows forgot all that they had seen. */
+  readonly keptThrough?: number | undefined;
 }
 
 export type ParentDecision =
@@ -166,7 +176,8 @@ export function nextParent(current: KubeObject | undefined, claim: SyncClaim, kn
   const isRestored = before !== undefined && before.attempt < (known.settledThrough ?? 0);
   const earlier = settled && !isRestored ? [] : containedKinds(current);
   const kinds = new Set([...earlier, ...known.groupKinds.map(formatGroupKind)]);
-  return write(current, claim, { attempted: attempted.slice(-maxAttempted), kinds });
+  const { installing = rememberedInstall(current, claim, known.keptThrough) === "underWay" } = known;
+  return write(current, claim, { attempted: attempted.slice(-maxAttempted), kinds, installing });
 }
 
 /** Whether an inventory was stored since the last claim: what was put back after that may not be in the one before. */
@@ -196,7 +207,28 @@ export function memoryOf(parent: KubeObject | undefined, claim: SyncClaim): SetM
     ...(renderDigest !== undefined && digestForm.test(renderDigest) ? [renderDigest] : []),
     ...attempted,
   ];
-  return { renderings, groupKinds: containedKinds(parent).map(parseGroupKind) };
+  return { renderings, groupKinds: memberKindsOf(parent) };
+}
+
+/**
+ * Whether a rendering of the set was given to the cluster, also by rows that have forgotten it, or that others have: it
+ * is no first install then, whatever the inventory does not know.
+ * @param keptThrough - see `SetKnowledge`.
+ */
+export function rememberedInstall(
+  parent: KubeObject | undefined,
+  claim: SyncClaim,
+  keptThrough = 0,
+): RememberedInstall | undefined {
+  const known = parent === undefined ? undefined : readParent(parent);
+  if (known?.renderDigest === undefined) return undefined;
+  const isOfThese = known.attempt > keptThrough && known.token !== claim.acceptedToken;
+  return isOfThese && known.installing ? "underWay" : "over";
+}
+
+/** Every kind that a member may have, as whatever parent is there says; none without one. */
+export function memberKindsOf(parent: KubeObject | undefined): readonly GroupKind[] {
+  return containedKinds(parent).map(parseGroupKind);
 }
 
 /** Whether the cluster remembers something that forbids the assignment, or nothing where it should. */
@@ -216,6 +248,7 @@ function readParent(parent: KubeObject): ParentRecord {
     token: annotations[annotation.token],
     inventory: annotations[annotation.inventory],
     attempted: digestsFrom(annotations[annotation.attempted]),
+    installing: annotations[annotation.installing] === "true",
   };
 }
 
@@ -281,7 +314,11 @@ function rememberedOf(known: ParentRecord): Remembered {
 function write(
   current: KubeObject | undefined,
   claim: SyncClaim,
-  { attempted, kinds }: { readonly attempted: readonly string[]; readonly kinds: ReadonlySet<string> },
+  {
+    attempted,
+    kinds,
+    installing,
+  }: Pick<ParentRecord, "attempted" | "installing"> & { readonly kinds: ReadonlySet<string> },
 ): ParentDecision {
   const record: ParentRecord = {
     installationId: claim.installationId,
@@ -293,6 +330,7 @@ function write(
     token: claim.token,
     inventory: claim.inventory,
     attempted,
+    installing,
   };
   const resourceVersion =
     current && !isBeingDeleted(current) ? stringAt(current, "metadata", "resourceVersion") : undefined;
@@ -317,6 +355,7 @@ function write(
         ...(claim.inventory === undefined ? {} : { [annotation.inventory]: claim.inventory }),
         ...(claim.renderDigest === undefined ? {} : { [annotation.renderDigest]: claim.renderDigest }),
         [annotation.attempted]: stringifyJson(attempted),
+        ...(installing ? { [annotation.installing]: "true" } : {}),
       },
     },
   };

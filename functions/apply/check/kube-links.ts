@@ -31,7 +31,7 @@ export async function kubeLinks(cluster: ClusterRow, way: CheckedWay): Promise<r
       ...(await Promise.all([
         identityLink(cluster, client),
         grantedLink(connection.reviews(options)),
-        versionLink(version),
+        versionLink(version, cluster),
       ])),
     ];
   } finally {
@@ -140,10 +140,25 @@ async function identityLink(cluster: ClusterRow, client: ClusterClient): Promise
   }
 }
 
-function versionLink(version: string): LinkFinding {
+/** What somebody wrote down stays when the cluster is upgraded. Where a ClusterDiscovery looks, it is not gone by. */
+function writtenVersion(version: string, { name, spec, discovered }: ClusterRow): Omit<LinkFinding, "link" | "value"> {
+  const [minor] = /\d+\.\d+/.exec(version) ?? [];
+  const { kubeVersion } = spec;
+  if (kubeVersion === undefined || discovered !== undefined || minor === undefined || kubeVersion === minor)
+    return { state: "ok" };
+  const message = `spec.kubeVersion is ${kubeVersion}, for which charts are rendered`;
+  return {
+    state: "limited",
+    code: "VersionOther",
+    message,
+    remedy: `set spec.kubeVersion of Cluster ${name} to "${minor}"`,
+  };
+}
+
+function versionLink(version: string, cluster: ClusterRow): LinkFinding {
   const found = { link: "version", value: version } as const;
   const problem = versionProblem(version);
-  if (problem === undefined) return { ...found, state: "ok" };
+  if (problem === undefined) return { ...found, ...writtenVersion(version, cluster) };
   if (problem === "newer") {
     const message = `newer than ${newestTested}, which is the newest that Starling is tested with`;
     return { ...found, state: "limited", code: "VersionUntested", message, remedy: "look for a newer Starling" };

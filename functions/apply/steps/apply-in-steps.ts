@@ -84,7 +84,9 @@ export function progressOfWalk(
     event: end === undefined ? event : "upgrade",
     succeeded: [...new Set(walk.succeeded)].sort(),
   };
-  return { progress: isKept ? walk.progress : undefined, hooks: order.hooks.size === 0 ? undefined : record };
+  // Half of an install would be taken for something to upgrade, by this rendering or by the next.
+  const isTold = order.hooks.size > 0 || (end === undefined && event === "install");
+  return { progress: isKept ? walk.progress : undefined, hooks: isTold ? record : undefined };
 }
 
 /** The rendering is from before its order was checked, or names what has another namespace here. */

@@ -1,6 +1,7 @@
 import { defined } from "#shared/base/defined.ts";
 import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
 import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
+import { longestAskedOf } from "#shared/kube/engine/object-failure.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 
 /** Why not everything of a set was applied. */
@@ -9,6 +10,8 @@ export interface ApplyObstacles {
   readonly troubles: readonly ObjectTrouble[];
   /** Whether one of them will fail again until somebody changes something. */
   readonly final: boolean;
+  /** See `longestAskedOf`. */
+  readonly notBeforeSeconds?: number;
   /** The first object that was not begun, or waits for something to end. */
   readonly waiting?: { readonly reason: string; readonly message: string };
 }
@@ -24,5 +27,6 @@ export function obstaclesOf({ objects }: ApplySetResult): ApplyObstacles {
     })),
     final: failures.some(({ failure }) => !failure.retryable),
     ...defined({ waiting }),
+    ...longestAskedOf(failures.map(({ failure }) => failure)),
   };
 }

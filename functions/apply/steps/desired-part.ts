@@ -1,3 +1,4 @@
+import { appliedEvent } from "#functions/apply/steps/order-of-apply.ts";
 import { loadRendering } from "#functions/apply/steps/sync-blobs.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Inventory } from "#shared/kube/inventory.ts";
@@ -15,12 +16,13 @@ export function placesIn(
 
 /** What of an inventory is to be in the cluster: all of it, but for what `prune: false` keeps and nobody asks for. */
 export async function desiredPart(
-  { desired }: Pick<SyncRow, "desired">,
+  row: Pick<SyncRow, "desired" | "observed">,
   inventory: Inventory,
   blobs: BlobStore,
 ): Promise<Inventory> {
-  const { apply, renderDigest } = desired;
+  const { apply, renderDigest } = row.desired;
   if (apply.prune || renderDigest === undefined) return inventory;
-  const places = placesIn(await loadRendering(renderDigest, blobs), apply.defaultNamespace);
+  const rendering = await loadRendering(renderDigest, blobs);
+  const places = placesIn(rendering[appliedEvent(row, renderDigest)], apply.defaultNamespace);
   return { ...inventory, entries: inventory.entries.filter((entry) => places.has(objectIdKey(entry.id))) };
 }

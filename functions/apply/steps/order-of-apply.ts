@@ -5,39 +5,66 @@ import { type ApplyPlan, type OrderProblem, planSteps } from "#shared/kube/apply
 import type { HookRecord, Inventory, InventoryEntry, Progress } from "#shared/kube/inventory.ts";
 import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
-import type { HookMarks } from "#shared/kube/order-marks.ts";
+import type { ApplyEvent, HookMarks } from "#shared/kube/order-marks.ts";
+import type { RememberedInstall } from "#shared/kube/parent-object.ts";
+import type { Rendering } from "#shared/source/rendering.ts";
 
 export interface ApplyOrder extends ApplyPlan {
+  /** Of the rendering, for its event. */
+  readonly objects: readonly ManifestObject[];
+  /** An upgrade has others than an install. */
+  readonly isByEvent: boolean;
   /** As it is stored, or begins. */
   readonly record: HookRecord;
   /** By `objectIdKey` of every place that one may have. */
   readonly hooksByKey: ReadonlyMap<string, HookMarks>;
 }
 
-/** The same in every run of an attempt. @param renderDigest - of the rendering. */
+interface Ground {
+  /** Of the rendering. */
+  readonly renderDigest: string;
+  readonly before: Inventory;
+  readonly row: SyncRow;
+  /** As the cluster remembers it. */
+  readonly install: RememberedInstall | undefined;
+}
+
+/** The same in every run of an attempt. */
 export function orderOf(
-  rendering: readonly ManifestObject[],
-  { renderDigest, before, row }: { readonly renderDigest: string; readonly before: Inventory; readonly row: SyncRow },
+  rendering: Rendering,
+  { renderDigest, before, row, install }: Ground,
 ): ApplyOrder | { readonly problems: readonly OrderProblem[] } {
   const { defaultNamespace } = row.desired.apply;
   const stored = before.hooks?.renderDigest === renderDigest ? before.hooks : undefined;
-  const event = stored?.event ?? (isInstalled(before, row) ? "upgrade" : "install");
-  const plan = planSteps(rendering, { event, defaultNamespace });
+  // What was applied whole has had its hooks, also where another rendering was tried since.
+  const isWhole = row.observed?.applied?.renderDigest === renderDigest;
+  const next = stored?.event ?? (isInstalled(before, row, install) ? "upgrade" : "install");
+  const event = isWhole ? appliedEvent(row, renderDigest) : next;
+  const objects = rendering[event];
+  const plan = planSteps(objects, { event, defaultNamespace });
   if ("problems" in plan) return plan;
   const hooksByKey = new Map(
     [...plan.hooks].flatMap(([object, marks]) =>
       placesOf(objectIdOf(object), defaultNamespace).map((id) => [objectIdKey(id), marks] as const),
     ),
   );
-  // What was applied whole has had its hooks, also where another rendering was tried since.
-  const isWhole = row.observed?.applied?.renderDigest === renderDigest;
   const succeeded = isWhole ? [...hooksByKey.keys()] : (stored?.succeeded ?? []);
-  return { ...plan, hooksByKey, record: { renderDigest, event, succeeded } };
+  const isByEvent = rendering.install !== rendering.upgrade;
+  return { ...plan, objects, isByEvent, hooksByKey, record: { renderDigest, event, succeeded } };
 }
 
-/** Something of the Sync was applied whole before: what is there of an install that did not come to its end is not. */
-function isInstalled({ entries, hooks }: Inventory, { observed }: SyncRow): boolean {
-  if (observed?.applied !== undefined) return true;
+/** What the apply of a rendering that the cluster holds was: of what it holds not, the next is an upgrade. */
+export function appliedEvent({ observed }: Pick<SyncRow, "observed">, renderDigest: string): ApplyEvent {
+  const applied = observed?.applied;
+  return applied?.renderDigest === renderDigest ? (applied.event ?? "upgrade") : "upgrade";
+}
+
+/**
+ * Something of the Sync was applied whole before: what is there of an install that did not come to its end is not. A
+ * cluster whose rows were forgotten has its objects, and knows better than they.
+ */
+function isInstalled({ entries, hooks }: Inventory, { observed }: SyncRow, install: Ground["install"]): boolean {
+  if (observed?.applied !== undefined || install === "over") return true;
   return hooks?.event !== "install" && entries.some(({ hook }) => hook === undefined);
 }
 

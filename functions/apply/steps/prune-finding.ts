@@ -1,5 +1,6 @@
 import type { VerbResult } from "#functions/apply/steps/verb.ts";
 import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
+import { longestAskedOf } from "#shared/kube/engine/object-failure.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
@@ -22,6 +23,7 @@ export function pruneFinding(
   if (pruned.outcome === "waiting" && pruned.timeWasUp)
     return { phase: "Applying", reason: outOfTime.reason, message: `${message}: ${outOfTime.message}` };
   if (pruned.outcome === "waiting") return { phase: "Applying", reason: reasons.waiting, message, troubles };
+  const asked = longestAskedOf(left.flatMap(({ failure }) => failure ?? []));
   const final = left.some(({ failure }) => failure !== undefined && !failure.retryable);
-  return { phase: final ? "Failed" : "Retrying", reason: reasons.failed, message, troubles };
+  return { phase: final ? "Failed" : "Retrying", reason: reasons.failed, message, troubles, ...asked };
 }

@@ -1,9 +1,12 @@
+import { appliedEvent } from "#functions/apply/steps/order-of-apply.ts";
 import { findRendering, loadRendering } from "#functions/apply/steps/sync-blobs.ts";
 import type { VerbContext } from "#functions/apply/steps/verb.ts";
+import { isLeftAlone } from "#shared/kube/apply-marks.ts";
 import { readMemory } from "#shared/kube/engine/ensure-parent.ts";
 import { type FoundMembers, findMembers } from "#shared/kube/engine/find-members.ts";
 import { foreignObject } from "#shared/kube/engine/foreign-object.ts";
 import { entryOf, expiringPart } from "#shared/kube/engine/inventory-entry.ts";
+import { watchedPart } from "#shared/kube/engine/kept-objects.ts";
 import { type ResolvedObject, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
 import { hookPart } from "#shared/kube/engine/run-hook.ts";
 import { emptyInventory, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
@@ -12,6 +15,7 @@ import { type ForeignObject, isMember } from "#shared/kube/membership.ts";
 import { formatGroupKind, objectIdKey, versionOf } from "#shared/kube/object-id.ts";
 import { isHook } from "#shared/kube/order-marks.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
+import { everyObject, type Rendering } from "#shared/source/rendering.ts";
 
 type RebuildContext = Pick<VerbContext, "row" | "client" | "claim" | "ports">;
 
@@ -40,10 +44,11 @@ export async function rebuildInventory(context: RebuildContext): Promise<Rebuilt
   const known = new Map<string, ResolvedObject>();
   const whole = new Map<string, ResolvedObject>();
   for (const digest of new Set(digests.filter((one) => one !== undefined))) {
-    for (const object of await resolved(context, digest)) {
-      known.set(objectIdKey(object.id), object);
-      if (digest === applied) whole.set(objectIdKey(object.id), object);
-    }
+    const rendering = await renderingOf(context, digest);
+    for (const object of await resolved(context, everyObject(rendering))) known.set(objectIdKey(object.id), object);
+    if (digest !== applied) continue;
+    const held = rendering[appliedEvent(row, digest)];
+    for (const object of await resolved(context, held)) whole.set(objectIdKey(object.id), object);
   }
   const ids = [...known.values()].map(({ id }) => id);
   const found = await findMembers(client, {
@@ -56,24 +61,31 @@ export async function rebuildInventory(context: RebuildContext): Promise<Rebuilt
     members.map((member) => {
       const of = whole.get(objectIdKey(member.id));
       const expiring = of === undefined ? {} : expiringPart(of.object);
-      const entry = { ...entryOf(member.live, member), ...expiring, ...hookPart(member.live) };
+      const object = known.get(objectIdKey(member.id))?.object;
+      const watched = object === undefined ? {} : watchedPart(object, member.live);
+      const entry = { ...entryOf(member.live, member), ...expiring, ...hookPart(member.live), ...watched };
       return [objectIdKey(member.id), entry];
     }),
   );
   const unread = new Set(found.unread);
   for (const [key, { id, object }] of whole) {
-    if (!entries.has(key) && !unread.has(formatGroupKind(id)) && !isHook(object))
-      entries.set(key, absentEntry(id, object));
+    // A hook is no part of the set, and nobody makes what git wants to be left alone.
+    if (entries.has(key) || unread.has(formatGroupKind(id)) || isHook(object) || isLeftAlone(object)) continue;
+    entries.set(key, absentEntry(id, object));
   }
   const inventory = { ...emptyInventory(setId), entries: [...entries.values()] };
   return { inventory, foreign: foreignAmong(found, inventory), unread: found.unread };
 }
 
-async function resolved({ row, client, claim, ports }: RebuildContext, digest: string) {
+async function renderingOf({ row, ports }: RebuildContext, digest: string): Promise<Rendering> {
   // What is desired is made again; without it, whatever it accounts for would be taken for a stranger's.
   const isDesired = digest === row.desired.renderDigest;
   const rendering = isDesired ? await loadRendering(digest, ports.blobs) : await findRendering(digest, ports.blobs);
-  return resolveObjects(client, rendering ?? [], {
+  return rendering ?? { install: [], upgrade: [] };
+}
+
+function resolved({ row, client, claim }: RebuildContext, objects: readonly ManifestObject[]) {
+  return resolveObjects(client, objects, {
     setId: setIdOf(claim),
     defaultNamespace: row.desired.apply.defaultNamespace,
   });

@@ -4,12 +4,11 @@ import type { VerbContext } from "#functions/apply/steps/verb.ts";
 import { storedText } from "#shared/adapters/stored-text.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import { StarlingError, unlessLost } from "#shared/base/errors.ts";
-import { parseJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { emptyInventory, type Inventory, readInventory, writeInventory } from "#shared/kube/inventory.ts";
-import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { BlobStore } from "#shared/ports.ts";
+import { decodeRendering, type Rendering } from "#shared/source/rendering.ts";
 
 /** Of text; parsed it is about four times as much. Renderings are shared by clusters with the same inputs. */
 const cachedRenderingBytes = 24 * 1024 * 1024;
@@ -17,7 +16,7 @@ const cachedRenderingBytes = 24 * 1024 * 1024;
 const cachedEntries = 100_000;
 
 interface BlobCache {
-  readonly renderings: LRUCache<string, readonly ManifestObject[]>;
+  readonly renderings: LRUCache<string, Rendering>;
   readonly inventories: LRUCache<string, Inventory>;
 }
 
@@ -25,7 +24,7 @@ const caches = new WeakMap<BlobStore, BlobCache>();
 
 function cacheOf(blobs: BlobStore): BlobCache {
   const cache = caches.get(blobs) ?? {
-    renderings: new LRUCache<string, readonly ManifestObject[]>({ maxSize: cachedRenderingBytes }),
+    renderings: new LRUCache<string, Rendering>({ maxSize: cachedRenderingBytes }),
     inventories: new LRUCache<string, Inventory>({
       maxSize: cachedEntries,
       sizeCalculation: ({ entries }) => Math.max(1, entries.length),
@@ -36,14 +35,14 @@ function cacheOf(blobs: BlobStore): BlobCache {
 }
 
 /** @throws StarlingError `RenderingLost`: it can be rendered again, and whoever assigned it has that done. */
-export async function loadRendering(digest: string, blobs: BlobStore): Promise<readonly ManifestObject[]> {
+export async function loadRendering(digest: string, blobs: BlobStore): Promise<Rendering> {
   const { renderings } = cacheOf(blobs);
   const cached = renderings.get(digest);
   if (cached !== undefined) return cached;
   const text = await unlessLost(storedText(blobs, blobKeys.rendering(digest), blobKeys.rendering), (lost) => {
     throw renderingLost(digest, lost);
   });
-  const value = parseJson(text) as unknown as ManifestObject[];
+  const value = decodeRendering(text);
   renderings.set(digest, value, { size: text.length });
   return value;
 }
@@ -54,7 +53,7 @@ function renderingLost(digest: string, cause: StarlingError): StarlingError {
 }
 
 /** @returns undefined when it is lost. */
-export async function findRendering(digest: string, blobs: BlobStore): Promise<readonly ManifestObject[] | undefined> {
+export async function findRendering(digest: string, blobs: BlobStore): Promise<Rendering | undefined> {
   try {
     return await loadRendering(digest, blobs);
   } catch (error) {

@@ -1,5 +1,6 @@
 import { obstaclesOf } from "#functions/apply/steps/apply-obstacles.ts";
 import type { VerbResult } from "#functions/apply/steps/verb.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
 import { endsTheRun } from "#shared/kube/engine/object-failure.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
@@ -10,17 +11,20 @@ export function unfinishedApply(
   run: { readonly goesOn: boolean; readonly total: number; readonly done: number },
 ): VerbResult {
   const { total, done } = run;
-  const { troubles, final, waiting } = obstaclesOf(result);
+  const { troubles, final, waiting, notBeforeSeconds } = obstaclesOf(result);
   const message = `${done} of ${total} objects applied`;
   const objects = { total, ready: 0, failed: troubles.length, foreign: 0 };
   if (result.outcome === "unreachable") {
-    const why = result.objects.flatMap((object) =>
-      object.outcome === "failed" && endsTheRun(object.failure) ? [object.failure.message] : [],
-    )[0];
-    return { phase: "Unreachable", reason: "Unreachable", message: `${message}: ${why}`, troubles, objects };
+    const [why] = result.objects.flatMap((object) =>
+      object.outcome === "failed" && endsTheRun(object.failure) ? [object.failure] : [],
+    );
+    const told = { message: `${message}: ${why?.message}`, troubles, objects };
+    if (why?.class === "ours") return { phase: why.retryable ? "Retrying" : "Failed", reason: why.reason, ...told };
+    return { phase: "Unreachable", reason: "Unreachable", ...told };
   }
   if (result.outcome === "failed" && !run.goesOn) {
-    return { phase: final ? "Failed" : "Retrying", reason: "ApplyFailed", message, troubles, objects };
+    const phase = final ? "Failed" : "Retrying";
+    return { phase, reason: "ApplyFailed", message, troubles, objects, ...defined({ notBeforeSeconds }) };
   }
   if (result.timeWasUp) {
     const said = `${message}: ${outOfTime.message}`;

@@ -2,6 +2,7 @@ import { findRendering } from "#functions/apply/steps/sync-blobs.ts";
 import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { type ObjectId, objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 import type { BlobStore } from "#shared/ports.ts";
+import { everyObject } from "#shared/source/rendering.ts";
 
 export interface Unrecorded {
   readonly ids: readonly ObjectId[];
@@ -25,7 +26,7 @@ export async function unrecordedIds(
   for (const digest of attempted) {
     const rendering = await findRendering(digest, blobs);
     if (rendering === undefined) lost.push(digest);
-    for (const object of rendering ?? []) {
+    for (const object of rendering === undefined ? [] : everyObject(rendering)) {
       const places = placesOf(objectIdOf(object), known.defaultNamespace);
       if (places.some((id) => known.desired.has(objectIdKey(id)))) continue;
       for (const id of places) ids.set(objectIdKey(id), id);

@@ -19,7 +19,6 @@ import { describeObject, objectIdKey, placesOf } from "#shared/kube/object-id.ts
 
 interface Walk {
   readonly context: VerbContext;
-  readonly rendering: readonly ManifestObject[];
   readonly order: ApplyOrder;
   /** As it is stored. */
   readonly inventory: Inventory;
@@ -115,7 +114,7 @@ export class StepWalk {
   }
 
   async #take(step: ApplyStep, last: "awaited" | "left"): Promise<VerbResult | undefined> {
-    const { context, rendering, order } = this.#walk;
+    const { context, order } = this.#walk;
     const { row, client, ports, deadline } = context;
     const { renderDigest } = order.record;
     const ended = new Set([...this.succeeded, ...(this.progress.failed ?? [])]);
@@ -123,7 +122,7 @@ export class StepWalk {
     if (part.length === 0) return undefined;
     const begun = this.progress.applied.length;
     const result = await applySet(client, {
-      objects: rendering,
+      objects: order.objects,
       part: new Set(part),
       hooks: { of: order.hooks, run: { renderDigest, attempt: row.desired.attempt } },
       setId: this.inventory.setId,

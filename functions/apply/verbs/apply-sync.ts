@@ -17,10 +17,13 @@ import { defined } from "#shared/base/defined.ts";
 import type { Applied, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { healthFinding } from "#shared/fleet/sync/observe.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+import { beginParent, type ParentReads } from "#shared/kube/engine/ensure-parent.ts";
 import { type PruneResult, pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { changeInventory, type Inventory } from "#shared/kube/inventory.ts";
-import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
+import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+import { rememberedInstall } from "#shared/kube/parent-object.ts";
+import type { Rendering } from "#shared/source/rendering.ts";
 
 /**
  * Takes the cluster to the rendering that is desired: claims the parent object, applies step by step, and only when every
@@ -28,22 +31,25 @@ import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
  * the same. Where the time of a run is up, the next one goes on behind what was recorded.
  */
 export async function applySync(context: VerbContext): Promise<VerbResult> {
-  const rendering = desiredRendering(context);
-  // Where the inventory ends the look, nobody asks what became of it.
-  rendering.catch(() => {});
+  const begun = begin(context);
   const recalled = await recallInventory(context);
-  return "told" in recalled ? applyRecalled(recalled, rendering) : recalled;
+  return "told" in recalled ? applyRecalled(recalled, begun) : recalled;
 }
 
 /** The same, when the inventory has been recalled already. */
-export async function applyRecalled(
-  recalled: Recalled,
-  rendering = desiredRendering(recalled.context),
-): Promise<VerbResult> {
-  return toldWith(recalled, await applyOver(recalled, await rendering));
+export async function applyRecalled(recalled: Recalled, begun = begin(recalled.context)): Promise<VerbResult> {
+  return toldWith(recalled, await applyOver(recalled, { rendering: await begun.rendering, reads: begun.reads }));
 }
 
-async function desiredRendering({ row, ports }: VerbContext): Promise<readonly ManifestObject[]> {
+/** Read side by side: the store and the cluster need not wait for each other. */
+function begin(context: VerbContext) {
+  const rendering = desiredRendering(context);
+  // Where the inventory ends the look, nobody asks what became of it.
+  rendering.catch(() => {});
+  return { rendering, reads: beginParent(context.client, context.claim) };
+}
+
+async function desiredRendering({ row, ports }: VerbContext): Promise<Rendering> {
   return loadRendering(desiredDigest(row), ports.blobs);
 }
 
@@ -54,27 +60,31 @@ function desiredDigest({ name, desired }: SyncRow): string {
 
 async function applyOver(
   { context, inventory: before, told }: Recalled,
-  rendering: readonly ManifestObject[],
+  { rendering, reads }: { readonly rendering: Rendering; readonly reads: ParentReads },
 ): Promise<VerbResult> {
   const { row, ports } = context;
   const { desired } = row;
   const renderDigest = desiredDigest(row);
-  const order = orderOf(rendering, { renderDigest, before, row });
+  // Where it cannot be read, the claim says so.
+  const remembered = await reads.parent.catch(() => undefined);
+  const install = rememberedInstall(remembered, context.claim, desired.keptThrough);
+  const order = orderOf(rendering, { renderDigest, before, row, install });
   if ("problems" in order) return misorderedFinding(order.problems);
   const known = [...before.entries, ...(told.foreign ?? [])].map(({ id }) => id);
-  const groupKinds = [...rendering.map((object) => objectIdOf(object)), ...known];
-  const parent = await claimParent(context, groupKinds);
+  const groupKinds = [...order.objects.map((object) => objectIdOf(object)), ...known];
+  const installing = order.record.event === "install" && row.observed?.applied === undefined;
+  const parent = await claimParent(context, groupKinds, { reads, installing });
   if (parent.kind === "refused") return refusedFinding(context, parent);
   const claimed = { clusterUid: parent.clusterUid, claimed: context.claim.token };
 
   const begun = progressOf(before, row);
-  const walk = new StepWalk({ context, rendering, order, inventory: before, progress: begun });
+  const walk = new StepWalk({ context, order, inventory: before, progress: begun });
   const found = await applyBefore(walk, order);
   if (found !== undefined) return { ...(await stored(context, walk, order)), ...claimed, ...found };
 
   const { defaultNamespace } = desired.apply;
   const earlier = parent.record.attempted.filter((digest) => digest !== renderDigest);
-  const kept = placesIn(rendering, defaultNamespace);
+  const kept = placesIn(order.objects, defaultNamespace);
   const left = await unrecordedIds(earlier, { desired: kept, defaultNamespace }, ports.blobs);
   const unrecorded = unsettledIds(left.ids, begun);
   const applied = walk.inventory;
@@ -104,6 +114,7 @@ async function applyOver(
     revision: desired.revision,
     attempt: desired.attempt,
     at: ports.clock.now().toISOString(),
+    ...(order.isByEvent && order.record.event === "install" ? { event: "install" as const } : {}),
     ...(unsettled.length === 0 ? {} : { unsettled }),
   };
   const health = walk.isOfThisRun() ? healthFinding(row, walk.health(), ports.clock.now()) : resumed(walk.total());

@@ -2,19 +2,21 @@ import { obstaclesOf } from "#functions/apply/steps/apply-obstacles.ts";
 import { warningsOf } from "#functions/apply/steps/apply-warnings.ts";
 import { claimParent } from "#functions/apply/steps/claim-parent.ts";
 import { desiredPart } from "#functions/apply/steps/desired-part.ts";
+import { driftFound } from "#functions/apply/steps/drift-found.ts";
 import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
+import { appliedEvent } from "#functions/apply/steps/order-of-apply.ts";
 import { findForeign } from "#functions/apply/steps/rebuild-inventory.ts";
 import { type Recalled, recallInventory, toldWith } from "#functions/apply/steps/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
 import { seenHealth } from "#functions/apply/steps/seen-health.ts";
-import { loadRendering, saveInventory } from "#functions/apply/steps/sync-blobs.ts";
+import { findRendering, loadRendering, saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { countCorrections, sortDrift } from "#functions/apply/steps/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { isWorthStoring } from "#functions/apply/steps/worth-storing.ts";
 import { applyRecalled } from "#functions/apply/verbs/apply-sync.ts";
 import { failedJobsOf, lookAtHealth } from "#functions/apply/verbs/look-at-health.ts";
+import { defined } from "#shared/base/defined.ts";
 import { isReconciled, maxTroubles, type ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
-import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 import { healthFinding } from "#shared/fleet/sync/observe.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
@@ -22,7 +24,7 @@ import { checkHealth, needsWholeObjects } from "#shared/kube/engine/check-health
 import { type DriftedObject, type DriftReport, detectDrift } from "#shared/kube/engine/detect-drift.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { changeInventory, entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
-import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
+import { type ManifestObject, objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 
 /**
@@ -91,7 +93,9 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
   }
   const why = isCorrected(context) ? await withheldFromNow(context) : undefined;
   if (!isCorrected(context) || why !== undefined) {
-    const found = { drift: driftOf(row, report, { at: ports.clock.now(), corrected: false }) };
+    const rendering = await renderingOf(context);
+    const { drifted } = report;
+    const found = { drift: driftFound(row, { drifted, at: ports.clock.now(), corrected: false, rendering }) };
     const withheld = why === undefined ? {} : { withheld: why };
     const reconciled = row.desired.apply.drift === "report" ? { reconciled: true as const } : {};
     return {
@@ -103,6 +107,13 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
     };
   }
   return counted(await correct(context, { report: { ...report, drifted: toCorrect }, seen, before }));
+}
+
+/** Only to say what has drifted in what: one that is lost is no reason not to say that it has. */
+async function renderingOf({ row, ports }: VerbContext): Promise<readonly ManifestObject[] | undefined> {
+  const { renderDigest } = row.desired;
+  if (renderDigest === undefined) return undefined;
+  return (await findRendering(renderDigest, ports.blobs))?.[appliedEvent(row, renderDigest)];
 }
 
 /** Told of once, and not at every look. */
@@ -142,7 +153,7 @@ async function correct(
   const lost = report.drifted.filter(isAway).map(({ id }) => id);
   const held = changeInventory(seen, { recorded: asRead(report, seen), settled: lost });
   const drifted = new Set(report.drifted.map((object) => objectIdKey(object.id)));
-  const rendering = await loadRendering(renderDigest, ports.blobs);
+  const rendering = (await loadRendering(renderDigest, ports.blobs))[appliedEvent(row, renderDigest)];
   const { defaultNamespace } = row.desired.apply;
   const objects = rendering.filter((object) =>
     placesOf(objectIdOf(object), defaultNamespace).some((id) => drifted.has(objectIdKey(id))),
@@ -164,10 +175,10 @@ async function correct(
   const found = {
     ...(await stored(context, after)),
     warnings: warningsOf(result),
-    drift: driftOf(row, report, { at: ports.clock.now(), corrected: done }),
+    drift: driftFound(row, { drifted: report.drifted, at: ports.clock.now(), corrected: done, rendering: objects }),
   };
   if (done) return { ...(await withHealth(context, after)), ...found, reconciled: true };
-  const { final, troubles, waiting } = obstaclesOf(result);
+  const { final, troubles, waiting, notBeforeSeconds } = obstaclesOf(result);
   if (result.timeWasUp && troubles.length === 0) {
     return {
       phase: "Applying",
@@ -180,7 +191,8 @@ async function correct(
   const phase = result.outcome === "unreachable" ? "Unreachable" : final ? "Failed" : "Retrying";
   // What fails each time must not keep what is undone each time from being left alone.
   const reconciled = final ? { reconciled: true as const } : {};
-  return { phase, reason: "DriftCorrectionFailed", message, troubles, ...found, ...reconciled };
+  const asked = defined({ notBeforeSeconds });
+  return { phase, reason: "DriftCorrectionFailed", message, troubles, ...asked, ...found, ...reconciled };
 }
 
 /** What changed carried the set's mark when it was read: it is applied over that state, and over no later one. */
@@ -208,15 +220,4 @@ async function withHealth(
 async function stored(context: VerbContext, inventory: Inventory): Promise<{ readonly inventory?: string }> {
   const key = await saveInventory(context, inventory);
   return key === undefined ? {} : { inventory: key };
-}
-
-/** What stays as it was found is told of once, and not at every look. */
-function driftOf(
-  { desired, observed }: VerbContext["row"],
-  { drifted }: DriftReport,
-  seen: { readonly at: Date; readonly corrected: boolean },
-): NonNullable<VerbResult["drift"]> {
-  const before = observed?.attempt === desired.attempt && isDrifted(observed) ? observed.drift : undefined;
-  if (!seen.corrected && before?.corrected === false && before.objects === drifted.length) return before;
-  return { at: seen.at.toISOString(), objects: drifted.length, corrected: seen.corrected };
 }

@@ -8,6 +8,7 @@ import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
 import { pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { objectIdKey } from "#shared/kube/object-id.ts";
+import { everyObject } from "#shared/source/rendering.ts";
 
 /**
  * Deletes the members that nobody recorded and that somebody has accepted, each under the uid that was shown, as a prune
@@ -22,7 +23,7 @@ export async function pruneForeign(context: VerbContext): Promise<VerbResult> {
   if (asked === undefined || renderDigest === undefined || recalled.told.rebuilt !== undefined)
     return inspectSync(context);
   const { inventory } = recalled;
-  const inGit = placesIn(await loadRendering(renderDigest, ports.blobs), apply.defaultNamespace);
+  const inGit = placesIn(everyObject(await loadRendering(renderDigest, ports.blobs)), apply.defaultNamespace);
   const recorded = new Set(inventory.entries.map(({ uid }) => uid));
   const candidates = asked.objects.filter(({ id, uid }) => !inGit.has(objectIdKey(id)) && !recorded.has(uid));
   const parent = await claimParent(

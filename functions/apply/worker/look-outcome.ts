@@ -4,7 +4,7 @@ import type { SyncOutcome } from "#functions/apply/worker/work-sync.ts";
 import { defined } from "#shared/base/defined.ts";
 import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { stateIndex } from "#shared/fleet/rows/keys.ts";
-import { timerOf } from "#shared/fleet/rows/next-work.ts";
+import { nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
@@ -13,6 +13,8 @@ import type { Write } from "#shared/ports.ts";
 
 /** A lost delayed message is noticed so long after the look it was for. */
 const watchdogSeconds = 30;
+/** Or later, where this look had to wait for its worker, since workers have much to do: the next one waits for as long again. */
+const longestWatchdogSeconds = 300;
 /** Or earlier, where a timer is set already: moving it is two writes to the index. By then the look has been made. */
 const soonestSeconds = 10;
 /** Most Syncs are ready at the second look: what is on the way is told of only when it takes longer. */
@@ -30,12 +32,29 @@ export function nextRow(outcome: SyncOutcome): SyncRow {
   const { row, observed = row.observed, held } = outcome;
   const seen = withWorkerHalf(row, { observed, held, deaths: row.deaths });
   const next: SyncRow = { ...seen, version: row.version + 1, stateSk: stateIndex.sk(stateOf(seen), row) };
-  const polled = held === undefined && row.parked === undefined ? outcome.observed?.nextAt : undefined;
-  return due(next, polled === undefined ? timerOf(next) : watchdogOf(row, polled), 0);
+  const polled = held === undefined && row.parked === undefined ? outcome.observed : undefined;
+  return due(next, polled?.nextAt === undefined ? timerOf(next) : watchdogOf(outcome, polled.nextAt), 0);
 }
 
-function watchdogOf({ dueKey }: SyncRow, polled: string): string {
-  const latest = later(polled, watchdogSeconds);
+/**
+ * How long a Sync had to wait for its worker, when that read its rows: since it was due, and no longer than the message that
+ * woke the worker. While it was suspended or frozen it waited for nobody.
+ * @param sentAt - absent where nobody says: as if that were long ago.
+ */
+export function waitedSeconds(
+  row: SyncRow,
+  { begun, sentAt }: { readonly begun: Date; readonly sentAt?: Date },
+): number {
+  const dueAt = nextWork(row);
+  if (dueAt === undefined) return 0;
+  const since = Math.max(Date.parse(dueAt), sentAt?.getTime() ?? 0);
+  return Math.max(0, (begun.getTime() - since) / 1000);
+}
+
+function watchdogOf({ row, observed, waitedSeconds: waited = 0 }: SyncOutcome, polled: string): string {
+  const { dueKey } = row;
+  const grace = observed?.phase === "Verifying" ? Math.min(waited, longestWatchdogSeconds) : 0;
+  const latest = later(polled, Math.max(grace, watchdogSeconds));
   const set = dueKey === undefined ? latest : dueAtOf(dueKey);
   return set < latest && set >= later(polled, soonestSeconds) ? set : latest;
 }

@@ -4,7 +4,7 @@ import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
 import type { Reading } from "#functions/apply/lease/write-gate.ts";
 import { commit, commitAndBegin } from "#functions/apply/worker/commit.ts";
-import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/look-outcome.ts";
+import { messagesOf, nextRow, waitedSeconds, writesOf } from "#functions/apply/worker/look-outcome.ts";
 import { lookTogether } from "#functions/apply/worker/look-together.ts";
 import type { PlannedTurns } from "#functions/apply/worker/plan-turns.ts";
 import { isQuiet } from "#functions/apply/worker/quiet.ts";
@@ -17,6 +17,7 @@ import { defined } from "#shared/base/defined.ts";
 import type { Brake } from "#shared/fleet/rows/brake-row.ts";
 import { isAtRest } from "#shared/fleet/rows/next-work.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import { isRoutineLate, type Routine } from "#shared/fleet/rows/routine.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
@@ -34,13 +35,17 @@ export interface TurnsTaken {
 
 interface Taking {
   readonly cluster: ClusterRow;
+  readonly syncs: readonly SyncRow[];
   readonly lease: HeldLease;
   readonly deadline: Date;
   readonly ports: WorkerPorts;
   /** When the rows were read. */
   readonly begun: Date;
+  /** When the worker's message was sent. */
+  readonly sentAt?: Date;
   /** As it was then, where that was asked. */
   readonly brake: Brake | undefined;
+  readonly routine: Routine;
   /** Filled as it goes: a pass that fails half way has written what they are about. */
   readonly messages: Message[];
 }
@@ -48,7 +53,7 @@ interface Taking {
 export const noTurns: TurnsTaken = { pending: [], rows: [], isMore: false };
 
 export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<TurnsTaken> {
-  const { lease, ports, begun, messages } = taking;
+  const { lease, ports, begun, messages, syncs } = taking;
   const { turns, isMore } = plan;
   let { cluster } = taking;
   let pending = plan.writes;
@@ -56,8 +61,10 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
   const quiet: SyncOutcome[] = [];
   const portsOf = portsFor(turns, taking);
   let stopped: TurnsTaken["stopped"];
+  let mayHoldOn = true;
   for (const [index, turn] of turns.entries()) {
-    stopped = await whyStopped(turn, taking);
+    const yields: boolean = isAtRest(turn.row) && !(mayHoldOn && isRoutineLate(turn.row, taking.routine, begun));
+    stopped = await whyStopped({ yields }, taking);
     if (stopped !== undefined) break;
     const deadline = deadlineOf(turns.slice(index), taking);
     if (!isSuspended(turn.subject)) {
@@ -65,14 +72,20 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
       pending = [];
     }
     const read = index === 0 && plan.writes.length === 0 ? readingOf(turn, taking) : undefined;
-    const context = { cluster, lease, deadline, subject: turn.subject, ports: await portsOf(turn) };
+    const given = { cluster, syncs, lease, deadline, subject: turn.subject };
+    const context = { ...given, ports: await portsOf(turn, { yields }) };
     const found = await unlessItYields(workSync(turn.row, { ...context, ...defined({ read }) }));
     if (found === "wanted") {
       stopped = found;
       break;
     }
     if (found === undefined) continue;
-    const outcome = survived(found, ports.clock.now());
+    // One in each pass: what comes meanwhile waits for no other.
+    mayHoldOn &&= yields || !isAtRest(turn.row);
+    const outcome = {
+      ...survived(found, ports.clock.now()),
+      waitedSeconds: waitedSeconds(found.row, taking),
+    };
     const next = nextRow(outcome);
     if (isQuiet(found, next, begun)) {
       quiet.push(outcome);
@@ -99,10 +112,15 @@ function readingOf({ row, subject }: Turn, { cluster, brake, begun }: Taking): R
   return brake === undefined ? undefined : { standing: { row, subject, cluster, brake }, at: begun };
 }
 
+interface Manners {
+  /** To what comes meanwhile. */
+  readonly yields: boolean;
+}
+
 /** What came meanwhile does not wait for the routine: the run looks again before it lets go. */
-async function whyStopped({ row }: Turn, { deadline, lease, ports }: Taking): Promise<TurnsTaken["stopped"]> {
+async function whyStopped({ yields }: Manners, { deadline, lease, ports }: Taking): Promise<TurnsTaken["stopped"]> {
   if (ports.clock.now() >= deadline) return "late";
-  return isAtRest(row) && (await lease.isWanted()) ? "wanted" : undefined;
+  return yields && (await lease.isWanted()) ? "wanted" : undefined;
 }
 
 /** Those that are suspended need next to no time. */
@@ -113,13 +131,13 @@ function deadlineOf([turn, ...behind]: readonly Turn[], { deadline, ports }: Tak
 }
 
 /** What is at rest is looked at together, from the first of them on, and gives way to what is not. */
-function portsFor(turns: readonly Turn[], { lease, ports }: Taking): (turn: Turn) => Promise<WorkerPorts> {
+function portsFor(turns: readonly Turn[], { lease, ports }: Taking) {
   const resting = turns.flatMap(({ row }) => (isAtRest(row) ? [row] : []));
   let together: Promise<WorkerPorts> | undefined;
-  return async ({ row }) => {
+  return async ({ row }: Turn, { yields }: Manners): Promise<WorkerPorts> => {
     if (!isAtRest(row)) return ports;
+    together ??= lookTogether(resting, ports);
     // Outermost, so that whoever lists for a Sync knows what was written for it, whichever client did.
-    together ??= lookTogether(resting, ports).then((shared) => yieldingPorts(lease, shared));
-    return together;
+    return yields ? yieldingPorts(lease, await together) : together;
   };
 }

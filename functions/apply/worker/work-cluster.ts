@@ -12,6 +12,7 @@ import { planTurns } from "#functions/apply/worker/plan-turns.ts";
 import { type ClusterReading, readCluster } from "#functions/apply/worker/read-cluster.ts";
 import { renewBlobs } from "#functions/apply/worker/renew-blobs.ts";
 import { noTurns, type TurnsTaken, takeTurns } from "#functions/apply/worker/take-turns.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type Routine, routineAfter, routineOf } from "#shared/fleet/rows/routine.ts";
 import { distinctMessages, type Message } from "#shared/messages.ts";
 
@@ -24,6 +25,8 @@ interface Budget {
   readonly remainingMs: number;
   /** How often the message about the cluster was received; left out: there is none that could come back. */
   readonly receives?: number;
+  /** When that message was sent. */
+  readonly sentAt?: Date;
 }
 
 /** @returns after how many seconds its message is to come back; undefined when it is done with. */
@@ -39,7 +42,8 @@ export async function workCluster(cluster: string, budget: Budget, ports: Worker
   let own: Message | undefined;
   try {
     for (let pass = 1; pass === 1 || (await lease.again()); pass++) {
-      const done = await onePass(cluster, { lease, deadline, ports, messages, isFirst: pass === 1 });
+      const common = { lease, deadline, ports, messages, ...defined({ sentAt: budget.sentAt }) };
+      const done = await onePass(cluster, { ...common, isFirst: pass === 1 });
       const last = done.released || pass === maxPasses || ports.clock.now() >= deadline;
       if (last && !done.released) await abandonLease(lease.lease, lease.routine, ports.table);
       if (last && (!done.released || done.unfinished)) messages.push({ to: "apply", cluster });
@@ -85,6 +89,7 @@ interface Pass {
   readonly ports: WorkerPorts;
   /** To be sent in the end. Those about a row that was not written after all are harmless: who gets one reads the row. */
   readonly messages: Message[];
+  readonly sentAt?: Date;
   /** Nothing was begun before it in this invocation. */
   readonly isFirst: boolean;
 }
@@ -108,11 +113,11 @@ async function onePass(name: string, pass: Pass): Promise<PassResult> {
 }
 
 async function workThrough(reading: ClusterReading, pass: Pass, begun: Date): Promise<TurnsTaken> {
-  const { cluster } = reading;
+  const { cluster, syncs, brake, routine } = reading;
   if (cluster === undefined) return noTurns;
   const { ports } = pass;
   const plan = planTurns(reading, { ...pass, cluster, now: ports.clock.now(), log: ports.log });
-  return takeTurns(plan, { ...pass, cluster, begun, brake: reading.brake });
+  return takeTurns(plan, { ...pass, cluster, syncs, begun, brake, routine });
 }
 
 /** Where not all had their turn, it goes on being due. */

@@ -11,6 +11,7 @@ import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
 import { probeSync } from "#functions/apply/verbs/probe-sync.ts";
 import { pruneForeign } from "#functions/apply/verbs/prune-foreign.ts";
 import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
+import { nameOwners } from "#functions/apply/worker/name-owners.ts";
 import { RoutineYields } from "#functions/apply/worker/routine-yields.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
@@ -37,6 +38,7 @@ import { asLastApplied } from "#shared/fleet/sync/last-applied.ts";
 import { observe } from "#shared/fleet/sync/observe.ts";
 import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/fleet/sync/seen-cluster.ts";
 import { frozenBy, parkedBy, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
+import { isOfCredentials } from "#shared/kube/engine/credential-codes.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
@@ -44,6 +46,8 @@ import type { SyncClaim } from "#shared/kube/parent-object.ts";
 export interface SyncContext {
   readonly cluster: ClusterRow;
   readonly subject: SubjectRow | undefined;
+  /** All of the cluster. */
+  readonly syncs: readonly SyncRow[];
   readonly lease: HeldLease;
   readonly deadline: Date;
   /** Of the first turn: the rows that it was chosen by. */
@@ -58,6 +62,8 @@ export interface SyncOutcome {
   readonly observed?: Observed;
   /** A freeze kept it from writing. */
   readonly held?: Held;
+  /** For its worker; absent: nobody knows. */
+  readonly waitedSeconds?: number;
   /** The cluster's row, when what is known of the cluster changed, and the version that was read. */
   readonly cluster?: { readonly row: ClusterRow; readonly version: number };
 }
@@ -197,7 +203,8 @@ async function carryOut(look: Look, gate: WriteGate, context: SyncContext): Prom
     ...defined({ renderDigest: row.desired.renderDigest }),
   };
   const asked = { row, claim, clusterUid, deadline, ports, gate, ...defined({ withheld }) };
-  const { result: found, contact } = await run(verb, asked, cluster);
+  const { result: given, contact } = await run(verb, asked, cluster);
+  const found = nameOwners(given, context.syncs);
   const parked = [withheld, found.withheld].find((why) => why?.reason === "Parked");
   const isNewest = row.desired.attempt === look.row.desired.attempt;
   const before = row.observed?.attempt === row.desired.attempt ? row.observed : undefined;
@@ -321,29 +328,11 @@ function cutOff(verb: Verb, { observed }: SyncRow): VerbResult {
   return { phase: before === "Ready" ? "Verifying" : before, ...outOfTime };
 }
 
-/** Without credentials there is no cluster to reach: somebody has to act, and no rollout is to fail for it meanwhile. */
-const credentialCodes: ReadonlySet<string> = new Set([
-  "SecretNotFound",
-  "SecretDenied",
-  "SecretKeyDenied",
-  "SecretUnbound",
-  "SecretMismatch",
-  "InvalidCredentials",
-  "AddressRefused",
-  "InvalidAuthority",
-  "RoleDenied",
-  "RegionDisabled",
-  "TokenTooLarge",
-  "EksDenied",
-  "EksClusterNotFound",
-  "EksClusterNotActive",
-]);
-
 /** What failed on our side of the connection; a defect of ours is tried again, and its log has the details. */
 function defectFinding(error: unknown, context: Omit<VerbContext, "client">): VerbResult {
   if (error instanceof StarlingError) {
     const tried = error.retry === "transient" ? "Retrying" : "Failed";
-    const phase = credentialCodes.has(error.code) ? "Unreachable" : tried;
+    const phase = isOfCredentials(error.code) ? "Unreachable" : tried;
     return { phase, reason: error.code, message: error.message };
   }
   context.ports.log.error("a sync met a defect", {
@@ -367,5 +356,6 @@ function unansweredFinding(error: KubeError, { name }: ClusterRow): VerbResult {
       message: error.message,
     };
   const phase = error.verdict.retryable ? "Retrying" : "Failed";
-  return { phase, reason: error.reason, message: `cluster ${name}: ${error.message}` };
+  const asked = defined({ notBeforeSeconds: error.retryAfterSeconds });
+  return { phase, reason: error.reason, message: `cluster ${name}: ${error.message}`, ...asked };
 }

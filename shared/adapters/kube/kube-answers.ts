@@ -39,6 +39,20 @@ function readCause(cause: Json): ErrorCause {
   };
 }
 
+/**
+ * Whether the answer to a DELETE says that the object with this uid is gone. What waits for a finalizer, for a grace period
+ * or for its contents is answered with the object, and so are some kinds that are gone, Services among them (seen on
+ * kube-apiserver 1.36.2); servers of other APIs may answer anything.
+ */
+export function saysGone(text: string, uid: string): boolean {
+  const body = readStatus(text);
+  return (
+    stringAt(body, "kind") === "Status" &&
+    stringAt(body, "status") === "Success" &&
+    stringAt(body, "details", "uid") === uid
+  );
+}
+
 /** A Status, or nothing: proxies answer with HTML, and the server itself with plain text for unknown paths. */
 function readStatus(text: string): Json {
   try {

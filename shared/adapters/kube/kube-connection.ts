@@ -1,7 +1,7 @@
 import { AccessReviews } from "#shared/adapters/kube/access-reviews.ts";
 import { AnswerBudget, answerLimits } from "#shared/adapters/kube/answer-budget.ts";
 import { KindCatalog } from "#shared/adapters/kube/kind-catalog.ts";
-import { warningsOf } from "#shared/adapters/kube/kube-answers.ts";
+import { saysGone, warningsOf } from "#shared/adapters/kube/kube-answers.ts";
 import { type KubeRequest, KubeSender, malformed, requestTimeoutMs } from "#shared/adapters/kube/kube-sender.ts";
 import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import { listPages } from "#shared/adapters/kube/list-pages.ts";
@@ -190,8 +190,8 @@ class KubeClusterClient implements ClusterClient {
     });
   }
 
-  async delete(kind: KindInfo, key: ObjectKey, { uid }: { readonly uid: string }): Promise<void> {
-    await this.#sender.send({
+  async delete(kind: KindInfo, key: ObjectKey, { uid }: { readonly uid: string }): Promise<"gone" | "asked"> {
+    const { text } = await this.#sender.send({
       method: "DELETE",
       path: pathOf(kind, key),
       contentType: "application/json",
@@ -204,6 +204,7 @@ class KubeClusterClient implements ClusterClient {
       secret: isSecret(kind),
       limit: answerLimits.object,
     });
+    return saysGone(text, uid) ? "gone" : "asked";
   }
 
   async #write(

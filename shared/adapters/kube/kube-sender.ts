@@ -7,7 +7,7 @@ import {
 } from "#shared/adapters/kube/answer-budget.ts";
 import { errorFrom } from "#shared/adapters/kube/kube-answers.ts";
 import type { KubeTransport, TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
-import { retryPolicy } from "#shared/adapters/kube/retry-policy.ts";
+import { Patience, retryPolicy } from "#shared/adapters/kube/retry-policy.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { type Json, parseJson } from "#shared/base/json.ts";
@@ -50,14 +50,16 @@ export interface JsonAnswer extends TransportAnswer {
 export class KubeSender {
   readonly #transport: KubeTransport;
   readonly #options: SenderOptions;
+  readonly #patience: Patience;
 
-  constructor(transport: KubeTransport, options: SenderOptions) {
+  constructor(transport: KubeTransport, options: SenderOptions, patience = new Patience(options.clock)) {
     this.#transport = transport;
     this.#options = options;
+    this.#patience = patience;
   }
 
   guardedBy(permit: WritePermit): KubeSender {
-    return new KubeSender(this.#transport, { ...this.#options, permit });
+    return new KubeSender(this.#transport, { ...this.#options, permit }, this.#patience);
   }
 
   /** @throws KubeError for any answer outside 2xx, and for one that is too large or no JSON. */
@@ -69,7 +71,8 @@ export class KubeSender {
   send(request: KubeRequest): Promise<TransportAnswer> {
     const { deadlineMs, clock } = this.#options;
     const { retryConflicts = false } = request;
-    return retrying(retryPolicy({ deadlineMs, retryConflicts }), { clock }, () => this.#sendOnce(request));
+    const policy = retryPolicy({ deadlineMs, retryConflicts, patience: this.#patience });
+    return retrying(policy, { clock }, () => this.#sendOnce(request));
   }
 
   /** What was kept of the answer to a request is not any more. */
@@ -96,7 +99,10 @@ export class KubeSender {
       ...(request.method === "GET" ? {} : { permit: () => this.#permit(request) }),
     });
     this.#count(request, answer.text.length);
-    if (answer.status >= 200 && answer.status < 300) return answer;
+    if (answer.status >= 200 && answer.status < 300) {
+      this.#patience.renew();
+      return answer;
+    }
     throw errorFrom(summaryOf(request), answer);
   }
 

@@ -2,13 +2,22 @@ import type { ClientRequest } from "node:http";
 import { Agent, request as sendRequest } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { AnswerBody } from "#shared/adapters/kube/answer-body.ts";
+import {
+  BodyInPieces,
+  BodyTooLarge,
+  ConnectionClosed,
+  ConnectTimeout,
+  NoAnswer,
+  networkError,
+  ProtocolSwitched,
+  timeoutCode,
+} from "#shared/adapters/kube/transport-errors.ts";
 import { clusterAddresses, guardedLookup, refuseLiteralAddress } from "#shared/adapters/net/address-rules.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
 import { starlingVersion } from "#shared/base/version.ts";
 import { readAuthority } from "#shared/kube/certificate-authority.ts";
-import { KubeError } from "#shared/kube/kube-error.ts";
 
 /** Gives the bearer token for a cluster; with `refresh` the last one was refused and must not be given again. */
 export type TokenProvider = (options: { readonly refresh: boolean }) => Promise<string>;
@@ -69,6 +78,7 @@ export class KubeTransport {
   readonly #base: URL;
   readonly #agent: Agent;
   readonly #endpoint: KubeEndpoint;
+  #isAddressAllowed = false;
 
   constructor(endpoint: KubeEndpoint) {
     this.#endpoint = endpoint;
@@ -107,7 +117,9 @@ export class KubeTransport {
 
   async #sendOnce(request: TransportRequest, token: { readonly refresh: boolean }): Promise<TransportAnswer> {
     const { credentials } = this.#endpoint;
-    refuseLiteralAddress(clusterAddresses, this.#base);
+    // It does not change; of a name each connection asks.
+    if (!this.#isAddressAllowed) refuseLiteralAddress(clusterAddresses, this.#base);
+    this.#isAddressAllowed = true;
     const authorization = "token" in credentials ? { authorization: `Bearer ${await credentials.token(token)}` } : {};
     const headers = {
       accept: "application/json",
@@ -121,15 +133,23 @@ export class KubeTransport {
 
   #exchange(request: TransportRequest, headers: Record<string, string | string[]>): Promise<TransportAnswer> {
     return new Promise((resolve, reject) => {
+      let isOver = false;
+      const end = (told: () => void) => {
+        clearTimeout(timer);
+        if (!isOver) told();
+        isOver = true;
+      };
+      const refuse = (cause: unknown) => end(() => reject(cause));
       const fail = (cause: unknown) => {
-        if (cause instanceof StarlingError || isOwnFault(cause)) return reject(cause);
-        const error = networkError(request, cause);
+        if (isOver) return;
+        if (cause instanceof StarlingError || isOwnFault(cause)) return refuse(cause);
+        const { method, path, secret = false } = request;
+        const error = networkError({ method, path, secret }, cause);
         if (error.class === "unreachable") this.#endpoint.onUnreachable?.();
         if (error.reason === timeoutCode) this.#closeIdle();
-        reject(error);
+        refuse(error);
       };
       let answered = false;
-      const signal = AbortSignal.timeout(Math.max(1, request.timeoutMs));
       const sent = sendRequest(
         {
           agent: this.#agent,
@@ -138,12 +158,11 @@ export class KubeTransport {
           path: `${this.#base.pathname.replace(/\/$/, "")}${request.path}`,
           method: request.method,
           headers,
-          signal,
         },
         (response) => {
           answered = true;
           const { statusCode: status = 0, headers } = response;
-          const answer = (text: string) => resolve({ status, headers, text });
+          const answer = (text: string) => end(() => resolve({ status, headers, text }));
           const body = new AnswerBody();
           const refused = status >= 300;
           const maxBytes = refused ? Math.min(maxRefusalBytes, request.maxBodyBytes) : request.maxBodyBytes;
@@ -151,12 +170,21 @@ export class KubeTransport {
             if (body.add(chunk) <= maxBytes && body.pieces <= maxPieces) return;
             // The status of a refusal says enough; of any other answer a part says nothing.
             if (refused) answer("");
-            response.destroy(body.pieces > maxPieces ? new BodyInPieces() : new BodyTooLarge(maxBytes));
+            response.destroy(body.pieces > maxPieces ? new BodyInPieces(maxPieces) : new BodyTooLarge(maxBytes));
           });
           response.on("error", fail);
           response.on("end", () => answer(body.text()));
         },
       );
+      // A signal would do the same, for a fifth of the time that it takes to send a request.
+      const timer = setTimeout(
+        () => {
+          fail(new NoAnswer(request.timeoutMs));
+          sent.destroy();
+        },
+        Math.max(1, request.timeoutMs),
+      );
+      timer.unref();
       sent.on("error", fail);
       // A connection that becomes something else ends without an error and without an answer.
       sent.on("upgrade", (response, socket) => {
@@ -167,7 +195,7 @@ export class KubeTransport {
         if (!answered) fail(new ConnectionClosed());
       });
       sent.on("socket", (socket) => limitConnecting(socket as TLSSocket, this.#endpoint));
-      sendPermitted(sent, request, reject);
+      sendPermitted(sent, request, refuse);
     });
   }
 }
@@ -201,63 +229,6 @@ function limitConnecting(socket: TLSSocket, endpoint: KubeEndpoint): void {
   const timer = setTimeout(() => socket.destroy(new ConnectTimeout(timeoutMs)), timeoutMs);
   socket.once("secureConnect", () => clearTimeout(timer));
   socket.once("close", () => clearTimeout(timer));
-}
-
-const timeoutCode = "ETIMEDOUT";
-const answerTooLarge = "AnswerTooLarge";
-
-class ConnectTimeout extends Error {
-  readonly code = "ERR_CONNECT_TIMEOUT";
-
-  constructor(timeoutMs: number) {
-    super(`no connection within ${timeoutMs} ms`);
-  }
-}
-
-class BodyInPieces extends Error {
-  readonly code = answerTooLarge;
-
-  constructor() {
-    super(`the answer came in more than ${maxPieces} pieces; ${check}`);
-  }
-}
-
-class ProtocolSwitched extends Error {
-  readonly code = "AnswerMalformed";
-
-  constructor(protocol: string) {
-    super(`the server switched to another protocol (${protocol}) that nobody asked for; ${check}`);
-  }
-}
-
-class ConnectionClosed extends Error {
-  readonly code = "ECONNRESET";
-
-  constructor() {
-    super("the connection was closed without an answer");
-  }
-}
-
-const check = "check what answers at the cluster's address";
-const remedy = `make the object smaller, or ${check}`;
-
-class BodyTooLarge extends Error {
-  readonly code = answerTooLarge;
-
-  constructor(maxBodyBytes: number) {
-    super(`the answer is larger than ${maxBodyBytes / 1024 / 1024} MiB, which is as much as is read of one; ${remedy}`);
-  }
-}
-
-function networkError(request: TransportRequest, cause: unknown): KubeError {
-  const summary = { method: request.method, path: request.path, secret: request.secret === true };
-  if (cause instanceof Error && cause.name === "AbortError") {
-    const message = `no answer within ${Math.round(request.timeoutMs)} ms`;
-    return new KubeError(summary, { message, causes: [], code: timeoutCode }, { cause });
-  }
-  const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "EUNKNOWN";
-  const message = cause instanceof Error ? cause.message : String(cause);
-  return new KubeError(summary, { message, causes: [], code }, { cause });
 }
 
 /** @throws StarlingError rather than to trust the public authorities: that is what Node makes of an empty one. */

@@ -1,11 +1,15 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { foreignList } from "#shared/base/foreign-text.ts";
+import { isLeftAlone, isOnlyMade, isShared } from "#shared/kube/apply-marks.ts";
 import { notBase64 } from "#shared/kube/base64-fields.ts";
 import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/kube/cluster-client.ts";
+import { applyOverObstacles, overNothing, withVersion } from "#shared/kube/engine/apply-over-obstacles.ts";
+import { foreignFailure } from "#shared/kube/engine/foreign-object.ts";
 import { heldBy } from "#shared/kube/engine/held-by.ts";
 import { entryOf, expiringPart } from "#shared/kube/engine/inventory-entry.ts";
+import { foundThere, keptAsItIs } from "#shared/kube/engine/kept-objects.ts";
 import { definiteFailure, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, type OwnDeadline, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { kindOf, type ResolvedObject } from "#shared/kube/engine/resolve-objects.ts";
@@ -14,8 +18,8 @@ import type { Health } from "#shared/kube/health/status.ts";
 import type { InventoryEntry } from "#shared/kube/inventory.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { isBeingDeleted, type KubeObject, type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
-import { retagPatch, takeOverPatch } from "#shared/kube/managed-fields.ts";
-import { type ForeignTool, foreignOwner, isMember } from "#shared/kube/membership.ts";
+import { takeOverPatch } from "#shared/kube/managed-fields.ts";
+import { type ForeignTool, isMember } from "#shared/kube/membership.ts";
 import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";
 
 /**
@@ -57,8 +61,6 @@ export interface ApplyObjectRequest extends OwnDeadline {
 const maxReadings = 3;
 /** Steps of taking over other managers, with a writer coming between each time. */
 const maxTakeOvers = 3;
-/** A kind may answer 404 for a moment after its definition says Established (kustomize-controller#98). */
-const noMatchRetryDelaysMs = [100, 250, 500, 1000, 1500];
 
 /**
  * Applies one object and reads everything that is to be remembered from the server's answer.
@@ -73,7 +75,7 @@ export async function applyObject(client: ClusterClient, request: ApplyObjectReq
     const { existing: _, ...rest } = request;
     const kind = await kindOf(client, request.target.object);
     const live = "plural" in kind ? await client.get(kind, request.target.id, { metadataOnly: true }) : undefined;
-    asked = live === undefined ? withoutRecord(rest) : asItIs(rest, live);
+    asked = live === undefined ? withoutRecord(rest) : asRead(rest, live);
   }
 }
 
@@ -83,7 +85,7 @@ function isOutdated(result: AppliedObject): boolean {
 }
 
 /** What is recorded of another object of its name says nothing of this one. */
-function asItIs(request: ApplyObjectRequest, existing: KubeObject): ApplyObjectRequest {
+function asRead(request: ApplyObjectRequest, existing: KubeObject): ApplyObjectRequest {
   const isKnown = request.known?.uid === stringAt(existing, "metadata", "uid");
   return { ...(isKnown ? request : withoutRecord(request)), existing };
 }
@@ -99,13 +101,11 @@ function withoutRecord({ known: _, ...request }: ApplyObjectRequest): ApplyObjec
 async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
   const { target, setId, existing, known } = request;
   const { id } = target;
-  if (existing !== undefined) {
+  if (existing !== undefined && !isOnlyMade(target.object)) {
     if (isBeingDeleted(existing)) return terminating(id, existing);
-    const owner = foreignOwner(existing, setId);
-    if (owner !== undefined && !request.adopt.includes(owner.tool)) {
-      const message = `${describeObject(id)} belongs to ${owner.tool} (${owner.owner}); take it out there, or remove its marks, and it is adopted`;
-      return { id, outcome: "failed", failure: definiteFailure({ class: "foreign", reason: "ForeignOwner", message }) };
-    }
+    if (isLeftAlone(existing)) return keptAsItIs(request, existing);
+    const failure = foreignFailure(id, existing, { setId, adopt: request.adopt });
+    if (failure !== undefined) return { id, outcome: "failed", failure };
   }
   try {
     if (known?.expiring !== undefined && (await hasExpired(client, request))) {
@@ -113,25 +113,31 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
     }
     const kind = await kindOf(client, target.object);
     if (!("plural" in kind)) return { id, outcome: "failed", failure: kind };
+    if (isOnlyMade(target.object)) return await makeOnce(client, kind, request);
     const object = withUid(target.object, stringAt(existing, "metadata", "uid") ?? known?.uid);
     const expected = existing === undefined ? withVersion(object, known?.resourceVersion) : object;
     const answer = await applyOverObstacles({ client, clock: request.clock }, kind, expected);
     if (isBeingDeleted(answer.object)) return terminating(id, answer.object);
-    const settled = await takeOver(client, kind, { object, answer });
+    const settled = isShared(answer.object) ? answer : await takeOver(client, kind, { object, answer });
     return applied(request, kind, { ...settled, created: answer.created });
   } catch (error) {
     return failed(request, error);
   }
 }
 
+/** Made where it is not there, and otherwise as it is, whosever it is. */
+async function makeOnce(client: ClusterClient, kind: KindInfo, request: ApplyObjectRequest): Promise<AppliedObject> {
+  const { target, clock } = request;
+  const live = await client.get(kind, target.id, { metadataOnly: true });
+  if (live !== undefined) return isBeingDeleted(live) ? terminating(target.id, live) : foundThere(request, live);
+  const answer = await applyOverObstacles({ client, clock }, kind, overNothing(target.object));
+  const result = applied(request, kind, answer);
+  return "entry" in result ? { ...result, entry: { ...result.entry, watched: "presence" } } : result;
+}
+
 /** The server refuses it then when there is no object of this uid; nobody owns the field. */
 function withUid(object: ManifestObject, uid = ""): ManifestObject {
   return uid === "" ? object : { ...object, metadata: { ...object.metadata, uid } };
-}
-
-/** The server refuses it then when anybody has written to the object since, were it only its status. */
-function withVersion(object: ManifestObject, resourceVersion = ""): ManifestObject {
-  return resourceVersion === "" ? object : { ...object, metadata: { ...object.metadata, resourceVersion } };
 }
 
 function failed(request: ApplyObjectRequest, error: unknown): AppliedObject {
@@ -159,40 +165,6 @@ function withFields(failure: ObjectFailure, object: ManifestObject): ObjectFailu
   const instead = text === undefined ? "" : `, or put the text under ${text}`;
   const remedy = `${fields.length === 1 ? "is" : "are"} not base64: encode the value${instead}`;
   return { ...failure, reason: "Invalid", message: `${foreignList(fields, maxFields)} ${remedy}` };
-}
-
-async function applyOverObstacles(
-  { client, clock }: { readonly client: ClusterClient; readonly clock: SleepingClock },
-  kind: KindInfo,
-  object: ManifestObject,
-): Promise<WriteAnswer> {
-  let asked = object;
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      return await client.apply(kind, asked);
-    } catch (error) {
-      if (!(error instanceof KubeError)) throw error;
-      const delayMs = noMatchRetryDelaysMs[attempt];
-      if (error.class === "noMatch" && delayMs !== undefined && !isBuiltinGroup(kind.group)) await clock.sleep(delayMs);
-      else if (error.class === "migrate" && attempt === 0) asked = await retagged(client, kind, object);
-      else throw error;
-    }
-  }
-}
-
-/**
- * Entries of an older version in managedFields make the apply fail: tags them with the version that is applied.
- * @returns the object, over the version that this made of the one it was to be applied over.
- */
-async function retagged(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<ManifestObject> {
-  const { namespace = "", name, resourceVersion } = object.metadata;
-  const key = { namespace, name };
-  const live = await client.get(kind, key);
-  const patch = live && retagPatch(live, object.apiVersion);
-  if (patch === undefined) return object;
-  const answer = await client.patch(kind, key, patch);
-  const isAsExpected = resourceVersion === stringAt(live, "metadata", "resourceVersion");
-  return isAsExpected ? withVersion(object, stringAt(answer.object, "metadata", "resourceVersion")) : object;
 }
 
 /**

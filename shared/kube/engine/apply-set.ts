@@ -1,12 +1,15 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import { isLeftAlone } from "#shared/kube/apply-marks.ts";
 import { inRanks, rankOf, ranks } from "#shared/kube/apply-order.ts";
+import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { type AppliedObject, applyObject } from "#shared/kube/engine/apply-object.ts";
 import { awaitDefinitions } from "#shared/kube/engine/await-definitions.ts";
-import { definitionGenerations } from "#shared/kube/engine/definition-generations.ts";
+import { definitionGenerations, definitionNames } from "#shared/kube/engine/definition-generations.ts";
 import { readExisting } from "#shared/kube/engine/existing-objects.ts";
+import { leftInPeace } from "#shared/kube/engine/kept-objects.ts";
 import { endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
@@ -15,7 +18,7 @@ import { RunTime } from "#shared/kube/engine/run-time.ts";
 import { entriesById, type Inventory } from "#shared/kube/inventory.ts";
 import type { KubeObject, ManifestObject } from "#shared/kube/kube-object.ts";
 import type { ForeignTool } from "#shared/kube/membership.ts";
-import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
+import { describeObject, kindKey, objectIdKey } from "#shared/kube/object-id.ts";
 import type { HookMarks } from "#shared/kube/order-marks.ts";
 
 export interface ApplySetRequest {
@@ -43,7 +46,7 @@ export interface ApplySetRequest {
  * - `applied`: every object was;
  * - `waiting`: nothing failed, but something has to end first, or the time was up: call again;
  * - `failed`: at least one object failed; others may have been applied. Nothing may be pruned;
- * - `unreachable`: the cluster stopped answering.
+ * - `unreachable`: the cluster stopped answering, or could not be asked any more.
  */
 export interface ApplySetResult {
   readonly outcome: "applied" | "waiting" | "failed" | "unreachable";
@@ -59,7 +62,7 @@ const concurrency = 12;
 const definitionWaitMs = 10_000;
 
 /**
- * Applies a rendering, or a part of it: validates all, then rank by rank, every rank at once up to a limit. A failing object does
+ * Applies a rendering, or a part of it, without what git says is left alone: validates all, then rank by rank, every rank at once up to a limit. A failing object does
  * not hide the others; only Namespaces and definitions hold back what comes after them, because it depends on them.
  * The answers say everything about each object; nothing is stored here.
  * @throws KubeError when the cluster cannot even be asked for its kinds.
@@ -75,7 +78,11 @@ export async function applySet(client: ClusterClient, request: ApplySetRequest):
     return [{ ...target, ...defined({ hook: hooks?.of.get(object) }) }];
   });
   const run = new ApplyRun(client, request);
-  for (const rank of inRanks(wanted, ({ id }) => id)) {
+  run.leave(wanted.filter(({ object }) => isLeftAlone(object)));
+  const applied = wanted.filter(({ object }) => !isLeftAlone(object));
+  for (const rank of inRanks(applied, ({ id }) => id)) {
+    if (rank.some(({ id }) => rankOf(id) > ranks.definition)) run.beginDefinitions(applied);
+    if (rank.some(({ id }) => !isBuiltinGroup(id.group))) await run.definitionsRead();
     if (run.obstacle === undefined) await run.applyRank(rank);
     else run.skip(rank);
   }
@@ -100,6 +107,7 @@ class ApplyRun {
   readonly #known: ReturnType<typeof entriesById>;
   readonly #newNamespaces = new Set<string>();
   readonly #time: RunTime;
+  #definitions: Promise<Readonly<Record<string, number>>> | undefined;
 
   constructor(client: ClusterClient, request: ApplySetRequest) {
     this.#client = client;
@@ -125,6 +133,14 @@ class ApplyRun {
     await this.#afterRank(targets);
   }
 
+  /** What was never applied is not even recorded. */
+  leave(targets: readonly Target[]): void {
+    const kept = targets.map((target) =>
+      leftInPeace({ target, ...defined({ known: this.#known.get(objectIdKey(target.id)) }) }),
+    );
+    this.objects.push(...kept.filter((result) => result !== undefined));
+  }
+
   skip(targets: readonly ResolvedObject[]): void {
     for (const target of targets) {
       const { id } = target;
@@ -138,12 +154,39 @@ class ApplyRun {
     return !this.timeWasUp && this.objects.every((object) => "entry" in object) ? "applied" : "waiting";
   }
 
-  /** Of the kinds of what was applied; another run reads them where there is no time left. */
+  /**
+   * Reads the generations of definitions as they are when all that are in the rendering were applied, and before anything of
+   * their kinds is: what changes while objects are applied is then looked for by the next look.
+   */
+  beginDefinitions(targets: readonly Target[]): void {
+    if (this.#definitions !== undefined || this.obstacle !== undefined) return;
+    const kinds = targets.map(({ id }) => id);
+    this.#definitions = definitionGenerations(this.#client, kinds);
+    // Where the run ends otherwise nobody asks what became of it.
+    this.#definitions.catch(() => {});
+  }
+
+  /** Before the first object that has one is applied. */
+  async definitionsRead(): Promise<void> {
+    await this.#definitions?.catch(() => {});
+  }
+
+  /**
+   * Of the kinds of which everything that is recorded was applied by this run. What an earlier part of the attempt applied, or
+   * was only compared, is as the definition of then made it: the generation that is recorded stays, and the next look compares.
+   * Another run reads them where there is no time left.
+   */
   async definitions(): Promise<Readonly<Record<string, number>>> {
-    if (this.unreachable || this.timeWasUp) return {};
-    const kinds = this.objects.filter((object) => "entry" in object).map(({ id }) => id);
+    if (this.unreachable) return {};
+    const applied = this.objects.filter((object) => "entry" in object && object.outcome !== "resumed");
+    const keys = new Set(applied.map(({ id }) => objectIdKey(id)));
+    const others = this.#request.inventory.entries.filter(({ id }) => !keys.has(objectIdKey(id)));
+    const earlier = new Set(others.map(({ id }) => kindKey(id)));
+    const kinds = applied.map(({ id }) => id).filter((id) => !earlier.has(kindKey(id)));
     try {
-      return await definitionGenerations(this.#client, kinds);
+      const found = (await this.#definitions) ?? {};
+      const names = await definitionNames(this.#client, kinds);
+      return Object.fromEntries(Object.entries(found).filter(([name]) => names.has(name)));
     } catch (error) {
       if (!isCutOff(error, this.#request)) throw error;
       this.timeWasUp = true;
@@ -193,10 +236,13 @@ class ApplyRun {
     }
   }
 
-  /** A Job that was not there when it was recorded: who has its name now may be somebody else. */
+  /**
+   * Not a Job that was not there when it was recorded, for who has its name now may be somebody else; nor what was left as it
+   * is, which may be marked in the cluster.
+   */
   #isSeen(id: ResolvedObject["id"]): boolean {
     const known = this.#known.get(objectIdKey(id));
-    return known !== undefined && known.uid !== "";
+    return known !== undefined && known.uid !== "" && known.watched === undefined;
   }
 
   #resumed({ id }: ResolvedObject): AppliedObject | undefined {

@@ -1,5 +1,6 @@
 import type { Clock } from "#shared/base/clock.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import { isLeftAlone } from "#shared/kube/apply-marks.ts";
 import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
@@ -10,7 +11,7 @@ import { podTroubles } from "#shared/kube/health/pod-troubles.ts";
 import { compareSeverity, failed, type Health, jobFailed, worstOf } from "#shared/kube/health/status.ts";
 import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
 import { type KubeObject, listAt, objectIdOf, stringAt, stringMapAt } from "#shared/kube/kube-object.ts";
-import { describeObject, type GroupKind, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+import { describeObject, type GroupKind, kindKey, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
 export interface UnreadyObject extends Health {
   readonly id: ObjectId;
@@ -74,14 +75,14 @@ export interface HealthRequest {
 }
 
 /**
- * Looks once at every object of the inventory that is there to stay, and computes its health. Waits for nothing: the caller looks again.
+ * Looks once at every object of the inventory that is there to stay and looked after, and computes its health. Waits for nothing: the caller looks again.
  * What cannot be read is `Unknown`; what is gone is `NotFound`, also where another object has its name. For workloads that are not ready the message ends with
  * what their Pods say.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
 export async function checkHealth(client: ClusterClient, request: HealthRequest): Promise<HealthReport> {
   const { inventory, clock, failedJobs = new Set(), live = new Map() } = request;
-  const lasting = inventory.entries.filter(({ hook }) => hook === undefined);
+  const lasting = inventory.entries.filter(({ hook, watched }) => hook === undefined && watched === undefined);
   const healths = new Map<string, Health>();
   const unready: { readonly entry: InventoryEntry; readonly object: KubeObject }[] = [];
   await runConcurrently(groupByKind(lasting), concurrency, async (entries) => {
@@ -172,6 +173,8 @@ function healthOf(entry: InventoryEntry, read: KindReading, now: Date): Health {
     const message = `another object has its name: uid ${uid}, applied ${entry.uid}`;
     return { status: "NotFound", reason: "Replaced", message };
   }
+  // Who marked it in the cluster looks after it.
+  if (isLeftAlone(object)) return { status: "Current", message: "it is left as it is" };
   return computeStatus(object, {
     now,
     minimumGeneration: entry.generation,
@@ -241,10 +244,6 @@ function report(entries: readonly InventoryEntry[], healths: ReadonlyMap<string,
 
 function isUnready({ status }: Health): boolean {
   return status === "InProgress" || status === "Failed";
-}
-
-function kindKey({ group, kind }: GroupKind): string {
-  return `${group}/${kind}`;
 }
 
 function groupByKind(entries: readonly InventoryEntry[]): readonly (readonly InventoryEntry[])[] {

@@ -16,12 +16,7 @@ export async function definitionGenerations(
   client: ClusterClient,
   kinds: readonly GroupKind[],
 ): Promise<Readonly<Record<string, number>>> {
-  const names = new Set<string>();
-  for (const { group, kind } of kinds) {
-    if (isBuiltinGroup(group)) continue;
-    const found = await client.lookup({ group, kind });
-    if (found.outcome === "found") names.add(`${found.info.plural}.${group}`);
-  }
+  const names = await definitionNames(client, kinds);
   if (names.size === 0) return {};
   const definitions = await client.lookup({ group: "apiextensions.k8s.io", kind: "CustomResourceDefinition" });
   if (definitions.outcome !== "found") return {};
@@ -31,6 +26,20 @@ export async function definitionGenerations(
     if (definition !== undefined) generations.set(name, generationOf(definition));
   });
   return Object.fromEntries([...generations].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Of those kinds that are served and may have a definition. */
+export async function definitionNames(
+  client: ClusterClient,
+  kinds: readonly GroupKind[],
+): Promise<ReadonlySet<string>> {
+  const names = new Set<string>();
+  for (const { group, kind } of kinds) {
+    if (isBuiltinGroup(group)) continue;
+    const found = await client.lookup({ group, kind });
+    if (found.outcome === "found") names.add(`${found.info.plural}.${group}`);
+  }
+  return names;
 }
 
 async function getReadable(client: ClusterClient, kind: Parameters<ClusterClient["get"]>[0], name: string) {

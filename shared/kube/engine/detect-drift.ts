@@ -1,9 +1,11 @@
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import { isLeftAlone } from "#shared/kube/apply-marks.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { definitionGenerations } from "#shared/kube/engine/definition-generations.ts";
 import { foreignObject } from "#shared/kube/engine/foreign-object.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
 import { endsTheLook, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
+import { UnavailableKind } from "#shared/kube/engine/unavailable-kind.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
 import { ownedDigests } from "#shared/kube/field-set.ts";
 import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
@@ -79,7 +81,8 @@ const concurrency = 8;
 /**
  * Finds what changed of what was applied, at the cost of kinds: one metadata-only LIST for each kind by the set's
  * label. Equal uid and resourceVersion are proof that nothing changed. Only a kind with any difference is read in full,
- * to compare what Starling owns; so a controller that only writes status costs one more LIST, and is no drift.
+ * to compare what Starling owns; so a controller that only writes status costs one more LIST, and is no drift. What another
+ * made, and has only to be there, costs a GET each.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
 export async function detectDrift(
@@ -95,7 +98,7 @@ export async function detectDrift(
   const unread: DriftReport["unread"][number][] = [];
   const recorded = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
   // A hook is run, and nobody minds what becomes of it then.
-  const lasting = inventory.entries.filter(({ hook }) => hook === undefined);
+  const lasting = inventory.entries.filter(({ hook, watched }) => hook === undefined && watched !== "nothing");
   await runConcurrently(groupByKind(lasting, also), concurrency, async (kindGroup) => {
     try {
       const found = await withFreshKinds(client, () =>
@@ -182,17 +185,33 @@ async function compareKind(client: ClusterClient, info: KindInfo, comparison: Ki
     if (!recorded.has(key) || !isMember(object, setId))
       findings.foreign.push(foreignObject(objectIdOf(object, info), object, setId));
   }
-  if (!comparison.redefined && kindGroup.entries.every((entry) => isAsRecorded(entry, live))) {
-    findings.moved.push(...kindGroup.entries.filter(({ undone }) => undone !== undefined).map(asApplied));
+  const entries = await toCompare(client, info, { entries: kindGroup.entries, live });
+  if (!comparison.redefined && entries.every((entry) => isAsRecorded(entry, live))) {
+    findings.moved.push(...entries.filter(({ undone }) => undone !== undefined).map(asApplied));
     return;
   }
   const full = whole ? live : byKey(await listMembers(client, info, { setId, namespaces }), info);
-  for (const entry of kindGroup.entries) compareObject(entry, full.get(objectIdKey(entry.id)), findings);
+  for (const entry of entries) compareObject(entry, full.get(objectIdKey(entry.id)), findings);
+}
+
+/** Without what is there, and has only to be: whosever it is, so by its name where it does not carry the set's label. */
+async function toCompare(
+  client: ClusterClient,
+  info: KindInfo,
+  found: { readonly entries: readonly InventoryEntry[]; readonly live: ReadonlyMap<string, KubeObject> },
+): Promise<readonly InventoryEntry[]> {
+  const there = new Set(found.live.keys());
+  const others = found.entries.filter(({ id, watched }) => watched === "presence" && !there.has(objectIdKey(id)));
+  await runConcurrently(others, concurrency, async ({ id }) => {
+    if ((await client.get(info, id, { metadataOnly: true })) !== undefined) there.add(objectIdKey(id));
+  });
+  return found.entries.filter(({ id, watched }) => watched !== "presence" || !there.has(objectIdKey(id)));
 }
 
 function isAsRecorded(entry: InventoryEntry, live: ReadonlyMap<string, KubeObject>): boolean {
   const object = live.get(objectIdKey(entry.id));
   if (object === undefined) return false;
+  if (isWatchedNoFurther(entry, object)) return true;
   return (
     stringAt(object, "metadata", "uid") === entry.uid &&
     stringAt(object, "metadata", "resourceVersion") === entry.resourceVersion
@@ -206,6 +225,7 @@ function compareObject(entry: InventoryEntry, live: KubeObject | undefined, find
     if (entry.expiring === undefined) findings.drifted.push({ id, how: "missing" });
     return;
   }
+  if (isWatchedNoFurther(entry, live)) return;
   const lastWriter = lastWriterOf(live);
   const writer = lastWriter === undefined ? {} : { lastWriter };
   if (isBeingDeleted(live)) return void findings.drifted.push({ id, how: "terminating", ...writer });
@@ -218,6 +238,11 @@ function compareObject(entry: InventoryEntry, live: KubeObject | undefined, find
   const resourceVersion = stringAt(live, "metadata", "resourceVersion") ?? "";
   if (resourceVersion === entry.resourceVersion && entry.undone === undefined) return;
   findings.moved.push({ ...asApplied(entry), resourceVersion, generation: generationOf(live) });
+}
+
+/** It is there, and that is all. The record of one that is marked in the cluster stays: an apply has to find the mark. */
+function isWatchedNoFurther({ watched }: InventoryEntry, live: KubeObject): boolean {
+  return watched === "presence" || isLeftAlone(live);
 }
 
 /** What was put back is as it was applied: nobody undid it. */
@@ -260,13 +285,4 @@ function groupByKind(
     for (const one of same) one.namespaces.push(namespace);
   }
   return [...groups.values()];
-}
-
-class UnavailableKind extends Error {
-  readonly failure: ObjectFailure;
-
-  constructor(message: string) {
-    super(message);
-    this.failure = { class: "noMatch", reason: "KindUnavailable", message, retryable: true, outcomeUnknown: false };
-  }
 }

@@ -38,6 +38,21 @@ export interface ParentRequest extends SetKnowledge {
   readonly claim: SyncClaim;
   /** The uid of the cluster's kube-system; absent the first time, when the answer tells it. */
   readonly expectedClusterUid?: string;
+  /** Where they are under way already. */
+  readonly reads?: ParentReads;
+}
+
+/** What an attempt in a cluster begins by, asked for side by side. */
+export interface ParentReads {
+  readonly clusterUid: Promise<string | undefined>;
+  readonly parent: Promise<KubeObject | undefined>;
+}
+
+/** What fails of them is for whoever waits for it. */
+export function beginParent(client: ClusterClient, claim: SyncClaim): ParentReads {
+  const reads = { clusterUid: clusterUidOf(client), parent: client.get(configMapKind, parentKey(claim)) };
+  for (const read of Object.values(reads)) read.catch(() => {});
+  return reads;
 }
 
 /** How often another writer may come between before we give up; each time the decision is made anew. */
@@ -49,10 +64,9 @@ const maxConflicts = 5;
  * @throws KubeError when the cluster cannot be read or written.
  */
 export async function ensureParent(client: ClusterClient, request: ParentRequest): Promise<ParentResult> {
-  const first = client.get(configMapKind, parentKey(request.claim));
+  const { reads = beginParent(client, request.claim) } = request;
   // Who the cluster is comes first, also where it does not let its parent be read.
-  first.catch(() => {});
-  const clusterUid = (await clusterUidOf(client)) ?? "";
+  const clusterUid = (await reads.clusterUid) ?? "";
   const { expectedClusterUid = clusterUid } = request;
   if (clusterUid === "" || clusterUid !== expectedClusterUid) {
     const message = "this is another cluster than before";
@@ -60,7 +74,7 @@ export async function ensureParent(client: ClusterClient, request: ParentRequest
     return { kind: "refused", reason: "IdentityMismatch", message, ...other };
   }
   const decide = (current: KubeObject | undefined) => nextParent(current, request.claim, request);
-  const result = await writeParent(client, { claim: request.claim, first, decide });
+  const result = await writeParent(client, { claim: request.claim, first: reads.parent, decide });
   if (result.kind === "write") return { kind: "written", record: result.record, clusterUid };
   const { kind: _kind, ...refusal } = result;
   return { kind: "refused", ...refusal, clusterUid };

@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { KindInfo } from "#shared/kube/cluster-client.ts";
 import { ownedDigests } from "#shared/kube/field-set.ts";
@@ -17,6 +18,7 @@ export function entryOf(
     uid: stringAt(live, "metadata", "uid") ?? "",
     resourceVersion: stringAt(live, "metadata", "resourceVersion") ?? "",
     generation: generationOf(live),
+    ...defined({ createdAt: stringAt(live, "metadata", "creationTimestamp") }),
     ownedHash: digests?.ownedHash ?? "",
     valuesHash: digests?.valuesHash ?? "",
   };

@@ -1,11 +1,14 @@
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
 import type { ApplyErrorClass } from "#shared/kube/apply-error.ts";
+import { isOfCredentials } from "#shared/kube/engine/credential-codes.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
 /** Why something could not be done to one object; bounded, without values of Secrets. */
 export interface ObjectFailure {
-  readonly class: ApplyErrorClass | "foreign";
+  /** `ours`: what is needed to ask the cluster could not be had, for the moment. */
+  readonly class: ApplyErrorClass | "foreign" | "ours";
   /** CamelCase, for conditions: `Invalid`, `NoMatch`, `ForeignOwner`. */
   readonly reason: string;
   readonly message: string;
@@ -13,6 +16,8 @@ export interface ObjectFailure {
   readonly retryable: boolean;
   /** Whether a write may have been carried out all the same. */
   readonly outcomeUnknown: boolean;
+  /** What the server asked us to wait. */
+  readonly retryAfterSeconds?: number;
 }
 
 /**
@@ -28,11 +33,13 @@ export function failureOf(error: unknown): ObjectFailure {
       message: error.message,
       retryable: error.verdict.retryable,
       outcomeUnknown: error.verdict.outcomeUnknown,
+      ...defined({ retryAfterSeconds: error.retryAfterSeconds }),
     };
   }
   if (error instanceof StarlingError) {
     const retryable = error.retry === "transient";
-    return { class: "auth", reason: error.code, message: error.message, retryable, outcomeUnknown: false };
+    const whose = isOfCredentials(error.code) ? "auth" : "ours";
+    return { class: whose, reason: error.code, message: error.message, retryable, outcomeUnknown: false };
   }
   throw error;
 }
@@ -43,9 +50,18 @@ export function definiteFailure(
   return { retryable: false, ...failure, outcomeUnknown: false };
 }
 
-/** The cluster as a whole does not answer or does not let us in: there is no point in trying the next object. */
+/** The longest that the server asked us to wait for one of them. */
+export function longestAskedOf(failures: readonly ObjectFailure[]): { readonly notBeforeSeconds?: number } {
+  const asked = failures.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
+  return asked.length === 0 ? {} : { notBeforeSeconds: Math.max(...asked) };
+}
+
+/**
+ * The cluster as a whole does not answer or does not let us in, or cannot be asked: there is no point in trying the next
+ * object.
+ */
 export function endsTheRun(failure: ObjectFailure): boolean {
-  return failure.class === "unreachable" || failure.class === "auth";
+  return failure.class === "unreachable" || failure.class === "auth" || failure.class === "ours";
 }
 
 /** What was answered to a list was not taken: nothing can be said of the Sync as a whole, and that is to be told. */

@@ -43,7 +43,10 @@ export interface PruneRequest {
   readonly unrecorded: readonly ObjectId[];
   /** Uids of what the inventory now holds: the same object under another group is never deleted. */
   readonly keepUids: ReadonlySet<string>;
-  /** This worker's claim: somebody newer in the cluster stops the prune. */
+  /**
+   * This worker's claim: somebody newer in the cluster stops the prune. It is read when all else is known: what was read
+   * before the last answer of the store may have been another one's by then.
+   */
   readonly claim: SyncClaim;
   readonly clock: Clock;
   /** No deletion is begun after this. */
@@ -204,7 +207,7 @@ async function deleteAndConfirm(
   { id, uid }: { readonly id: ObjectId; readonly uid: string },
 ): Promise<PrunedObject> {
   try {
-    await client.delete(kind, id, { uid });
+    if ((await client.delete(kind, id, { uid })) === "gone") return { id, outcome: "deleted" };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.class === "notFound") return { id, outcome: "deleted" };

@@ -4,7 +4,7 @@ import type { Inventory } from "#shared/kube/inventory.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { type KubeObject, labelsOf, stringAt } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
-import type { GroupKind } from "#shared/kube/object-id.ts";
+import { kindKey } from "#shared/kube/object-id.ts";
 
 /** An id has 55 characters, and all of them stand in an address. */
 const setsInOneList = 40;
@@ -189,10 +189,6 @@ function setIdOf({ labelSelector = "" }: ListQuery): string {
 function placesOf({ entries }: Inventory): ReadonlyMap<string, ReadonlySet<string>> {
   const byKind = Map.groupBy(entries, ({ id }) => kindKey(id));
   return new Map([...byKind].map(([kind, of]) => [kind, new Set(of.map(({ id }) => id.namespace))]));
-}
-
-function kindKey({ group, kind }: GroupKind): string {
-  return `${group}/${kind}`;
 }
 
 function scopeKey({ kind, namespace }: Asked): string {

@@ -344,6 +344,23 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
     });
   });
 
+  test("a query by state gives those only, whatever the size of the pages, and goes on behind the last that it gave", async () => {
+    const states = ["Succeeded", "Failed", "Failed", "Succeeded", "Unreachable", "Failed"];
+    await table.write(states.map((state, at) => ({ put: row(pk, `a#${at}`, { state }) })));
+    await put("a#9");
+    const found = async (wanted: readonly string[], limit?: number) => {
+      const most = limit === undefined ? {} : { limit };
+      const pages = await all((cursor) => table.query({ pk, prefix: "a#", states: wanted, ...most, ...from(cursor) }));
+      for (const page of pages) expect(page.length).toBeLessThanOrEqual(limit ?? states.length);
+      return pages.flat().map(({ sk }) => sk);
+    };
+    for (const limit of [undefined, 1, 2]) {
+      expect(await found(["Failed"], limit)).toEqual(["a#1", "a#2", "a#5"]);
+      expect(await found(["Failed", "Unreachable"], limit)).toEqual(["a#1", "a#2", "a#4", "a#5"]);
+      expect(await found(["Skipped"], limit)).toEqual([]);
+    }
+  });
+
   describe("a row that is too large", () => {
     const text = (kibibytes: number) => "x".repeat(kibibytes * 1024);
     const refused = {

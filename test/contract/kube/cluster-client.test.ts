@@ -123,8 +123,22 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     const wrong = { uid: "00000000-0000-0000-0000-000000000000" };
     await expect(client.delete(configMaps, key, wrong)).rejects.toMatchObject({ verdict: { class: "replaced" } });
     const uid = stringAt(object, "metadata", "uid") ?? "";
-    await client.delete(configMaps, key, { uid });
+    expect(await client.delete(configMaps, key, { uid })).toBe("gone");
     await expect(client.delete(configMaps, key, { uid })).rejects.toMatchObject({ verdict: { class: "notFound" } });
+  });
+
+  test("asks for a deletion that somebody has to let end first", async () => {
+    const held = configMap("n/held");
+    const { object } = await client.apply(configMaps, {
+      ...held,
+      metadata: { ...held.metadata, finalizers: ["example.com/f"] },
+    });
+    const key = { namespace: "n", name: "held" };
+    const uid = stringAt(object, "metadata", "uid") ?? "";
+    expect(await client.delete(configMaps, key, { uid })).toBe("asked");
+    const finalizers = { op: "remove", path: "/metadata/finalizers" } as const;
+    await client.patch(configMaps, key, [finalizers]);
+    expect(await client.get(configMaps, key)).toBeUndefined();
   });
 
   test("lists over pages, by label, in full and as metadata", async () => {

@@ -167,6 +167,20 @@ describe("requests", () => {
     });
   });
 
+  const success = { kind: "Status", apiVersion: "v1", status: "Success" };
+
+  test.each<[string, unknown, "gone" | "asked"]>([
+    ["that names it", { ...success, details: { name: "web", uid: "u1" } }, "gone"],
+    ["that names another one", { ...success, details: { name: "web", uid: "u2" } }, "asked"],
+    ["that names none", success, "asked"],
+    ["of a failure", { ...success, status: "Failure", details: { uid: "u1" } }, "asked"],
+    ["that is the object", { ...object, details: { uid: "u1" }, status: "Success" }, "asked"],
+    ["that is nothing", "", "asked"],
+  ])("by an answer %s a deletion is or is not over", async (_what, body, expected) => {
+    const { client } = await setUp(() => ({ body }));
+    expect(await client.delete(kindInfo(), key, { uid: "u1" })).toBe(expected);
+  });
+
   test("impersonates", async () => {
     const server = await startRecordingServer(() => ({ body: object }));
     const connection = new KubeConnection({

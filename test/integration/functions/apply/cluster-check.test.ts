@@ -330,6 +330,23 @@ describe("broken", () => {
     });
   });
 
+  test("by a version that somebody wrote down and the cluster has no more", async () => {
+    const other = host.addCluster("upgraded", { version: "v1.35.2-eks-1a2b3c4" });
+    const versionLink = async (kubeVersion: string) => {
+      setCluster({ endpoint: other.server, caData: other.caData });
+      return (await check({ ...spec, kubeVersion })).at(-1);
+    };
+    expect(await versionLink("1.34")).toEqual({
+      link: "version",
+      value: "v1.35.2-eks-1a2b3c4",
+      state: "limited",
+      code: "VersionOther",
+      message: "spec.kubeVersion is 1.34, for which charts are rendered",
+      remedy: 'set spec.kubeVersion of Cluster c1 to "1.35"',
+    });
+    expect(await versionLink("1.35")).toMatchObject({ state: "ok" });
+  });
+
   test("by another cluster at the address: its uid is named, with the command that accepts it", async () => {
     const links = await check(spec, { ...clusterRow(spec), status: { conditions: [], uid: "uid-of-before" } });
     expect(links.find(({ link }) => link === "identity")).toMatchObject({

@@ -318,3 +318,57 @@ describe("what is assigned while the routine goes on", () => {
     expect((await rowOf("a")).observed?.drift).toMatchObject({ objects: 1, corrected: true });
   });
 });
+
+describe("a routine during which something new is assigned each time", () => {
+  const isListOfMaps = (method: string, path: string) => method === "GET" && /\/configmaps(\?|$)/.test(path);
+  let assigned = 0;
+
+  /** Whenever ConfigMaps are listed `new` is assigned anew, its worker finds the lease taken, and a second goes by. */
+  function assignAtEachList(): void {
+    assigned = 0;
+    worker.host.intercept(async ({ method, path, phase }): Promise<Interception> => {
+      if (phase !== "before" || !isListOfMaps(method, path)) return "pass";
+      await worker.world.assign("new", [namespace("new"), configMap("new/one", { k: String(assigned++) })]);
+      await worker.world.work();
+      worker.world.aheadMs += 1000;
+      return "pass";
+    });
+  }
+
+  /** The most lists that came after an assignment of `new`, and before the first write for it. */
+  function mostWaitedFor(): number {
+    let most = 0;
+    let waited = 0;
+    for (const line of lists()) {
+      if (line.startsWith("PATCH") && line.includes("/namespaces/new")) waited = 0;
+      if (/configmaps$/.test(line)) most = Math.max(most, waited++);
+    }
+    return most;
+  }
+
+  /** How late the routine was when what somebody changed of `a` was put back, in seconds. */
+  async function seenAfter(): Promise<number> {
+    const dueAt = Date.parse(await leaseDueAt());
+    worker.world.aheadMs += dueAt - worker.world.clock.now().getTime();
+    for (let minute = 0; minute < 60; minute++) {
+      await worker.world.work();
+      expect(await worker.world.phase("new")).toBe("Ready");
+      const late = (worker.world.clock.now().getTime() - dueAt) / 1000;
+      if ((await rowOf("a")).observed?.drift?.corrected === true) return late;
+      worker.world.aheadMs += 60_000;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  test("gives way for an interval, and then looks on to its end, one Sync at a time", async () => {
+    await inSync(["a", "b"]);
+    await editOne("a");
+    assignAtEachList();
+    const late = await seenAfter();
+    expect(late).toBeGreaterThanOrEqual(600);
+    expect(late).toBeLessThan(600 + 2 * 60);
+    expect(assigned).toBeGreaterThan(20);
+    // What differs is listed whole, too; `b` is looked at behind what was assigned meanwhile.
+    expect(mostWaitedFor()).toBe(1);
+  });
+});

@@ -1,5 +1,6 @@
 /** While a subject is suspended its worker writes nothing to the cluster, whatever there would be to do. */
 import { describe, expect, test } from "vitest";
+import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
@@ -91,6 +92,27 @@ describe("of a suspended subject", () => {
     await timePasses();
     expect(worker.host.requests().length).toBeGreaterThan(0);
     expect(writes()).toEqual([]);
+  });
+
+  /** Seconds between a look that is to come and the timer of its row. */
+  async function graceOfPoll(): Promise<number> {
+    const { dueKey = "", observed } = (await worker.world.sync("web")) ?? {};
+    return (Date.parse(dueAtOf(dueKey)) - Date.parse(observed?.nextAt ?? "")) / 1000;
+  }
+
+  test("a look is missed as soon as of others, however long it was suspended", async () => {
+    await suspend();
+    await worker.world.assign("web", [namespace("shop"), deployment("shop/web")]);
+    await timePasses();
+    await resume();
+    await worker.world.work({ sentAt: worker.world.clock.now() });
+    expect(await worker.world.phase("web")).toBe("Verifying");
+    expect(await graceOfPoll()).toBe(30);
+    await suspend();
+    worker.world.aheadMs += 700_000;
+    await resume();
+    await worker.world.work({ sentAt: worker.world.clock.now() });
+    expect(await graceOfPoll()).toBe(30);
   });
 
   test("nothing is deleted", async () => {

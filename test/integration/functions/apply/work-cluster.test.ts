@@ -254,7 +254,13 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(await world.phase("next-owner")).toBe("Ready");
     expect((await world.sync("first-owner"))?.observed).toMatchObject({
       phase: "Failed",
-      troubles: [{ object: "ConfigMap wanted-twice/c", reason: "ForeignOwner" }],
+      troubles: [
+        {
+          object: "ConfigMap wanted-twice/c",
+          reason: "ForeignOwner",
+          message: expect.stringContaining(" belongs to Sync tests/next-owner"),
+        },
+      ],
     });
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
+import { ConflictError } from "#shared/base/errors.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { nextWork } from "#shared/fleet/rows/next-work.ts";
@@ -323,6 +324,42 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     await world.assign("gate-cost", [namespace("gate-cost"), configMap("gate-cost/c"), configMap("gate-cost/d")]);
     await world.assign("gate-costs", [namespace("gate-costs")]);
     expect(await work()).toBe(1 + 1);
+  });
+
+  test("what another one wants, who took the cluster while the rows were read, is not pruned", async () => {
+    const { world, at, calls } = await begin();
+    const name = "gate-claim";
+    const wanted = [namespace(name), configMap(`${name}/kept`), configMap(`${name}/wanted`)];
+    await world.assign(name, wanted);
+    await world.work();
+    await world.assign(name, [namespace(name), configMap(`${name}/kept`, { k: "2" })]);
+    let isApplied = false;
+    at(writes("kept"), async () => {
+      isApplied = true;
+    });
+    // The answer says what was wanted when it was asked for; until it is there, another worker does what is wanted since.
+    const table = new Proxy(world.table, {
+      get(inner, method: keyof Table) {
+        if (method !== "getMany") {
+          const member = inner[method] as unknown;
+          return typeof member === "function" ? member.bind(inner) : member;
+        }
+        return async (...given: Parameters<Table["getMany"]>) => {
+          const rows = await inner.getMany(...given);
+          if (!isApplied) return rows;
+          isApplied = false;
+          await inner.write([{ delete: keys.lease("c1") }]);
+          await world.assign(name, wanted);
+          await world.work();
+          expect((await world.sync(name))?.observed).toMatchObject({ attempt: 3, phase: "Ready" });
+          return rows;
+        };
+      },
+    });
+    await expect(world.work({ table })).rejects.toBeInstanceOf(ConflictError);
+    expect((await world.sync(name))?.desired.attempt).toBe(3);
+    expect(calls.filter(({ method }) => method === "delete")).toEqual([]);
+    expect(await cluster.statusOf(`${configs(name)}/wanted`)).toBe(200);
   });
 
   test("what was read too long before the first turn is read again", async () => {

@@ -158,4 +158,10 @@ describe("keepMark", () => {
   test("reads labels too", () => {
     expect(keepMark(labelled({ "starling.dev/prune": "false" }))).toBe("starling.dev/prune: false");
   });
+
+  test("is kept by an annotation beside a label that says otherwise, and with spaces, as an apply has it", () => {
+    const name = "kustomize.toolkit.fluxcd.io/ssa";
+    const metadata = { labels: { [name]: "Override" }, annotations: { [name]: " Ignore " } };
+    expect(keepMark({ metadata })).toBe(`${name}: Ignore`);
+  });
 });

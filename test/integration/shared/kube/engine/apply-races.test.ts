@@ -38,6 +38,10 @@ const patched = (name: string, body: object) =>
 
 async function remade(name: string, metadata: object = {}): Promise<void> {
   await cluster.raw("DELETE", `${all}/${name}`);
+  await made(name, metadata);
+}
+
+async function made(name: string, metadata: object = {}): Promise<void> {
   const body = { ...configMap(`default/${name}`, { k: "theirs" }), metadata: { name, ...metadata } };
   await cluster.raw("POST", all, { body: body as JsonObject });
 }
@@ -306,4 +310,14 @@ describe("where the time of a run is up while it reads", () => {
     expect(result).toMatchObject({ outcome: "waiting", timeWasUp: true, objects: [{ reason: "OutOfTime" }] });
     expect(await dataOf("cut-again")).toMatchObject({ k: "1" });
   });
+});
+
+test("an object that is only made is left to whoever makes it meanwhile", async () => {
+  const once = configMap("default/once", { k: "1" });
+  const object = { ...once, metadata: { ...once.metadata, annotations: { "starling.dev/apply": "IfNotPresent" } } };
+  const { client, calls } = meanwhile("apply", (nth) => (nth === 1 ? made("once") : Promise.resolve()));
+  const result = await applySet(client, applyRequest("once", [object]));
+  expect(result.objects).toMatchObject([{ outcome: "unchanged", entry: { watched: "presence" } }]);
+  expect(calls.filter((call) => call === "apply")).toHaveLength(1);
+  expect(await dataOf("once")).toEqual({ k: "theirs" });
 });

@@ -290,9 +290,25 @@ describe("the generation of a definition", () => {
     });
     const clock = { now: () => now, sleep: async () => {} };
     const result = await applySet(cut, applyRequest("made-late", objects, { deadline, clock }));
-    expect(result).toMatchObject({ outcome: "waiting", timeWasUp: true, objects: [{ outcome: "created" }] });
+    expect(result).toMatchObject({ outcome: "waiting", timeWasUp: true, objects: [{ outcome: "skipped" }] });
     expect(recorded({ ...applyRequest("made-late", []).inventory }, result).definitions).toEqual({});
     const broken = refusing(reads(name), silence);
     await expect(applySet(broken, applyRequest("made-late", objects))).rejects.toMatchObject({ class: "transient" });
+  });
+
+  test("that grows while its objects are applied is not gone by", async () => {
+    const own = "grows.example.com";
+    const made = definition(own);
+    await cluster.applied("grows", [made]);
+    const names = { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList", shortNames: ["w"] };
+    const next = manifest({ ...made, spec: { ...(made as { spec?: object }).spec, names } } as never);
+    const grown = watchedClient(cluster.client, async ({ method }) => {
+      if (method === "apply") await cluster.applied("grows", [next]);
+    });
+    const result = await applySet(grown, applyRequest("grown", [widget(own, "default/grown")]));
+    expect(result).toMatchObject({ outcome: "applied", definitions: { [`widgets.${own}`]: 1 } });
+    expect(await definitionGenerations(cluster.client, [{ group: own, kind: "Widget" }])).toEqual({
+      [`widgets.${own}`]: 2,
+    });
   });
 });

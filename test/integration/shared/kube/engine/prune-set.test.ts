@@ -21,6 +21,7 @@ import {
 import { cutOffClient } from "#test/support/cut-off-client.ts";
 import { engineWorld, pruneRequest } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
+import { watchedClient } from "#test/support/watched-client.ts";
 
 describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
   const cluster = forAllTests(async () => engineWorld(await start()));
@@ -57,6 +58,25 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     if (result.outcome === "refused") throw new Error("refused");
     const after = changeInventory(set.inventory, { recorded: [], settled: result.settled });
     expect(after.entries.map(({ id }) => id.name)).toEqual(["leave", "stays"]);
+  });
+
+  test("reads again what is deleted only where the server does not say that it is gone", async () => {
+    const keep = [namespace("said")];
+    const service = manifest({
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "s", namespace: "said" },
+      spec: { ports: [{ name: "http", port: 80 }], selector: { app: "web" } },
+    } as never);
+    const set = await applied("said", [...keep, configMap("said/c"), service]);
+    const calls: string[] = [];
+    const client = watchedClient(cluster.client, async ({ method, name }) => {
+      calls.push(`${method} ${name}`);
+    });
+    expect(await pruneSet(client, pruneRequest(set, keep))).toMatchObject({ outcome: "done" });
+    const about = (name: string) => calls.filter((call) => call.endsWith(` ${name}`));
+    expect(about("c")).toEqual(["get c", "delete c"]);
+    expect(about("s")).toEqual(["get s", "delete s", "get s"]);
   });
 
   test("what is gone already is settled", async () => {

@@ -55,6 +55,28 @@ test.each<[string, PruneResult, object]>([
     },
   ],
   [
+    "the server asks for fewer requests",
+    found(
+      "failed",
+      [3, 30, 7].map((retryAfterSeconds, index) => ({
+        id: id(`busy-${index}`),
+        outcome: "failed" as const,
+        failure: { ...busy, retryAfterSeconds },
+      })),
+    ),
+    {
+      phase: "Retrying",
+      reason: "PruneFailed",
+      message: "3 objects still to be deleted",
+      troubles: [0, 1, 2].map((index) => ({
+        object: `ConfigMap shop/busy-${index}`,
+        reason: "Timeout",
+        message: "the server is busy",
+      })),
+      notBeforeSeconds: 30,
+    },
+  ],
+  [
     "one is refused for now, and there was no time for the others",
     found("failed", [{ id: id("busy"), outcome: "failed", failure: busy }], true),
     {

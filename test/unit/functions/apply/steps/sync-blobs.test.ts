@@ -11,6 +11,7 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
 const { digest, bytes } = encodeRendering([configMap("shop/a")]);
+const rendering = { install: [configMap("shop/a")], upgrade: [configMap("shop/a")] };
 const denied = new StarlingError("may not be read", { code: "BlobDenied", retry: "transient" });
 const id = { group: "", kind: "ConfigMap", namespace: "shop", name: "a" };
 const entry = { id, version: "v1", uid: "u", resourceVersion: "1", generation: 0, ownedHash: "", valuesHash: "" };
@@ -40,8 +41,8 @@ describe("a rendering", () => {
     const { store, calls } = watched();
     await store.overwrite(blobKeys.rendering(digest), bytes);
     calls.length = 0;
-    for (let look = 0; look < 3; look++) expect(await loadRendering(digest, store)).toEqual([configMap("shop/a")]);
-    expect(await findRendering(digest, store)).toEqual([configMap("shop/a")]);
+    for (let look = 0; look < 3; look++) expect(await loadRendering(digest, store)).toEqual(rendering);
+    expect(await findRendering(digest, store)).toEqual(rendering);
     expect(calls).toEqual(["get renderings"]);
   });
 
@@ -60,7 +61,7 @@ describe("a rendering", () => {
     });
     expect(await findRendering(digest, blobs)).toBeUndefined();
     await blobs.overwrite(blobKeys.rendering(digest), bytes);
-    expect(await findRendering(digest, blobs)).toEqual([configMap("shop/a")]);
+    expect(await findRendering(digest, blobs)).toEqual(rendering);
   });
 
   test("that may not be read is not lost", async () => {

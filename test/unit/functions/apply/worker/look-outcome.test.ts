@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { nextRow } from "#functions/apply/worker/look-outcome.ts";
+import { nextRow, waitedSeconds } from "#functions/apply/worker/look-outcome.ts";
+import { defined } from "#shared/base/defined.ts";
 import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { timerOf } from "#shared/fleet/rows/next-work.ts";
 import { observedOf, syncRowOf } from "#test/support/sync-rows.ts";
@@ -26,6 +27,39 @@ describe("a Sync for which a message about its next look is sent", () => {
     ["was due long after it", onward(600), onward(30)],
   ])("that %s", (_what, set, expected) => {
     expect(timerAfter(set)).toBe(expected);
+  });
+});
+
+describe("that had to wait for its worker", () => {
+  const { desired } = syncRowOf("c1");
+  const { assignedAt } = desired;
+  const before = observedOf({ phase: "Verifying", reason: "NotReady", nextAt: assignedAt });
+
+  /** @param waited - how long ago it was due, and the message sent, when the worker read its rows. */
+  const graceAfter = (waited: { readonly due: number; readonly sent?: number }, observed = onTheWay, seen = before) => {
+    const begun = new Date(later(assignedAt, waited.due));
+    const sentAt = waited.sent === undefined ? undefined : new Date(later(begun, -waited.sent));
+    const row = { ...syncRowOf("c1"), ...(seen === undefined ? {} : { observed: seen }) };
+    const outcome = { row, observed, waitedSeconds: waitedSeconds(row, { begun, ...defined({ sentAt }) }) };
+    return (Date.parse(dueAtOf(nextRow(outcome).dueKey ?? "")) - Date.parse(nextAt)) / 1000;
+  };
+
+  test.each([
+    ["less than a watchdog", { due: 29 }, 30],
+    ["a minute", { due: 60 }, 60],
+    ["a minute, its message likewise", { due: 60, sent: 60 }, 60],
+    ["an hour", { due: 3600 }, 300],
+    ["an hour, its message a minute", { due: 3600, sent: 60 }, 60],
+    ["an hour, its message not at all", { due: 3600, sent: 0 }, 30],
+    ["not at all: its message was sent before it was due", { due: 0, sent: 900 }, 30],
+    ["not at all, by a clock that is slow", { due: 3600, sent: -60 }, 30],
+  ])("for %s", (_what, waited, expected) => {
+    expect(graceAfter(waited)).toBe(expected);
+    expect(graceAfter(waited, onTheWay, undefined)).toBe(expected);
+  });
+
+  test("is not put off for that where a try failed", () => {
+    expect(graceAfter({ due: 3600 }, { ...onTheWay, phase: "Retrying" })).toBe(30);
   });
 });
 

@@ -32,6 +32,12 @@ describe("a failure", () => {
     });
   });
 
+  test("of what has the credentials is ours, and ends the run", () => {
+    const error = new StarlingError("it is busy", { code: "SecretsUnavailable", retry: "transient" });
+    expect(failureOf(error)).toMatchObject({ class: "ours", reason: "SecretsUnavailable", retryable: true });
+    expect([endsTheRun(failureOf(error)), endsTheLook(failureOf(error))]).toEqual([true, true]);
+  });
+
   test("of ours is none of an object's", () => {
     const defect = new TypeError("x is not a function");
     expect(() => failureOf(defect)).toThrow(defect);

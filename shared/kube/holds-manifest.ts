@@ -1,0 +1,64 @@
+/** Whether a live object proves to hold a manifest, so that nobody has to ask the server what an apply would change: pure. */
+import { canonicalJson, isJsonObject, type Json, type JsonObject, parseJson } from "#shared/base/json.ts";
+import type { FieldsV1 } from "#shared/kube/field-set.ts";
+import { type KubeObject, type ManifestObject, ownApplyEntry } from "#shared/kube/kube-object.ts";
+
+/**
+ * True only where Starling's own apply owns exactly the fields that the manifest has, in its version, and each holds the
+ * manifest's value: an apply of it would then change nothing. False says nothing: the server may write a value otherwise
+ * (`1000m` as `1`), and is to be asked.
+ */
+export function holdsManifest(live: KubeObject, { apiVersion, kind: _kind, ...manifest }: ManifestObject): boolean {
+  const own = ownApplyEntry(live);
+  if (own?.apiVersion !== apiVersion || !isJsonObject(own.fieldsV1)) return false;
+  const { name: _name, namespace: _namespace, ...metadata } = manifest.metadata;
+  return holds({ ...manifest, metadata }, live, own.fieldsV1);
+}
+
+function holds(wanted: Json | undefined, live: Json | undefined, fields: FieldsV1): boolean {
+  if (wanted === undefined || live === undefined) return false;
+  const children = Object.entries(fields).filter(([key]) => key !== ".");
+  if (children.length === 0) return canonicalJson(wanted) === canonicalJson(live);
+  if (Array.isArray(wanted)) return Array.isArray(live) && holdsList(wanted, live, children);
+  if (!isJsonObject(wanted) || !isJsonObject(live)) return false;
+  if (Object.keys(wanted).length !== children.length) return false;
+  return children.every(([key, child]) => {
+    const name = key.slice(2);
+    return key.startsWith("f:") && Object.hasOwn(wanted, name) && holds(wanted[name], live[name], nodeOf(child));
+  });
+}
+
+/** Every item of the manifest is one that is owned, and they are in the same order. */
+function holdsList(
+  wanted: readonly Json[],
+  live: readonly Json[],
+  children: readonly (readonly [string, Json | undefined])[],
+): boolean {
+  if (wanted.length !== children.length) return false;
+  let place = -1;
+  return wanted.every((item) => {
+    const child = children.find(([key, node]) => isItem(item, key, nodeOf(node)));
+    if (child === undefined) return false;
+    const [key, node] = child;
+    const found = live.findIndex((one, index) => index > place && isItem(one, key, {}));
+    if (found === -1) return false;
+    place = found;
+    return key.startsWith("v:") || holds(item, live[found], nodeOf(node));
+  });
+}
+
+/** A key that the manifest leaves to its default is not owned, and belongs to the item all the same. */
+function isItem(item: Json, key: string, node: FieldsV1): boolean {
+  const name = parseJson(key.slice(2));
+  if (key.startsWith("v:")) return canonicalJson(item) === canonicalJson(name);
+  if (!key.startsWith("k:") || !isJsonObject(name) || !isJsonObject(item)) return false;
+  return Object.entries(name).every(([field, value]) =>
+    item[field] === undefined
+      ? Object.keys(node).length > 0 && node[`f:${field}`] === undefined
+      : canonicalJson(item[field]) === canonicalJson(value ?? null),
+  );
+}
+
+function nodeOf(child: Json | undefined): JsonObject {
+  return isJsonObject(child) ? child : {};
+}

@@ -1,4 +1,4 @@
-import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import type { LastArtifact } from "#functions/build/last-artifact.ts";
 import { type Renderers, renderObjects } from "#shared/adapters/render/render-objects.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
@@ -9,6 +9,7 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 export interface BuildPorts extends Renderers {
   readonly transfer: Transfer;
+  readonly artifact: Pick<LastArtifact, "read">;
 }
 
 const maxMessageLength = 2000;
@@ -16,20 +17,19 @@ const maxLeftOut = 20;
 const maxLeftOutLength = 500;
 
 /**
- * Renders one artifact and leaves the bytes where the job says. Every byte of a repository is read here and only here: in
- * a sandbox that has seen no other artifact, under a role that may do nothing.
+ * Renders one artifact, with values of others where the job names some, and leaves the bytes where the job says. Every byte of a repository is read here and only here: in
+ * a sandbox that has seen no others, under a role that may do nothing.
  */
 export async function build(job: BuildJob, ports: BuildPorts): Promise<BuildAnswer> {
   try {
-    const archive = await ports.transfer.download(job.artifactUrl);
-    const files = await unpackArtifact(archive, job.artifactDigest);
-    const request = { files, path: job.path, ...defined({ render: job.render, specialise: job.specialise }) };
-    const { objects, leftOut } = await renderObjects(request, ports);
-    const { digest, bytes } = encodeRendering(objects);
+    const { files, others } = await ports.artifact.read(job);
+    const request = { files, others, path: job.path, ...defined({ render: job.render, specialise: job.specialise }) };
+    const { objects, upgrade, leftOut } = await renderObjects(request, ports);
+    const { digest, bytes } = encodeRendering(objects, upgrade);
     if (bytes.length > maxRenderingBytes) throw tooLarge(job.path, bytes.length);
     await ports.transfer.upload(job.renderingUrl, bytes);
     const told = leftOut.slice(0, maxLeftOut).map((text) => text.slice(0, maxLeftOutLength));
-    return { outcome: "done", digest, objects: objects.length, ...(told.length === 0 ? {} : { leftOut: told }) };
+    return { outcome: "done", digest, objects: upgrade.length, ...(told.length === 0 ? {} : { leftOut: told }) };
   } catch (error) {
     return failureOf(error);
   }

@@ -1,5 +1,6 @@
 import { build } from "#functions/build/build.ts";
 import type { BuildEnv } from "#functions/build/env.ts";
+import { LastArtifact } from "#functions/build/last-artifact.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
@@ -14,8 +15,10 @@ export interface BuildWireOptions {
 
 export function wireBuild(_env: BuildEnv, options: BuildWireOptions = {}): (event: unknown) => Promise<BuildAnswer> {
   const { kubectl = () => locateKubectl("") } = options;
+  const transfer = new HttpTransfer();
   const ports = {
-    transfer: new HttpTransfer(),
+    transfer,
+    artifact: new LastArtifact(transfer),
     kustomize: new KubectlKustomize({ kubectl }),
     helm: new HelmTemplate({ helm: () => locateHelm("") }),
   };

@@ -9,6 +9,7 @@ import { backoffSeconds, later } from "#shared/fleet/rows/due.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { RenderMessage } from "#shared/messages.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
+import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 
 interface StorePorts {
   readonly table: Table;
@@ -40,7 +41,7 @@ export type Kept =
 
 /**
  * What is done and asked for is needed: where that was not said lately, its bytes are stored once more, those of its
- * artifact too, and the row stays. A worker that dies on the way has stored more than was noted.
+ * artifacts too, and the row stays. A worker that dies on the way has stored more than was noted.
  */
 export async function keepRendering(row: RenderingRow, { table, blobs, clock }: StorePorts): Promise<Kept> {
   const now = clock.now();
@@ -48,7 +49,8 @@ export async function keepRendering(row: RenderingRow, { table, blobs, clock }: 
   if (state !== "Done" || digest === undefined || isYoung(keptAt, now)) return "young";
   const renew = async (key: string) => isThere(blobs.renew(key, youngSince(now)));
   if (!(await renew(blobKeys.rendering(digest)))) return "gone";
-  const hasArtifact = await renew(blobKeys.artifact(artifactDigest));
+  const digests = [artifactDigest, ...valueArtifacts(row.render?.helm)];
+  const kept = await Promise.all(digests.map((digest) => renew(blobKeys.artifact(digest))));
   const next = { ...row, keptAt: now.toISOString(), expiresAt: renderingExpiry(now), version: row.version + 1 };
   try {
     await table.write([{ put: next, when: { version: row.version } }]);
@@ -56,5 +58,5 @@ export async function keepRendering(row: RenderingRow, { table, blobs, clock }: 
     // Somebody else has kept it, or makes it again.
     if (!isConflict(error)) throw error;
   }
-  return hasArtifact ? "kept" : "without artifact";
+  return kept.every(Boolean) ? "kept" : "without artifact";
 }

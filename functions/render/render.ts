@@ -24,7 +24,7 @@ export interface RenderPorts {
 /** Longer than a rendering may take, so that nobody starts a second one beside it. */
 const claimSeconds = 120;
 const maxMessageLength = 2000;
-/** Who have the same artifact; any of them will do. */
+/** Who have the same artifact; any of them will do. Of each artifact. */
 const maxSources = 10;
 
 /**
@@ -62,7 +62,7 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
     return undefined;
   }
   const waiting = withWaiting(row.waiting ?? [], message.notify);
-  const sources = withSource(row.sources ?? [], message.source);
+  const sources = [message.source ?? [], message.besides ?? []].flat().reduce(withSource, row.sources ?? []);
   const isClaimed = row.claim !== undefined && row.claim.until > now.toISOString();
   const died = row.claim !== undefined && !isClaimed;
   // A thousand clusters may miss it: what was tried just now is tried again when it is due.
@@ -130,11 +130,15 @@ function failureOf(error: unknown, row: RenderingRow): Omit<Extract<Outcome, { k
 }
 
 function artifactAdvice({ artifactDigest, sources = [] }: RenderingRow): string {
-  const from = sources.map(({ namespace, name, revision }) =>
-    [`Source ${name} in namespace ${namespace}`, ...(revision === undefined ? [] : [`at ${revision}`])].join(" "),
-  );
-  const again = `the artifact ${artifactDigest} of ${from.join(", or of ") || "an unknown Source"} is fetched again`;
+  const from = sources.filter(({ besides }) => besides === undefined).map(sourceText);
+  const values = sources.filter(({ besides }) => besides !== undefined).map(sourceText);
+  const others = values.length === 0 ? "" : `, and its values' of ${values.join(" and of ")}`;
+  const again = `the artifact ${artifactDigest} of ${from.join(", or of ") || "an unknown Source"} is fetched again${others}`;
   return `; ${again}; resume the Source where it is suspended, and where git has it no more, push a commit that the Source follows: it is rolled out in its place`;
+}
+
+function sourceText({ namespace, name, revision }: SourceRef): string {
+  return [`Source ${name} in namespace ${namespace}`, ...(revision === undefined ? [] : [`at ${revision}`])].join(" ");
 }
 
 interface Finished {
@@ -180,10 +184,13 @@ function withWaiting(waiting: readonly Subject[], subject: Subject | undefined):
 }
 
 /** The newest last: the others may be gone by now. */
-function withSource(sources: readonly SourceRef[], source: SourceRef | undefined): readonly SourceRef[] {
-  if (source === undefined) return sources;
-  const others = sources.filter(({ namespace, name }) => namespace !== source.namespace || name !== source.name);
-  return [...others, source].slice(-maxSources);
+function withSource(sources: readonly SourceRef[], source: SourceRef): readonly SourceRef[] {
+  const [same, others] = [
+    sources.filter(({ besides }) => besides === source.besides),
+    sources.filter(({ besides }) => besides !== source.besides),
+  ];
+  const kept = same.filter(({ namespace, name }) => namespace !== source.namespace || name !== source.name);
+  return [...others, ...[...kept, source].slice(-maxSources)];
 }
 
 async function tell(subjects: readonly Subject[], ports: RenderPorts): Promise<void> {
@@ -191,9 +198,10 @@ async function tell(subjects: readonly Subject[], ports: RenderPorts): Promise<v
   await ports.sender.send(subjects.map((subject) => ({ to: "rollout", subject, clusters: [] })));
 }
 
+/** Which of its artifacts is lost is looked at by who brings them. */
 async function askForArtifact({ sources = [], artifactDigest }: RenderingRow, ports: RenderPorts): Promise<void> {
-  const messages = sources.map(({ revision, ...source }): Message => {
-    return { to: "resolve", source, lost: artifactDigest, ...defined({ revision }) };
+  const messages = sources.map(({ revision, besides: lost = artifactDigest, ...source }): Message => {
+    return { to: "resolve", source, lost, ...defined({ revision }) };
   });
   await ports.sender.send(messages);
 }

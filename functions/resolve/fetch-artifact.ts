@@ -37,6 +37,7 @@ export async function fetchArtifact(request: ArtifactRequest, ports: FetchPorts)
     ...(charts.length === 0 ? {} : { charts }),
     subject: excerpt(commit.subject, maxSubjectLength),
     author: excerpt(`${commit.authorName} <${commit.authorEmail}>`, maxAuthorLength),
+    committedAt: commit.committedAt,
   };
   const digest = treeDigest(files);
   const { artifact: known, lost } = row.status;

@@ -15,8 +15,10 @@ export const buildJob = z.strictObject({
   path: z.string(),
   render: buildOptions.optional(),
   specialise: specialisation.optional(),
-  /** A GET of the artifact, and a PUT of what comes out: all that the job can reach. */
+  /** GETs of the artifacts, and a PUT of what comes out: all that the job can reach. */
   artifactUrl: z.url(),
+  /** Those that files of values are from. */
+  besides: z.array(z.strictObject({ artifactDigest: z.string(), artifactUrl: z.url() })).optional(),
   renderingUrl: z.url(),
 });
 export type BuildJob = z.infer<typeof buildJob>;

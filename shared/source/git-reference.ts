@@ -49,6 +49,22 @@ export function resolveReference(ref: GitReference | undefined, listed: readonly
   return { kind: "resolved", reference: { name: shortName(found.target ?? found.ref), commit: commitOf(found) } };
 }
 
+/** What a name that somebody types may be: a branch or a tag, or a reference by its whole name, as `refs/pull/318/head`. */
+export function referencesNamed(name: string): readonly string[] {
+  return name === "HEAD" || name.startsWith("refs/") ? [name] : [`${heads}${name}`, `${tags}${name}`];
+}
+
+/** Finds it in a listing by `referencesNamed`; a branch and a tag of one name are one only where they are one commit. */
+export function resolveNamed(name: string, listed: readonly ListedRef[]): Resolution {
+  const wanted = referencesNamed(name);
+  const found = listed.filter(({ ref }) => wanted.includes(ref));
+  const [first] = found;
+  if (first === undefined) return { kind: "missing", message: `the repository has no ${wanted.join(" and no ")}` };
+  if (found.some((other) => commitOf(other) !== commitOf(first)))
+    return { kind: "missing", message: `${wanted.join(" and ")} are different commits; say which, by its whole name` };
+  return { kind: "resolved", reference: { name: shortName(first.target ?? first.ref), commit: commitOf(first) } };
+}
+
 function resolveVersion(semver: string, tagPrefix: string, listed: readonly ListedRef[]): Resolution {
   const candidates = listed
     .filter((candidate) => candidate.ref.startsWith(tags))

@@ -32,7 +32,12 @@ export function readManifests(
 ): Manifest[] {
   const manifests = documents.map((document) => check(changed(document, change)));
   refuseDuplicates(manifests);
-  return manifests.toSorted((a, b) => compareText(objectIdKey(a.id), objectIdKey(b.id)));
+  return manifests.toSorted(compareManifests);
+}
+
+/** By identity. */
+export function compareManifests(a: Manifest, b: Manifest): number {
+  return compareText(objectIdKey(a.id), objectIdKey(b.id));
 }
 
 function changed(document: ManifestDocument, change: ChangeObject): ManifestDocument {

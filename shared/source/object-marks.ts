@@ -40,27 +40,8 @@ const flux: Readonly<Record<string, Judge>> = {
     { disabled: undefined },
     { told: "is not honoured: an object of which a field cannot be changed fails, and is not made anew" },
   ),
-  reconcile: values(
-    {
-      enabled: undefined,
-      disabled: { refused: `keeps an object from being applied, which Starling would do; ${leave}` },
-    },
-    unknownValue,
-  ),
-  ssa: values(
-    {
-      override: undefined,
-      ignore: { refused: `keeps an object from being applied, which Starling would do; ${leave}` },
-      ifnotpresent: {
-        refused: `keeps an object that is there as it is, and Starling would apply over it; ${leave}`,
-      },
-      merge: {
-        refused:
-          "leaves to kubectl what it has set, and Starling would take it over; remove the mark, and the fields from the manifest",
-      },
-    },
-    unknownValue,
-  ),
+  reconcile: values({ enabled: undefined, disabled: undefined }, unknownValue),
+  ssa: values({ override: undefined, ignore: undefined, ifnotpresent: undefined, merge: undefined }, unknownValue),
 };
 
 /** One by one, as they stand between commas; where the value is the default there is nothing to do. */
@@ -144,6 +125,7 @@ const own: Readonly<Record<string, Judge>> = {
     { disabled: undefined, false: undefined, enabled: undefined, true: undefined },
     { refused: 'must be "disabled" or "enabled"' },
   ),
+  apply: values({ ifnotpresent: undefined }, { refused: 'must be "IfNotPresent"' }),
 };
 
 const leftToCluster: Judge = values(
@@ -185,7 +167,10 @@ const families: readonly Family[] = [
     prefix: "starling.dev/",
     places: onBoth,
     marks: own,
-    otherwise: { refused: "is no mark of Starling's; the one that there is on objects is starling.dev/prune" },
+    otherwise: {
+      refused:
+        "is no mark of Starling's; those that there are on objects are starling.dev/prune and starling.dev/apply",
+    },
   },
 ];
 

@@ -1,6 +1,10 @@
 import { sha256 } from "#shared/base/digest.ts";
-import { canonicalJson } from "#shared/base/json.ts";
+import { canonicalJson, type Json, parseJson } from "#shared/base/json.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import type { ApplyEvent } from "#shared/kube/order-marks.ts";
+
+/** The objects that a cluster gets at a first install, and at anything that follows: one list where these are the same. */
+export type Rendering = Readonly<Record<ApplyEvent, readonly ManifestObject[]>>;
 
 export interface EncodedRendering {
   /** `sha256:<hex>` of the bytes: equal objects in equal order, equal digest. */
@@ -9,10 +13,42 @@ export interface EncodedRendering {
 }
 
 /**
- * The stored form of what one distinct input renders to: a JSON list of the objects, read back with `parseJson` from the
- * blob at `blobKeys.rendering(digest)`.
+ * The stored form of what one distinct input renders to, read back with `decodeRendering` from the blob at
+ * `blobKeys.rendering(digest)`: a JSON list of the objects, or, where an upgrade has others than an install, what both have
+ * and what only the one or the other has.
  */
-export function encodeRendering(objects: readonly ManifestObject[]): EncodedRendering {
-  const bytes = new TextEncoder().encode(canonicalJson(objects));
+export function encodeRendering(
+  install: readonly ManifestObject[],
+  upgrade: readonly ManifestObject[] = install,
+): EncodedRendering {
+  const bytes = new TextEncoder().encode(canonicalJson(upgrade === install ? install : inParts({ install, upgrade })));
   return { digest: sha256(bytes), bytes };
+}
+
+interface Parts extends Rendering {
+  readonly both: readonly ManifestObject[];
+}
+
+function inParts({ install, upgrade }: Rendering): readonly ManifestObject[] | Parts {
+  const texts = new Set(install.map((object) => canonicalJson(object)));
+  const both = new Set(upgrade.map((object) => canonicalJson(object)).filter((text) => texts.has(text)));
+  const isOwn = (object: ManifestObject) => !both.has(canonicalJson(object));
+  const own = { install: install.filter(isOwn), upgrade: upgrade.filter(isOwn) };
+  if (own.install.length === 0 && own.upgrade.length === 0) return install;
+  return { both: install.filter((object) => !isOwn(object)), ...own };
+}
+
+/** @param text - of bytes that have the digest of the rendering. */
+export function decodeRendering(text: string): Rendering {
+  const stored = parseJson(text) satisfies Json as unknown as readonly ManifestObject[] | Parts;
+  if (!("both" in stored)) return { install: stored, upgrade: stored };
+  const { both, install, upgrade } = stored;
+  return { install: [...both, ...install], upgrade: [...both, ...upgrade] };
+}
+
+/** What a cluster may have of it: an object that is another at an upgrade is there twice. */
+export function everyObject({ install, upgrade }: Rendering): readonly ManifestObject[] {
+  if (install === upgrade) return install;
+  const known = new Set(install);
+  return [...install, ...upgrade.filter((object) => !known.has(object))];
 }

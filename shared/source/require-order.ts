@@ -1,13 +1,15 @@
 import { planSteps } from "#shared/kube/apply-steps.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import { applyEvents } from "#shared/kube/order-marks.ts";
+import type { ByEvent } from "#shared/source/helm/both-events.ts";
 import type { Manifest } from "#shared/source/manifests.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 /** @throws ManifestError `OrderRefused` where waves, hooks and dependencies make no order, at an install or an upgrade. */
-export function requireOrder(manifests: readonly Manifest[]): void {
-  const objects = manifests.map(({ object }) => object);
+export function requireOrder(byEvent: ByEvent<readonly Manifest[]>): void {
   for (const event of applyEvents) {
+    const manifests = byEvent[event];
+    const objects = manifests.map(({ object }) => object);
     const plan = planSteps(objects, { event });
     if (!("problems" in plan)) continue;
     const [first, ...others] = plan.problems;

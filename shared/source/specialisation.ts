@@ -8,5 +8,7 @@ export const specialisation = z.strictObject({
   namespace: z.string().optional(),
   /** What `${NAME}` in texts comes to. Absent: texts stay as they are. */
   variables: z.record(z.string(), z.string()).optional(),
+  /** In the YAML that Flux would write of the objects, and not in their texts. */
+  mode: z.literal("text").optional(),
 });
 export type Specialisation = z.infer<typeof specialisation>;

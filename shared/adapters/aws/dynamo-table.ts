@@ -109,15 +109,20 @@ export class DynamoTable implements Table, EventLog {
           TableName: this.#table,
           ConsistentRead: true,
           KeyConditionExpression: `pk = :pk${range.text}`,
-          ExpressionAttributeValues: { ":pk": query.pk, ...range.values },
+          ...filtered(query.states, { ":pk": query.pk, ...range.values }),
           ScanIndexForward: query.newestFirst !== true,
-          ...defined({ Limit: query.limit }),
+          // It counts what is filtered out, too.
+          ...(query.states === undefined ? defined({ Limit: query.limit }) : {}),
           ...startAfter(query.after, { partition: ["pk", query.pk], others: ["sk"] }),
         }),
       ),
     );
-    const items = (answer.Items ?? []).map((item) => readableRow<Type, Kept>(item, query));
-    return { items, ...nextOf(answer.LastEvaluatedKey) };
+    const found = answer.Items ?? [];
+    const kept = found.slice(0, query.limit);
+    const items = kept.map((item) => readableRow<Type, Kept>(item, query));
+    const last = kept.at(-1);
+    const isCut = kept.length < found.length && last !== undefined;
+    return { items, ...nextOf(isCut ? { pk: last.pk, sk: last.sk } : answer.LastEvaluatedKey) };
   }
 
   async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {
@@ -284,4 +289,15 @@ function rowOf(write: Write): RowKey {
   if ("put" in write) return write.put;
   if ("delete" in write) return write.delete;
   return "check" in write ? write.check : write.update;
+}
+
+/** The values of an expression, with the filter that they are of. */
+function filtered(states: readonly string[] | undefined, values: Readonly<Record<string, unknown>>) {
+  if (states === undefined) return { ExpressionAttributeValues: values };
+  const wanted = Object.fromEntries(states.map((state, index) => [`:state${index}`, state]));
+  return {
+    ExpressionAttributeNames: { "#state": "state" },
+    FilterExpression: `#state IN (${Object.keys(wanted).join(", ")})`,
+    ExpressionAttributeValues: { ...values, ...wanted },
+  };
 }

@@ -5,7 +5,7 @@ import type { Identity, RoleSessions, SessionCredentials } from "#shared/adapter
 import { SharedQuestions } from "#shared/adapters/aws/shared-questions.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
-import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { errorMessage, rawMessage, StarlingError } from "#shared/base/errors.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 
 /** Where a cluster answers, and who vouches for it. */
@@ -148,7 +148,7 @@ function eksError(error: unknown, cluster: EksArn): StarlingError {
   if (name === "AccessDeniedException" || name === "AccessDenied") {
     return told(
       "EksDenied",
-      `${arn} may not be described: allow eks:DescribeCluster on it to the role that Starling reaches it with (${errorMessage(error)})`,
+      `${arn} may not be described: allow eks:DescribeCluster on it to the role that Starling reaches it with (${rawMessage(error)})`,
     );
   }
   if (throttles.has(name)) return told("EksThrottled", `EKS answers no question about ${arn} for now: ${name}`);

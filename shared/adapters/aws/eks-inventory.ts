@@ -5,11 +5,13 @@ import {
   paginateListOrganizationalUnitsForParent,
 } from "@aws-sdk/client-organizations";
 import { paginateGetResources, type ResourceGroupsTaggingAPIClient } from "@aws-sdk/client-resource-groups-tagging-api";
+import { paginateGetParametersByPath, type SSMClient } from "@aws-sdk/client-ssm";
 import type { STSClient } from "@aws-sdk/client-sts";
 import { inventoryError, isNotFound } from "#shared/adapters/aws/inventory-error.ts";
 import { RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { Parameter, Parameters } from "#shared/fleet/discovery/parameters.ts";
 import { type EksArn, parseEksArn, partitionOf } from "#shared/fleet/eks-arn.ts";
 
 export interface Place {
@@ -43,6 +45,7 @@ export interface EksInventoryOptions {
   readonly eks: (scope: Scope) => EKSClient;
   readonly tagging: (scope: Scope) => ResourceGroupsTaggingAPIClient;
   readonly organizations: (scope: Scope) => OrganizationsClient;
+  readonly ssm: (scope: Scope) => SSMClient;
   readonly clock: Clock;
   readonly installation: string;
   /** Of Starling: its STS gives sessions that are good in every region that the account has enabled. */
@@ -51,9 +54,11 @@ export interface EksInventoryOptions {
 
 /** Of an account, for all of its regions: an AssumeRole for each, and an hour. */
 const pageSize = 100;
+/** As many as Parameter Store gives. */
+const parametersInPage = 10;
 
 /**
- * The EKS clusters of accounts and regions, as the services list them. Errors are never empty lists, and that a cluster
+ * The EKS clusters of accounts and regions, and their parameters, as the services list them. Errors are never empty lists, and that a cluster
  * is not there only its own account says, asked for this one.
  */
 export class EksInventory {
@@ -104,6 +109,33 @@ export class EksInventory {
         for await (const { ResourceTagMappingList = [] } of paginateGetResources({ client }, input)) {
           for (const { ResourceARN = "", Tags = [] } of ResourceTagMappingList) {
             if (parseEksArn(ResourceARN) !== undefined) found.set(ResourceARN, tagsOf(Tags));
+          }
+        }
+      } finally {
+        client.destroy();
+      }
+      return found;
+    });
+  }
+
+  /** All below a path, by their whole names: never some of them. Nothing is decrypted. */
+  async parameters(
+    place: Place,
+    looker: Looker,
+    { path, below }: { readonly path: string; readonly below: "one level" | "all levels" },
+  ): Promise<Parameters> {
+    return this.#ask(place, { looker, action: `ssm:GetParametersByPath of ${path}` }, async (scope) => {
+      const client = this.#options.ssm(scope);
+      const found = new Map<string, Parameter>();
+      const input = { Path: path, Recursive: below === "all levels", WithDecryption: false };
+      try {
+        for await (const { Parameters } of paginateGetParametersByPath({ client, pageSize: parametersInPage }, input)) {
+          // None is an empty list: what has no list is no answer.
+          if (Parameters === undefined) throw new Error("the answer has no list of parameters");
+          for (const { Name, Type: type, Value: value } of Parameters) {
+            if (Name === undefined || type === undefined || value === undefined)
+              throw new Error("the answer has a parameter without name, type or value");
+            found.set(Name, { type, value: type === "SecureString" ? "" : value });
           }
         }
       } finally {

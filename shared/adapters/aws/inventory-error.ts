@@ -1,5 +1,5 @@
 import { EKSServiceException } from "@aws-sdk/client-eks";
-import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { errorMessage, rawMessage, StarlingError } from "#shared/base/errors.ts";
 
 /** What a service says of a session that another region accepts: this one is not enabled for the account. */
 const regionOff: ReadonlySet<string> = new Set([
@@ -41,7 +41,7 @@ export function inventoryError(
       `${place.region} is not enabled for the account; enable it there, or leave it out of regions`,
     );
   }
-  if (denied.has(name)) return told("AccountDenied", `allow ${action} to the role ${role} (${errorMessage(error)})`);
+  if (denied.has(name)) return told("AccountDenied", `allow ${action} to the role ${role} (${rawMessage(error)})`);
   if (throttled.has(name)) return told("AccountThrottled", `${action} is asked too often there for now: ${name}`);
   return told("AccountUnavailable", `${action} was not answered: ${errorMessage(error)}`);
 }

@@ -3,11 +3,12 @@ import { GetObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/clie
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { inNewSession } from "#shared/adapters/aws/in-new-session.ts";
 import { defined } from "#shared/base/defined.ts";
-import { sha256 } from "#shared/base/digest.ts";
+import { digestOf, sha256 } from "#shared/base/digest.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { BlobStore, Builder, BuildRequest, Built } from "#shared/ports.ts";
 import { type BuildAnswer, type BuildJob, buildAnswer, maxRenderingBytes } from "#shared/source/build-job.ts";
+import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 
 export interface LambdaBuilderOptions {
   readonly lambda: LambdaClient;
@@ -26,7 +27,8 @@ const maxAnswerBytes = 64 * 1024;
 
 /**
  * Has artifacts rendered by the function `build`, whose role may do nothing. It gets a URL to read this artifact and one
- * to leave its bytes at, and a sandbox that no other artifact has been in: the artifact's digest is its tenant.
+ * to leave its bytes at, and a sandbox that no other artifact has been in: the artifact's digest is its tenant, or that of
+ * all, where values come from others.
  */
 export class LambdaBuilder implements Builder {
   readonly #options: LambdaBuilderOptions;
@@ -38,20 +40,27 @@ export class LambdaBuilder implements Builder {
   async build({ artifactDigest, path, render, specialise, attempt }: BuildRequest): Promise<Built> {
     const { presigner, bucket: Bucket, blobs } = this.#options;
     const staged = blobKeys.incoming(attempt);
-    const get = new GetObjectCommand({ Bucket, Key: blobKeys.artifact(artifactDigest) });
     const put = new PutObjectCommand({ Bucket, Key: staged });
-    const [artifactUrl, renderingUrl] = await Promise.all([
-      getSignedUrl(presigner, get, { expiresIn: urlSeconds }),
+    const others = valueArtifacts(render?.helm);
+    const [artifact, renderingUrl, ...besides] = await Promise.all([
+      this.#readable(artifactDigest),
       getSignedUrl(presigner, put, { expiresIn: urlSeconds }),
+      ...others.map((digest) => this.#readable(digest)),
     ]);
-    const options = defined({ render, specialise });
-    const answer = await this.#ask({ artifactDigest, path, ...options, artifactUrl, renderingUrl });
+    const options = defined({ render, specialise, besides: besides.length === 0 ? undefined : besides });
+    const answer = await this.#ask({ ...artifact, path, ...options, renderingUrl });
     if (answer.outcome === "failed") throw failureOf(answer);
     const bytes = await blobs.get(staged, { maxBytes: maxRenderingBytes }).catch((error: unknown) => {
       throw error instanceof StarlingError && error.retry === "permanent" ? broken(errorMessage(error)) : error;
     });
     if (sha256(bytes) !== answer.digest) throw broken("it left other bytes than it told");
     return { digest: answer.digest, objects: answer.objects, ...defined({ leftOut: answer.leftOut }), bytes };
+  }
+
+  async #readable(artifactDigest: string): Promise<Pick<BuildJob, "artifactDigest" | "artifactUrl">> {
+    const { presigner, bucket: Bucket } = this.#options;
+    const get = new GetObjectCommand({ Bucket, Key: blobKeys.artifact(artifactDigest) });
+    return { artifactDigest, artifactUrl: await getSignedUrl(presigner, get, { expiresIn: urlSeconds }) };
   }
 
   async #ask(job: BuildJob): Promise<BuildAnswer> {
@@ -68,7 +77,7 @@ export class LambdaBuilder implements Builder {
     const command = new InvokeCommand({
       FunctionName: functionName,
       InvocationType: "RequestResponse",
-      TenantId: job.artifactDigest,
+      TenantId: tenantOf(job),
       Payload: new TextEncoder().encode(JSON.stringify(job)),
     });
     const abortSignal = AbortSignal.timeout(invokeMs);
@@ -82,6 +91,12 @@ export class LambdaBuilder implements Builder {
       });
     }
   }
+}
+
+/** Nothing is left for others of what a sandbox has read. */
+function tenantOf({ artifactDigest, besides = [] }: BuildJob): string {
+  const others = besides.map((one) => one.artifactDigest).sort();
+  return others.length === 0 ? artifactDigest : digestOf([artifactDigest, ...others]);
 }
 
 /** What an operator mends, or what passes, and not what is wrong with the input. */

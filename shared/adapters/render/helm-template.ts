@@ -1,4 +1,4 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
   defaultBounds,
@@ -19,6 +19,8 @@ export interface HelmTemplateOptions extends Partial<ProcessBounds> {
 
 /** Of each of the renderings: all together are less than their function has. */
 const timeoutSeconds = 30;
+/** Of that, where an upgrade is rendered, too: there are four then and not three. */
+const apartPart = 0.7;
 
 /**
  * `helm template` on the files of a chart, which were read before (see `readChart`). Everything that it is given is in a
@@ -39,29 +41,39 @@ export class HelmTemplate implements HelmRunner {
     const scratch = await makeScratchFolder("chart");
     const [folder, given, cwd] = [join(scratch, "chart"), join(scratch, "values"), join(scratch, "empty")];
     try {
-      await mkdir(cwd);
-      await writeTree(folder, chart);
-      await writeTree(given, new Map(values.map((text, index) => [fileOf(index), new TextEncoder().encode(text)])));
+      mkdirSync(cwd);
+      writeTree(folder, chart);
+      writeTree(given, new Map(values.map((text, index) => [fileOf(index), new TextEncoder().encode(text)])));
       const files = values.map((_text, index) => join(given, fileOf(index)));
       const named = [...flagsOf(release, files), "--", release.releaseName, folder];
-      const run = { program, args: ["template", ...named], cwd, folder };
-      const first = await this.#run(run);
+      const isApart = upgrade === "apart";
+      const timeout = isApart ? { timeoutSeconds: this.#bounds.timeoutSeconds * apartPart } : {};
+      const install: Run = {
+        program,
+        args: ["template", ...named],
+        cwd,
+        folder,
+        bounds: { ...this.#bounds, ...timeout },
+      };
+      const upgraded: Run = { ...install, args: ["template", "--is-upgrade", ...named] };
+      const first = await this.#run(install);
+      const after = isApart && !("refusal" in first) ? await this.#run(upgraded) : first;
       if ("refusal" in first) return first;
-      const third =
-        upgrade === "apart" ? await this.#run({ ...run, args: ["template", "--is-upgrade", ...named] }) : undefined;
-      if (third !== undefined && "refusal" in third) return third;
-      await writeTree(folder, instead, "w");
-      const second = await this.#run(run);
+      if ("refusal" in after) return after;
+      writeTree(folder, instead, "w");
+      const second = await this.#run(install);
       if ("refusal" in second) return second;
-      return { outputs: [first.output, second.output], ...(third === undefined ? {} : { upgrade: third.output }) };
+      const outputs = [first.output, second.output] as const;
+      if (after.output === first.output) return { outputs };
+      const again = await this.#run(upgraded);
+      return "refusal" in again ? again : { outputs, upgrade: [after.output, again.output] };
     } finally {
-      await rm(scratch, { recursive: true, force: true });
+      rmSync(scratch, { recursive: true, force: true });
     }
   }
 
-  async #run({ program, args, cwd, folder }: Run): Promise<{ output: string } | { refusal: string }> {
-    const env = environmentIn(cwd);
-    const end = await runConfined({ program, args, cwd, env, bounds: this.#bounds, name: "helm", code: "HelmFailed" });
+  async #run({ folder, ...run }: Run): Promise<{ output: string } | { refusal: string }> {
+    const end = await runConfined({ ...run, env: environmentIn(run.cwd), name: "helm", code: "HelmFailed" });
     if (end.status === 0) return { output: end.output };
     if (ranOutOfMemory(end)) throw failed("helm ran out of memory; make the chart render less", "permanent");
     // A signal is not Helm's word about the chart: the machine was short of something.
@@ -78,6 +90,7 @@ interface Run {
   readonly cwd: string;
   /** Of the chart. */
   readonly folder: string;
+  readonly bounds: ProcessBounds;
 }
 
 function flagsOf(release: HelmRelease, valuesFiles: readonly string[]): readonly string[] {

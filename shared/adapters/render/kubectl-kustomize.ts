@@ -1,4 +1,4 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import {
   defaultBounds,
@@ -13,7 +13,8 @@ import { makeScratchFolder, writeTree } from "#shared/adapters/render/scratch-fo
 import { StarlingError } from "#shared/base/errors.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import type { KustomizeRunner, RenderInput } from "#shared/ports.ts";
-import { kustomizeInputs } from "#shared/source/kustomize/kustomize-inputs.ts";
+import { type KustomizeInputs, kustomizeInputs, maxLoadedBytes } from "#shared/source/kustomize/kustomize-inputs.ts";
+import { refused } from "#shared/source/kustomize/kustomize-scope.ts";
 
 export interface KubectlKustomizeOptions extends Partial<ProcessBounds> {
   /** Gives the path of kubectl; asked at the first build. */
@@ -64,18 +65,19 @@ export class KubectlKustomize implements KustomizeRunner {
   }
 
   /** @throws ManifestError `KustomizationRefused`; StarlingError `KustomizeFailed` with what kustomize said. */
-  async build({ files, path }: RenderInput): Promise<string> {
+  async build({ files, path, inflate }: RenderInput): Promise<string> {
     const inputs = kustomizeInputs(new Map(files.map((file) => [file.path, file])), path);
+    const objects = await objectsOf(inputs, inflate);
     const kubectl = await this.#kubectl();
     const scratch = await makeScratchFolder("render");
     const folder = join(scratch, "artifact");
     const cwd = join(scratch, "empty");
     try {
-      await mkdir(cwd);
-      await writeTree(folder, inputs);
+      mkdirSync(cwd);
+      writeTree(folder, new Map([...inputs.files, ...objects]));
       return await this.#run({ kubectl, folder, cwd, path });
     } finally {
-      await rm(scratch, { recursive: true, force: true });
+      rmSync(scratch, { recursive: true, force: true });
     }
   }
 
@@ -95,6 +97,28 @@ export class KubectlKustomize implements KustomizeRunner {
   }
 }
 
+/** Of the charts, by path: one after the other, each within the bounds of one. */
+async function objectsOf(
+  { charts }: KustomizeInputs,
+  inflate: RenderInput["inflate"],
+): Promise<ReadonlyMap<string, Uint8Array>> {
+  const objects = new Map<string, Uint8Array>();
+  let bytes = 0;
+  for (const chart of charts) {
+    if (inflate === undefined) throw refused(chart, "inflates a chart, and there is no Helm here");
+    const content = new TextEncoder().encode(await inflate(chart));
+    bytes += content.length;
+    if (bytes > maxLoadedBytes) {
+      throw refused(
+        chart,
+        `comes, with those before it, to more than ${maxLoadedBytes} bytes, which kustomize cannot hold; use templates of their own`,
+      );
+    }
+    objects.set(chart.output, content);
+  }
+  return objects;
+}
+
 interface Build {
   readonly kubectl: string;
   /** Of the artifact's files. */
@@ -112,6 +136,11 @@ function explain(end: ProcessEnd, folder: string): string {
     .replace(/^error: /, "")
     // Where it cannot write an object it prints it whole, and a Secret's texts with it.
     .replace(/map\[string\]interface ?\{\}\{[\s\S]*\}/, "an object")
+    // What has no "=" is named whole, and may be the value alone.
+    .replaceAll(
+      /literal sources \[[\s\S]*\]: invalid literal source [\s\S]*?, expected/g,
+      "a literal of a generator: expected",
+    )
     .trim();
   const [panic] = /^panic: .*/.exec(said) ?? [];
   if (panic !== undefined) return `kustomize broke down: ${plainText(panic.slice(0, maxErrorLength))}`;

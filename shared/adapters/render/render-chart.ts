@@ -1,7 +1,10 @@
 import { unpackCharts } from "#shared/adapters/render/packed-charts.ts";
-import type { HelmRunner, TreeFile } from "#shared/ports.ts";
-import { asksForEvent, forBothEvents } from "#shared/source/helm/both-events.ts";
-import { readChart } from "#shared/source/helm/chart.ts";
+import { isJsonObject } from "#shared/base/json.ts";
+import { applyMark } from "#shared/kube/apply-marks.ts";
+import { stringMapAt } from "#shared/kube/kube-object.ts";
+import type { HelmOutputs, HelmRunner, TreeFile } from "#shared/ports.ts";
+import { asksForEvent, type ByEvent } from "#shared/source/helm/both-events.ts";
+import { type Chart, readChart } from "#shared/source/helm/chart.ts";
 import { explainHelm } from "#shared/source/helm/explain-helm.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
@@ -17,31 +20,54 @@ export interface ChartRequest {
   /** The chart's folder inside the artifact; `.` is the artifact itself. */
   readonly path: string;
   readonly release: HelmRelease;
+  /** Files of other artifacts, of which the release names some, by digest. */
+  readonly others?: ReadonlyMap<string, readonly TreeFile[]>;
 }
 
 /**
- * The documents of a chart, rendered twice: what is not the same both times is refused, and so is what is another at an
- * upgrade, but for hooks.
+ * The documents of a chart, for an install and for an upgrade, each rendered twice: what is not the same both times is
+ * refused.
  * @throws ManifestError of what is wrong with the chart or its values, `NonDeterministicRender`; StarlingError `HelmFailed`.
  */
 export async function renderChart(
-  { files, path, release }: ChartRequest,
+  { files, path, release, others }: ChartRequest,
   { helm }: { readonly helm: HelmRunner },
-): Promise<ManifestDocument[]> {
+): Promise<ByEvent<readonly ManifestDocument[]>> {
   const chart = readChart(path, await unpackCharts(path, filesBelow(files, path)));
-  const values = valuesOf(release, files);
+  const values = valuesOf(release, files, others);
   const upgrade = asksForEvent(chart, values) ? "apart" : "alike";
   const answer = await helm.template({ ...renderingsOf(chart, release.lookup), values, release, upgrade });
   if ("refusal" in answer) throw explainHelm(chart, answer.refusal);
-  const [first, second] = answer.outputs;
+  const install = documentsOf(chart, answer.outputs, release);
+  return { install, upgrade: answer.upgrade === undefined ? install : documentsOf(chart, answer.upgrade, release) };
+}
+
+function documentsOf(
+  chart: Chart,
+  [first, second]: HelmOutputs,
+  { hooks, crds }: HelmRelease,
+): readonly ManifestDocument[] {
   const documents = readOutput(chart, first);
   // Documents in another order, or other comments, are no other objects.
-  if (first !== second) {
-    const { hooks } = release;
-    requireSame(applied(documents, hooks), applied(readOutput(chart, second), hooks));
-  }
-  if (answer.upgrade === undefined || answer.upgrade === first) return documents;
-  return forBothEvents(documents, readOutput(chart, answer.upgrade));
+  if (first !== second) requireSame(applied(documents, hooks), applied(readOutput(chart, second), hooks));
+  return crds === "Create"
+    ? documents.map((document) => (isOfCrds(chart, document) ? onlyMade(document) : document))
+    : documents;
+}
+
+/** From the folder `crds/` of the chart, or of one that it depends on. */
+function isOfCrds({ folder }: Chart, { file }: ManifestDocument): boolean {
+  return /^(?:charts\/[^/]+\/)*crds\//.test(folder === "." ? file : file.slice(folder.length + 1));
+}
+
+function onlyMade(document: ManifestDocument): ManifestDocument {
+  const { metadata } = document.object;
+  const annotations = stringMapAt(document.object, "metadata", "annotations");
+  const marked = {
+    ...(isJsonObject(metadata) ? metadata : {}),
+    annotations: { ...annotations, [applyMark]: "IfNotPresent" },
+  };
+  return { ...document, object: { ...document.object, metadata: marked } };
 }
 
 /** What is left out may be called otherwise each time: names of tests are often drawn by lot. */

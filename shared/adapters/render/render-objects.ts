@@ -1,26 +1,32 @@
 import { renderChart } from "#shared/adapters/render/render-chart.ts";
 import { changesOf, kustomized, withNamespace } from "#shared/adapters/render/specialise-documents.ts";
+import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
-import type { HelmRunner, KustomizeRunner, TreeFile } from "#shared/ports.ts";
+import type { HelmRunner, KustomizeRunner, RenderInput, TreeFile } from "#shared/ports.ts";
 import { refuseForeignFiles } from "#shared/source/foreign-files.ts";
 import { foreignKindsIn } from "#shared/source/foreign-kinds.ts";
+import { type ByEvent, withHooksOfBoth } from "#shared/source/helm/both-events.ts";
 import { chartFile } from "#shared/source/helm/chart.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { kustomizationsOf } from "#shared/source/kustomization.ts";
 import { type Base, needsKustomize } from "#shared/source/kustomize/generated-kustomization.ts";
-import { readManifests } from "#shared/source/manifests.ts";
+import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";
+import { type Manifest, readManifests } from "#shared/source/manifests.ts";
 import { readMarks } from "#shared/source/object-marks.ts";
 import { isManifestFile, nestedKustomizations, readPlainFiles } from "#shared/source/plain-files.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
 import { requireOrder } from "#shared/source/require-order.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
+import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 export interface RenderRequest {
   readonly files: readonly TreeFile[];
+  /** Files of other artifacts, which only values come from, by digest. */
+  readonly others?: ReadonlyMap<string, readonly TreeFile[]>;
   /** The folder inside the artifact. */
   readonly path: string;
   /** Absent: kustomize when the folder has a kustomization file, else plain. */
@@ -35,7 +41,10 @@ export interface Renderers {
 }
 
 export interface RenderedObjects {
+  /** Of an install. */
   readonly objects: readonly ManifestObject[];
+  /** Of anything that follows an install: the same list, where these are the same. */
+  readonly upgrade: readonly ManifestObject[];
   /** What was left out, and what objects ask for and do not get, in words. */
   readonly leftOut: readonly string[];
 }
@@ -56,13 +65,39 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
       "is no folder of the artifact; check the template's path and the Source's spec.paths (symbolic links are no part of an artifact)",
     );
   }
-  const read = await readDocuments({ ...request, path }, renderers);
-  const { documents, leftOut } = siftHooks(read, request.render?.helm?.hooks ?? "Honor");
-  const manifests = readManifests(documents, changesOf(request.specialise));
-  if (manifests.length === 0) throw emptyRender(path, request.files);
+  const asked = { ...request, path };
+  const base = await readBase(asked, renderers, needsKustomize(request.specialise ?? {}) ? "included" : "built");
+  const install = await manifestsOf(asked, base.install, renderers);
+  const upgrade = base.upgrade === base.install ? install : await manifestsOf(asked, base.upgrade, renderers);
+  const manifests = withHooksOfBoth({ install: install.manifests, upgrade: upgrade.manifests });
   requireOrder(manifests);
-  const unheeded = [...foreignKindsIn(manifests), ...readMarks(manifests)];
-  return { objects: manifests.map(({ object }) => object), leftOut: [...leftOut, ...unheeded] };
+  const objects = manifests.install.map(({ object }) => object);
+  return {
+    objects,
+    upgrade: manifests.upgrade === manifests.install ? objects : manifests.upgrade.map(({ object }) => object),
+    leftOut: [...new Set([...install.leftOut, ...upgrade.leftOut])],
+  };
+}
+
+interface ReadManifests {
+  readonly manifests: readonly Manifest[];
+  readonly leftOut: readonly string[];
+}
+
+/** @throws ManifestError also `EmptyRender`. */
+async function manifestsOf(request: RenderRequest, base: Base, renderers: Renderers): Promise<ReadManifests> {
+  const { files, path, specialise = {}, render } = request;
+  const { kustomize } = renderers;
+  const documents = needsKustomize(specialise)
+    ? await kustomized(files, base, {
+        specialise,
+        kustomize: { build: (input) => kustomize.build(withCharts(input, renderers)) },
+      })
+    : (base.documents ?? []);
+  const sifted = siftHooks(withNamespace(documents, specialise), render?.helm?.hooks ?? "Honor");
+  const manifests = readManifests(sifted.documents, changesOf(specialise));
+  if (manifests.length === 0) throw emptyRender(path, files);
+  return { manifests, leftOut: [...sifted.leftOut, ...foreignKindsIn(manifests), ...readMarks(manifests)] };
 }
 
 function emptyRender(path: string, files: readonly TreeFile[]): ManifestError {
@@ -72,18 +107,10 @@ function emptyRender(path: string, files: readonly TreeFile[]): ManifestError {
     first === undefined || inside.some(isManifestFile)
       ? ""
       : ` (it has ${excerpt(first.path)}; manifests are *.yaml, *.yml and *.json)`;
-  const reason = `holds no objects${other}; an empty rendering is never applied, delete the Sync to delete its objects`;
+  const jsonnet = inside.some((file) => /\.(jsonnet|libsonnet)$/.test(file.path)) && other !== "";
+  const instead = jsonnet ? "; Jsonnet is not run: commit the manifests that it makes" : "";
+  const reason = `holds no objects${other}${instead}; an empty rendering is never applied, delete the Sync to delete its objects`;
   return new ManifestError("EmptyRender", { file: path }, reason);
-}
-
-async function readDocuments(request: RenderRequest, renderers: Renderers): Promise<readonly ManifestDocument[]> {
-  const { files, specialise = {} } = request;
-  const base = await readBase(request, renderers, needsKustomize(specialise) ? "included" : "built");
-  if (needsKustomize(specialise)) {
-    const { kustomize } = renderers;
-    return withNamespace(await kustomized(files, base, { specialise, kustomize }), specialise);
-  }
-  return withNamespace(base.documents ?? [], specialise);
 }
 
 /** @param kustomization - whether a folder that is one is built here, or included by the one that is made around it. */
@@ -91,23 +118,46 @@ async function readBase(
   request: RenderRequest,
   renderers: Renderers,
   kustomization: "included" | "built",
-): Promise<Base> {
-  const { files, path, render } = request;
-  if (render?.helm !== undefined)
-    return { documents: await renderChart({ files, path, release: render.helm }, renderers) };
-  if (render?.plain !== undefined) return { documents: plainDocuments(files, { folder: path, without: [] }) };
+): Promise<ByEvent<Base>> {
+  const { files, path, render, others } = request;
+  if (render?.helm !== undefined) {
+    const chart = { files, path, release: render.helm, ...defined({ others }) };
+    const { install, upgrade } = await renderChart(chart, renderers);
+    const first = { documents: install };
+    return { install: first, upgrade: upgrade === install ? first : { documents: upgrade } };
+  }
+  if (render?.plain !== undefined) return alike({ documents: plainDocuments(files, { folder: path, without: [] }) });
   const byPath = new Map(files.map((file) => [file.path, file]));
   if (render === undefined && byPath.has(path === "." ? chartFile : `${path}/${chartFile}`))
     throw unforeseenChart(path);
   const isWhole = render?.kustomize !== undefined || kustomizationsOf(byPath, path).length > 0;
-  if (isWhole && kustomization === "included") return { folder: path };
+  if (isWhole && kustomization === "included") return alike({ folder: path });
   const built = isWhole ? [path] : nestedKustomizations(files, path);
   const documents = isWhole ? [] : plainDocuments(files, { folder: path, without: built });
   for (const folder of built) {
-    const output = await renderers.kustomize.build({ files, path: folder });
+    const output = await renderers.kustomize.build(withCharts({ files, path: folder }, renderers));
     documents.push(...parseManifests(output, `${folder} (as built by kustomize)`));
   }
-  return { documents };
+  return alike({ documents });
+}
+
+/** With what renders charts of these files: as a template of their own would, but not for installs and upgrades apart. */
+function withCharts(input: Pick<RenderInput, "files" | "path">, renderers: Renderers): RenderInput {
+  const inflate = async ({ folder, release, file, field }: InflatedChart) => {
+    const { install, upgrade } = await renderChart({ files: input.files, path: folder, release }, renderers);
+    if (install !== upgrade) {
+      const reason =
+        "asks whether it is installed or upgraded, which a kustomization does not know; render it by a template of its own";
+      throw new ManifestError("KustomizationRefused", { file, field }, reason);
+    }
+    const { documents } = siftHooks(install, release.hooks);
+    return documents.map(({ object }) => jsonAsYaml(object)).join("\n---\n");
+  };
+  return { ...input, inflate };
+}
+
+function alike<T>(both: T): ByEvent<T> {
+  return { install: both, upgrade: both };
 }
 
 type Part = Parameters<typeof readPlainFiles>[1];

@@ -1,11 +1,12 @@
 import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
-import type { KustomizeRunner, TreeFile } from "#shared/ports.ts";
+import type { RenderInput, TreeFile } from "#shared/ports.ts";
 import { maxRenderingBytes } from "#shared/source/build-job.ts";
 import { type Base, generatedKustomization, inArtifact } from "#shared/source/kustomize/generated-kustomization.ts";
 import { restoredObject } from "#shared/source/kustomize/guarded-object.ts";
 import { type ChangeObject, readManifests } from "#shared/source/manifests.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import { substituteObject } from "#shared/source/substitution/substitute-object.ts";
+import { substituteText } from "#shared/source/substitution/substitute-text.ts";
 import { type ManifestDocument, parseManifests, placeOf } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
@@ -13,7 +14,13 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 export async function kustomized(
   files: readonly TreeFile[],
   base: Base,
-  { specialise, kustomize }: { readonly specialise: Specialisation; readonly kustomize: KustomizeRunner },
+  {
+    specialise,
+    kustomize,
+  }: {
+    readonly specialise: Specialisation;
+    readonly kustomize: { build(input: Pick<RenderInput, "files" | "path">): Promise<string> };
+  },
 ): Promise<ManifestDocument[]> {
   for (const document of base.documents ?? []) refuseLocalConfig(document);
   const output = await kustomize.build(generatedKustomization(files, base, specialise)).catch((error: unknown) => {
@@ -56,13 +63,14 @@ function isNamespace({ apiVersion, kind, metadata }: JsonObject, name: string): 
 }
 
 /** What is done to each object, in this order: labels and annotations, and then the variables in its texts. */
-export function changesOf({ edits = {}, namespace, variables }: Specialisation = {}): ChangeObject {
+export function changesOf({ edits = {}, namespace, variables, mode }: Specialisation = {}): ChangeObject {
   const room = { left: maxRenderingBytes };
+  const substitute = mode === "text" ? substituteText : substituteObject;
   return (object, refuse) => {
     const { commonMetadata, createNamespace } = edits;
     const own = namespace !== undefined && isNamespace(object, namespace) ? createNamespace : undefined;
     const marked = [own, commonMetadata].reduce<JsonObject>(withMarks, object);
-    return variables === undefined ? marked : substituteObject(marked, { variables, room }, refuse);
+    return variables === undefined ? marked : substitute(marked, { variables, room }, refuse);
   };
 }
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import { sourcePath } from "#shared/source/source-path.ts";
 
 /** Longer ones Helm refuses. */
@@ -34,7 +35,12 @@ function bytesOf(value: unknown): number | undefined {
   }
 }
 
+/** Besides the chart's own: each is read whole where the chart is rendered. */
+const maxOtherSources = 5;
+
 const valuesFile = z.strictObject({
+  /** Another Source of the same namespace, that has the file; absent: the template's. */
+  source: nameSchema.optional(),
   /** From the root of the repository; may hold `{{ cluster.name }}` and its like, as `path` may. */
   path: sourcePath,
   /** Whether it may be missing. */
@@ -51,10 +57,17 @@ export const helmOptions = z.strictObject({
   releaseName: releaseName.optional(),
   /** They go over the files', and those over the chart's own. A text that is one whole `{{ cluster.values.KEY }}` is the cluster's. */
   values: values.optional(),
-  /** Files of this Source; a later one goes over an earlier one. */
-  valuesFrom: boundedList(valuesFile, 20).optional(),
-  /** Those in the chart's folder `crds`: left out, or applied like every other object. */
-  crds: z.enum(["Skip", "CreateReplace"], 'must be "Skip" or "CreateReplace"').default("CreateReplace"),
+  /** Files of this Source, or of others; a later one goes over an earlier one. */
+  valuesFrom: boundedList(valuesFile, 20)
+    .refine(
+      (files) => new Set(files.flatMap(({ source }) => source ?? [])).size <= maxOtherSources,
+      `may name at most ${maxOtherSources} other Sources; put the files of some into one`,
+    )
+    .optional(),
+  /** Those in the chart's folder `crds`: left out, made where they are not there, or applied like every other object. */
+  crds: z
+    .enum(["Skip", "Create", "CreateReplace"], 'must be "Skip", "Create" or "CreateReplace"')
+    .default("CreateReplace"),
   /** What a chart that looks into the cluster is told: nothing, for it is refused, or that nothing is there. */
   lookup: z.enum(["Refuse", "Empty"], 'must be "Refuse" or "Empty"').default("Refuse"),
   /** What of it Helm would run around an install or an upgrade: it is run then, left out, or refused. */

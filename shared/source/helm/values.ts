@@ -5,25 +5,40 @@ import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
+/** By path, of an artifact. */
+type Files = ReadonlyMap<string, ListedFile>;
+
 /**
  * The values that go over the chart's own, the least first: those of the files in their order, then those of the
  * template. Each is written anew from what was understood of it.
+ * @param others - files of the other artifacts that the release names, by digest.
  * @throws ManifestError `ValuesNotFound` for a file that is not there and not optional, `InvalidYaml` and `InvalidValues`
  *   for one that is no map.
  */
-export function valuesOf(release: HelmRelease, files: readonly ListedFile[]): readonly string[] {
-  const byPath = new Map(files.map((file) => [file.path, file]));
-  const texts = (release.valuesFrom ?? []).flatMap(({ path, optional }, index) => {
-    const file = byPath.get(normalFolder(path));
+export function valuesOf(
+  release: HelmRelease,
+  files: readonly ListedFile[],
+  others: ReadonlyMap<string, readonly ListedFile[]> = new Map(),
+): readonly string[] {
+  const own = byPath(files);
+  const besides = new Map([...others].map(([digest, theirs]) => [digest, byPath(theirs)]));
+  const texts = (release.valuesFrom ?? []).flatMap(({ path, optional, from }, index) => {
+    const artifact = from === undefined ? own : besides.get(from.artifactDigest);
+    const file = artifact?.get(normalFolder(path));
     if (file !== undefined) return [valuesIn(file)];
     if (optional) return [];
+    const whose = from === undefined ? "the artifact" : `Source ${from.source}`;
     throw new ManifestError(
       "ValuesNotFound",
       { file: path, field: `render.helm.valuesFrom[${index}].path` },
-      "is no file of the artifact; paths begin at the root of the repository: correct it, add its folder to the Source's spec.paths, or say optional: true",
+      `is no file of ${whose}; paths begin at the root of the repository: correct it, add its folder to the Source's spec.paths, or say optional: true`,
     );
   });
   return release.values === undefined ? texts : [...texts, release.values];
+}
+
+function byPath(files: readonly ListedFile[]): Files {
+  return new Map(files.map((file) => [file.path, file]));
 }
 
 function valuesIn({ path, content }: ListedFile): string {

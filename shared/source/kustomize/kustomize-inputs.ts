@@ -6,6 +6,8 @@
  */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { kustomizationNames, kustomizationsOf } from "#shared/source/kustomization.ts";
+import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";
+import { outputName, readCharts } from "#shared/source/kustomize/inflated-charts.ts";
 import { readPlugins } from "#shared/source/kustomize/kustomize-plugins.ts";
 import { checkReferences, checkYaml } from "#shared/source/kustomize/kustomize-references.ts";
 import {
@@ -29,20 +31,18 @@ const maxFolders = 1000;
  * What kustomize loads in all, in bytes: a base counts as often as it is included, for twenty folders that include the
  * next one twice are a million copies. It holds about fifty times as much in memory.
  */
-const maxLoadedBytes = 64 * 1024 * 1024;
+export const maxLoadedBytes = 64 * 1024 * 1024;
 
 /**
  * Walks every kustomization reachable from `folder`.
- * @returns by path, the files that the build may see: it has no reason to see another.
+ * @returns by path, the files that the build may see: it has no reason to see another; and the charts whose objects are to be
+ *   put beside them.
  * @throws ManifestError `KustomizationRefused` naming file, field, value and remedy, for an entry that is a URL, is
- *   absolute, leaves the artifact or is not in it, for Helm charts, for plugins that are not built into kustomize, and
+ *   absolute, leaves the artifact or is not in it, for Helm charts that are not in it, for plugins that are not built into kustomize, and
  *   for what is included too often; `InvalidYaml` for a file that cannot be read, or whose aliases explode.
  */
-export function kustomizeInputs(
-  files: ReadonlyMap<string, ListedFile>,
-  folder: string,
-): ReadonlyMap<string, Uint8Array> {
-  const build: BuildFiles = { files, folders: foldersOf(files), inputs: new Map(), expansions: new Map() };
+export function kustomizeInputs(files: ReadonlyMap<string, ListedFile>, folder: string): KustomizeInputs {
+  const build: BuildFiles = { files, folders: foldersOf(files), inputs: new Map(), expansions: new Map(), charts: [] };
   const waiting = [folder];
   const visited = new Map<string, Visit>();
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -53,7 +53,12 @@ export function kustomizeInputs(
     if (visited.size > maxFolders) throw refused({ file: visit.file }, `reaches more than ${maxFolders} folders`);
   }
   checkLoad(visited, folder);
-  return build.inputs;
+  return { files: build.inputs, charts: build.charts };
+}
+
+export interface KustomizeInputs {
+  readonly files: ReadonlyMap<string, Uint8Array>;
+  readonly charts: readonly InflatedChart[];
 }
 
 interface Visit {
@@ -95,6 +100,8 @@ const referringFields = [
   "openapi",
 ];
 const helmFields = ["helmCharts", "helmChartInflationGenerator", "helmGlobals"];
+/** What their objects become. */
+const resources = "resources";
 
 const fieldNames = new Map(
   [...folderFields, ...fileFields, ...patchFields, ...pluginFields, ...referringFields, ...helmFields].map((name) => [
@@ -112,10 +119,11 @@ function readKustomization(
   const understood: [string, Json | undefined][] = [];
   for (const [key, member] of Object.entries(value)) {
     const field = fieldNames.get(folded(key)) ?? key;
-    if (helmFields.includes(field) && !isEmpty(member)) {
+    if (helmFields.includes(field)) {
+      if (field !== "helmChartInflationGenerator" || isEmpty(member)) continue;
       throw refused(
         { file: scope.file, field: key },
-        "inflates Helm charts, which Starling does not do in a kustomization; commit the chart, and render it by a template of its own with render: {helm: {}}",
+        "is the old way to inflate Helm charts, which is not read; write helmCharts, with the chart committed",
       );
     }
     if (folderFields.includes(field)) included.push(...readFolders(scope, field, member));
@@ -127,7 +135,29 @@ function readKustomization(
     if (referringFields.includes(field)) checkReferences(scope, { value: member, field });
     understood.push([key, pluginFields.includes(field) ? readPlugins(scope, field, member) : member]);
   }
-  return { understood: Object.fromEntries(understood), included };
+  return { understood: withCharts(scope, value, understood), included };
+}
+
+/** Its charts are resources, the last ones. */
+function withCharts(
+  scope: KustomizeScope,
+  value: JsonObject,
+  understood: readonly (readonly [string, Json | undefined])[],
+): JsonObject {
+  const [charts] = membersOf(value, "helmCharts");
+  const [globals] = membersOf(value, "helmGlobals");
+  if (charts === undefined || isEmpty(charts[1])) return Object.fromEntries(understood);
+  const found = readCharts(scope, { field: charts[0], value: charts[1] ?? null, globals: globals?.[1] });
+  scope.charts.push(...found);
+  const isResources = ([key]: readonly [string, unknown]) => fieldNames.get(folded(key)) === resources;
+  const listed = understood.filter(isResources).flatMap(([, member]) => (Array.isArray(member) ? member : []));
+  const names = found.map((_chart, index) => outputName(index));
+  return { ...Object.fromEntries(understood.filter((one) => !isResources(one))), [resources]: [...listed, ...names] };
+}
+
+/** Whatever its case. */
+function membersOf(value: JsonObject, field: string): readonly (readonly [string, Json | undefined])[] {
+  return Object.entries(value).filter(([key]) => fieldNames.get(folded(key)) === field);
 }
 
 function readFolders(scope: KustomizeScope, field: string, value: Json | undefined): string[] {

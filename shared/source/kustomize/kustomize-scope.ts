@@ -1,3 +1,4 @@
+import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
 import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
 import { expansionOf } from "#shared/source/yaml/yaml.ts";
@@ -10,6 +11,8 @@ export interface BuildFiles {
   readonly inputs: Map<string, Uint8Array>;
   /** What aliases add to each file of YAML that was looked at, in characters. */
   readonly expansions: Map<string, number>;
+  /** Charts that are rendered before kustomize runs. */
+  readonly charts: InflatedChart[];
 }
 
 /** One kustomization. */

@@ -8,6 +8,9 @@ import { trimmed } from "#shared/source/substitution/trim.ts";
 
 export type Variables = Readonly<Record<string, string>>;
 
+/** `flux`: bytes are counted, `:?` and `:+` are defaults, and a part that is no number is the whole, as there. */
+export type Dialect = "starling" | "flux";
+
 /** A text that cannot be expanded. It never holds what stands around the expression: that may be a secret. */
 export class SubstitutionError extends Error {
   constructor(reason: string) {
@@ -21,6 +24,7 @@ interface Reader {
   readonly text: string;
   at: number;
   readonly variables: Variables;
+  readonly dialect: Dialect;
   isUnused: boolean;
   depth: number;
 }
@@ -35,8 +39,8 @@ const maxLength = 2 * 1024 * 1024;
  * the text `${NAME}`; a `$` before anything else is itself.
  * @throws SubstitutionError for a variable that is not set and has no default, and for what is no expression.
  */
-export function expand(text: string, variables: Variables): string {
-  const reader: Reader = { text, at: 0, variables, isUnused: false, depth: 0 };
+export function expand(text: string, variables: Variables, dialect: Dialect = "starling"): string {
+  const reader: Reader = { text, at: 0, variables, dialect, isUnused: false, depth: 0 };
   let result = "";
   for (;;) {
     const dollar = text.indexOf("$", reader.at);
@@ -62,7 +66,7 @@ function readExpression(reader: Reader): string {
   reader.at += variable.length;
   const found = isLength ? lengthOf : functionsOf.find(([sign]) => take(reader, sign))?.[1];
   const value = found?.(reader, variable);
-  if (!take(reader, "}")) throw malformed(reader, start, `has no } where "${variable}" ends`);
+  if (!take(reader, "}")) throw malformed(reader, start, "has no } where its name ends");
   reader.depth -= 1;
   return value ?? valueFor(reader, variable);
 }
@@ -124,7 +128,8 @@ function valueFor({ variables, isUnused }: Reader, variable: string): string {
 }
 
 function lengthOf(reader: Reader, variable: string): string {
-  return String([...valueFor(reader, variable)].length);
+  const value = valueFor(reader, variable);
+  return String(reader.dialect === "flux" ? Buffer.byteLength(value) : [...value].length);
 }
 
 /** What is empty counts as not set, for all three signs: as in Flux, and not as `=` does in a shell. */
@@ -138,8 +143,9 @@ function readDefault(reader: Reader, variable: string): string {
 }
 
 /** Flux takes both for a default, a shell for a failure and for the contrary of a default. */
-function refuseShell(sign: string): () => never {
-  return () => {
+function refuseShell(sign: string): (reader: Reader, variable: string) => string {
+  return (reader, variable) => {
+    if (reader.dialect === "flux") return readDefault(reader, variable);
     throw new SubstitutionError(
       `\${...${sign}...} means one thing in a shell and another one in Flux; use := for a default`,
     );
@@ -148,6 +154,7 @@ function refuseShell(sign: string): () => never {
 
 /** `:2` or `:2:5`. In characters, where Flux cuts bytes; what is no number, or a negative one, it does not say. */
 function readPart(reader: Reader, variable: string): string {
+  if (reader.dialect === "flux") return readPartOfBytes(reader, variable);
   const part = /(\d{1,6})(?::(\d{1,6}))?/y;
   part.lastIndex = reader.at;
   const [whole, from = "0", length] = part.exec(reader.text) ?? [];
@@ -159,6 +166,21 @@ function readPart(reader: Reader, variable: string): string {
   reader.at += whole.length;
   const characters = [...valueFor(reader, variable)].slice(Number(from));
   return characters.slice(0, length === undefined ? characters.length : Number(length)).join("");
+}
+
+/** What is no number leaves the whole value; where Flux panics, or cuts a character in two, there is nothing to apply. */
+function readPartOfBytes(reader: Reader, variable: string): string {
+  const from = readText(reader, ":");
+  const length = take(reader, ":") ? readText(reader, "}") : undefined;
+  const value = valueFor(reader, variable);
+  const [start, count] = [from, length ?? "0"].map((text) => (/^[+-]?\d{1,6}$/.test(text) ? Number(text) : undefined));
+  if (start === undefined || count === undefined) return value;
+  const bytes = Buffer.from(value);
+  const begin = start < 0 ? Math.max(0, bytes.length + start) : start;
+  const part = bytes.subarray(begin, length === undefined ? bytes.length : begin + count);
+  const text = part.toString();
+  if (count >= 0 && Buffer.from(text).equals(part)) return text;
+  throw new SubstitutionError(`\${${variable}:...} cuts a character in two, or has a negative length`);
 }
 
 function first(text: string, change: (letter: string) => string): string {
@@ -187,7 +209,7 @@ function readTrim(end: "start" | "end", match: "shortest" | "longest"): (reader:
 }
 
 /** To before the next `stop`, or to before a `}`; expressions in it are expanded, and `\/` is a slash that stops nothing. */
-function readText(reader: Reader, stop: "}" | "/"): string {
+function readText(reader: Reader, stop: "}" | "/" | ":"): string {
   const { text } = reader;
   let result = "";
   for (;;) {
@@ -213,6 +235,7 @@ function requireRoom(length: number): void {
   throw new SubstitutionError(`comes to more than ${maxLength} characters; shorten the values, or replace less`);
 }
 
+/** What stands there may be a part of a password: where it is says enough. */
 function malformed({ at, text }: Reader, start: number, reason: string): SubstitutionError {
   const known = ":=, :-, =, :2, :2:5, #, ##, %, %%, /, //, /#, /%, ^, ^^, , or ,,";
   const end = text[at] === undefined ? ": the text ends before" : "";

@@ -63,7 +63,8 @@ export function substituteObject(object: JsonObject, { variables, room }: Substi
   return inMap(object, "");
 }
 
-function isMarked({ metadata }: JsonObject): boolean {
+/** As Flux has it, the value as it is written. */
+export function isMarked({ metadata }: JsonObject): boolean {
   if (!isJsonObject(metadata)) return false;
   return [metadata.labels, metadata.annotations].some((map) => isJsonObject(map) && map[substituteMark] === "disabled");
 }

@@ -32,7 +32,6 @@ export type ManifestErrorCode =
   | "OrderRefused"
   | "LocalConfigRefused"
   | "NonDeterministicRender"
-  | "InstallDiffers"
   | "SubstitutionFailed";
 
 /**

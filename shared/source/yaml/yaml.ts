@@ -10,6 +10,7 @@ import {
 } from "js-yaml";
 import type { Json } from "#shared/base/json.ts";
 import { AliasMeter, maxAliasExpansion } from "#shared/source/yaml/alias-meter.ts";
+import { explainYaml } from "#shared/source/yaml/explain-yaml.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { kubernetesSchema, kyamlSchema, unsupportedFloat } from "#shared/source/yaml/yaml-schema.ts";
 
@@ -44,7 +45,7 @@ export function parseDocuments(text: string, file: string, options: ParseOptions
   const events = readEvents(text, file);
   const offsets = inspect(events, text, file);
   const schema = options.booleans === "1.2" ? kyamlSchema : kubernetesSchema;
-  const values = withPlace(file, () => constructFromEvents(events, { source: text, filename: file, schema }));
+  const values = withPlace({ text, file }, () => constructFromEvents(events, { source: text, filename: file, schema }));
   const lineAt = lineCounter(text);
   const documents: YamlDocument[] = [];
   for (const [index, value] of values.entries()) {
@@ -55,23 +56,18 @@ export function parseDocuments(text: string, file: string, options: ParseOptions
 }
 
 function readEvents(text: string, file: string): Event[] {
-  return withPlace(file, () => parseEvents(text, { filename: file, maxDepth }));
+  return withPlace({ text, file }, () => parseEvents(text, { filename: file, maxDepth }));
 }
 
-function withPlace<Result>(file: string, work: () => Result): Result {
+function withPlace<Result>({ text, file }: Source, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const mark = error.mark;
     const place = mark === undefined ? { file } : { file, line: mark.line + 1, column: mark.column + 1 };
-    throw new ManifestError("InvalidYaml", place, explain(error.reason));
+    throw new ManifestError("InvalidYaml", place, explainYaml(error.reason, text, mark?.position));
   }
-}
-
-function explain(reason: string): string {
-  if (reason !== "duplicated mapping key") return reason;
-  return "duplicate key in a map; kubectl would silently keep the last one: remove one of them";
 }
 
 /**

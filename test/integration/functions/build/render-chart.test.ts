@@ -12,6 +12,7 @@ import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate, type HelmTemplateOptions } from "#shared/adapters/render/helm-template.ts";
 import { type RenderedObjects, renderObjects } from "#shared/adapters/render/render-objects.ts";
 import { compareText } from "#shared/base/text-order.ts";
+import { annotationsOf } from "#shared/kube/kube-object.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import { below, shopChart } from "#test/support/chart-fixture.ts";
 
@@ -40,6 +41,17 @@ function render(files: Files, more: Partial<HelmRelease> = {}, bounds: Partial<H
     { kustomize, helm: new HelmTemplate({ helm, ...bounds }) },
   );
 }
+
+test("a file of values that another Source has not is named with it", async () => {
+  const from = { source: "fleet", artifactDigest: "sha256:f" };
+  const valuesFrom = [{ path: "templates/x.yaml", optional: false, from }];
+  await expect(render(small("v"), { valuesFrom })).rejects.toThrow(
+    "templates/x.yaml, render.helm.valuesFrom[0].path: is no file of Source fleet; paths begin at the root of the repository",
+  );
+  expect(dataOf(await render(small("v"), { valuesFrom: [{ path: "none.yaml", optional: true, from }] }), "x")).toEqual({
+    k: "v",
+  });
+});
 
 function namesOf({ objects }: RenderedObjects): readonly string[] {
   return objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
@@ -111,6 +123,27 @@ describe("a chart's objects are those of `helm template`", () => {
     const rendered = await render(below("deploy", shopChart), more);
     expect(byName(rendered)).toEqual(await helmItself(shopChart, [...args, "--skip-tests"]));
     expect(rendered.objects.length).toBeGreaterThan(3);
+  });
+
+  test("and its CRDs are marked where they are only to be made, those of its dependencies, too", async () => {
+    const crd = (name: string) =>
+      `apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: ${name}.example.com, annotations: {a: b}}\n`;
+    const chart = small("v", {
+      "crds/w.yaml": crd("w"),
+      "charts/sub/Chart.yaml": "apiVersion: v2\nname: other\nversion: 0.1.0\n",
+      "charts/sub/crds/nested/v.yaml": crd("v"),
+      "templates/u.yaml": crd("u"),
+    });
+    const marks = async (crds: HelmRelease["crds"]) => {
+      const { objects } = await render(below("deploy", chart), { crds });
+      return Object.fromEntries(
+        objects.map((object) => [object.metadata.name, annotationsOf(object)["starling.dev/apply"] ?? "-"]),
+      );
+    };
+    const [u, v, w] = ["u.example.com", "v.example.com", "w.example.com"] as const;
+    expect(await marks("Create")).toEqual({ x: "-", [u]: "-", [v]: "IfNotPresent", [w]: "IfNotPresent" });
+    expect(await marks("CreateReplace")).toEqual({ x: "-", [u]: "-", [v]: "-", [w]: "-" });
+    expect(await marks("Skip")).toEqual({ x: "-", [u]: "-" });
   });
 
   test("when its dependency is packed", async () => {
@@ -233,25 +266,66 @@ describe("a chart that asks whether it is an install", () => {
     expect([...namesOf(await render(chart))].sort()).toEqual(["ConfigMap x", "Job again", "Job each", "Job first"]);
   });
 
-  test.each([
+  test("has one list of objects where nothing but hooks for the one or the other differs", async () => {
+    const { objects, upgrade } = await render(
+      small("v", { "templates/h.yaml": when("IsInstall", job("h", "pre-install")) }),
+    );
+    expect(upgrade).toBe(objects);
+    expect((await render(small("{{ eq 1 2 }}{{/* IsInstall */}}"))).upgrade).toHaveLength(1);
+  });
+
+  const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n";
+  const asked = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {up: '{{ .Release.IsUpgrade }}'}\n";
+  const once = "helm.sh/hook: {{ if .Release.IsInstall }}post-install{{ else }}pre-upgrade{{ end }}";
+  const turned = `apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: m\n  annotations:\n    ${once}\n`;
+  const rows: readonly (readonly [legend: string, files: Files, install: object, upgrade: object])[] = [
+    ["an object", { "templates/s.yaml": when("IsInstall", secret) }, ["ConfigMap x", "Secret s"], ["ConfigMap x"]],
     [
-      "an object",
-      { "templates/s.yaml": when("IsInstall", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n") },
-      /, Secret s: is/,
+      "an object that comes later",
+      { "templates/s.yaml": when("IsUpgrade", secret) },
+      ["ConfigMap x"],
+      ["ConfigMap x", "Secret s"],
     ],
     [
-      "a field",
-      {
-        "templates/c.yaml":
-          "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {up: '{{ .Release.IsUpgrade }}'}\n",
-      },
-      /, ConfigMap c, data\.up: is/,
+      "a hook for both",
+      { "templates/h.yaml": when("IsInstall", job("h", "pre-install,pre-upgrade")) },
+      ["ConfigMap x", "Job h"],
+      ["ConfigMap x"],
     ],
-    ["a hook for both", { "templates/h.yaml": when("IsInstall", job("h", "pre-install,pre-upgrade")) }, /, Job h: is/],
-  ])("is refused where %s is another then", async (_legend, files, message) => {
-    await expect(render(small("v", files))).rejects.toMatchObject({
-      code: "InstallDiffers",
-      message: expect.stringMatching(message),
+    ["a field", { "templates/c.yaml": asked }, ["ConfigMap c", "ConfigMap x"], ["ConfigMap c", "ConfigMap x"]],
+    ["the time of one hook", { "templates/m.yaml": turned }, ["ConfigMap x", "Job m"], ["ConfigMap x", "Job m"]],
+  ];
+  test.each(rows)(
+    "has other objects for each where that is so of %s, as helm has",
+    async (_legend, files, install, upgrade) => {
+      const chart = small("v", files);
+      const rendered = await render(chart);
+      const after = { ...rendered, objects: rendered.upgrade };
+      expect([namesOf(rendered), namesOf(after)]).toEqual([install, upgrade]);
+      expect(rendered.upgrade).not.toEqual(rendered.objects);
+      expect(byName(rendered)).toEqual(await helmItself(chart, []));
+      expect(byName(after)).toEqual(await helmItself(chart, ["--is-upgrade"]));
+    },
+  );
+
+  test("is specialised for both, and checked for both", async () => {
+    const chart = small("v", {
+      "templates/c.yaml": asked,
+      "templates/d.yaml": when(
+        "IsUpgrade",
+        secret.replace("{name: s}", '{name: s, annotations: {config.kubernetes.io/depends-on: "/ConfigMap/none"}}'),
+      ),
+    });
+    await expect(render(chart)).rejects.toMatchObject({
+      code: "OrderRefused",
+      message: expect.stringContaining("Secret s"),
+    });
+    const lot = small("v", {
+      "templates/s.yaml": when("IsUpgrade", `${secret}stringData: {p: '{{ randAlphaNum 9 }}'}\n`),
+    });
+    await expect(render(lot)).rejects.toMatchObject({
+      code: "NonDeterministicRender",
+      message: expect.stringMatching(/, Secret s, data\.p: is another each time/),
     });
   });
 });

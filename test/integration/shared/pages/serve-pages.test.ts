@@ -7,9 +7,13 @@ import { type PageServer, servePages } from "#shared/pages/serve-pages.ts";
 import { apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { shop, storeRollout } from "#test/unit/functions/api/row-fixture.ts";
 
-const word = "0123456789abcdef";
 let pages: PageServer | undefined;
-afterEach(() => pages?.close());
+let word: string;
+let faults: string[] = [];
+afterEach(() => {
+  faults = [];
+  return pages?.close();
+});
 
 async function serve(ask: Ask): Promise<string> {
   pages = await servePages({
@@ -17,9 +21,11 @@ async function serve(ask: Ask): Promise<string> {
     clock: { now: () => new Date("2026-11-20T09:00:00Z") },
     where: "<b>here</b>",
     port: 0,
-    word,
+    onFault: (line) => faults.push(line),
   });
-  return new URL(pages.url).origin;
+  const { origin, pathname } = new URL(pages.url);
+  word = pathname.slice(1, -1);
+  return origin;
 }
 
 function askOf(api: ReturnType<typeof apiFixture>): Ask {
@@ -63,12 +69,18 @@ describe("who may look", () => {
     for (const [, address] of first.text.matchAll(/ (?:href|src)="(\/[^"]*)"/g)) expect(address).toMatch(`/${word}/`);
   });
 
-  test.each(["", "0123456789abcdeX", `${word}0`, "..%2f"])("%j opens nothing: nothing is asked for", async (given) => {
+  test.each([
+    ["no word", () => ""],
+    ["another of its length", () => `${word.slice(0, -1)}X`],
+    ["a longer one", () => `${word}0`],
+    ["a way up", () => "..%2f"],
+  ])("%s opens nothing: nothing is asked for", async (_, wordOf) => {
     const asked: string[] = [];
     const origin = await serve((path) => {
       asked.push(path);
       return Promise.reject(new Error("never"));
     });
+    const given = wordOf();
     for (const path of ["/", "/clusters", "/style.css", `/clusters/${word}`]) {
       expect((await get(origin, given === "" ? path : `/${given}${path}`)).status).toBe(401);
     }
@@ -106,6 +118,25 @@ describe("what is said when there is nothing to show", () => {
     expect(answer.status).toBe(status);
     expect(answer.text).toContain(`<h1>${title}</h1>`);
     expect(answer.text).not.toContain("<i>");
+    // Whoever runs it is told what went wrong, and never the word.
+    expect(faults).toHaveLength(status >= 500 ? 1 : 0);
+    expect(faults.join()).not.toContain(word);
+  });
+
+  test("an API that fails is told with its status, its code and the id that its logs know it by", async () => {
+    const details = { code: "Internal", correlationId: "api-20261120T090000Z-1f8a90c2" };
+    const origin = await serve(() => Promise.reject(new Refusal(500, "an error in Starling", details)));
+    const answer = await get(origin, `/${word}/clusters`);
+    const words = "status 500, Internal, id api-20261120T090000Z-1f8a90c2";
+    expect(answer.text).toContain(`an error in Starling (${words})`);
+    expect(faults).toEqual([`/clusters: ${words}: an error in Starling`]);
+  });
+
+  test("a page that cannot be made says so, and not that the API was away", async () => {
+    const origin = await serve((() => Promise.resolve({ items: 7, metadata: {} })) as unknown as Ask);
+    const answer = await get(origin, `/${word}/clusters`);
+    expect(answer.text).toContain("<h1>This page could not be made</h1>");
+    expect(faults).toHaveLength(1);
   });
 });
 
@@ -136,7 +167,15 @@ describe("what strangers wrote", () => {
     "/clusters",
     "/clusters/c1",
     "/sources",
+    "/sources/payments/app",
+    "/timeline",
+    "/events",
+    "/events?namespace=payments",
+    "/clusters/c1/objects",
+    "/clusters/c1/objects?object=Deployment",
     "/syncgroups/payments/shop",
+    "/syncgroups/payments/shop/history",
+    "/syncgroups/payments/shop/events",
     "/syncgroups/payments/shop/clusters?number=3",
     "/clusters?labelSelector=env%3Dprod",
     `/syncgroups/payments/shop/clusters?stage=${encodeURIComponent(label)}`,
@@ -144,6 +183,7 @@ describe("what strangers wrote", () => {
   test.each(paths)("%s has one script, of its own, and no style or address of theirs", async (path) => {
     const origin = await world();
     const { text, headers } = await get(origin, `/${word}${path}`);
+    expect(text).not.toContain("could not be made");
     expect(text.match(/<script/g)).toEqual(["<script"]);
     expect(text).toContain(`<script src="/${word}/live.js" defer></script>`);
     expect(text).not.toContain("<b>here</b>");

@@ -26,6 +26,11 @@ describe("are carried out, or ask for nothing, and nothing is said", () => {
     ["kustomize.toolkit.fluxcd.io/prune", "Disabled"],
     ["kustomize.toolkit.fluxcd.io/substitute", "disabled"],
     ["kustomize.toolkit.fluxcd.io/ssa", "Override"],
+    ["kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent"],
+    ["kustomize.toolkit.fluxcd.io/ssa", "ignore"],
+    ["kustomize.toolkit.fluxcd.io/ssa", "Merge"],
+    ["kustomize.toolkit.fluxcd.io/reconcile", "disabled"],
+    ["starling.dev/apply", "IfNotPresent"],
     ["argocd.argoproj.io/sync-options", "Prune=false, SkipDryRunOnMissingResource=true"],
     ["argocd.argoproj.io/compare-options", "IgnoreExtraneous"],
     ["helm.sh/resource-policy", "keep"],
@@ -75,10 +80,7 @@ describe("are not carried out, and that is said", () => {
 
 describe("would make of the cluster what nobody meant, and are refused", () => {
   test.each([
-    ["kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent"],
-    ["kustomize.toolkit.fluxcd.io/ssa", "Ignore"],
-    ["kustomize.toolkit.fluxcd.io/ssa", "merge"],
-    ["kustomize.toolkit.fluxcd.io/reconcile", "disabled"],
+    ["starling.dev/apply", "once"],
     ["config.kubernetes.io/local-config", "true"],
     ["config.kubernetes.io/apply-time-mutation", "- source: {}"],
     ["client.lifecycle.config.k8s.io/mutation", "ignore"],
@@ -93,9 +95,9 @@ describe("would make of the cluster what nobody meant, and are refused", () => {
   });
 
   test("as labels, too, and all are named", () => {
-    const label = { labels: { "kustomize.toolkit.fluxcd.io/ssa": "Ignore" } };
+    const label = { labels: { "starling.dev/prune": "Ignore" } };
     expect(() => marksOf(label, annotated("starling.dev/prun", "x"))).toThrow(
-      /web-0, metadata\.labels\["kustomize\.toolkit\.fluxcd\.io\/ssa"\]: is "Ignore" \(refused, too: starling\.dev\/prun: x of ConfigMap shop\/web-1\): it keeps/,
+      /web-0, metadata\.labels\["starling\.dev\/prune"\]: is "Ignore" \(refused, too: starling\.dev\/prun: x of ConfigMap shop\/web-1\): it must/,
     );
   });
 });

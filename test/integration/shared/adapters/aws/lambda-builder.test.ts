@@ -60,6 +60,49 @@ describe("what build renders", () => {
 });
 
 describe("sandboxes", () => {
+  test("that have read values of others serve nobody who has not the same", async () => {
+    const seen: string[] = [];
+    let sandboxes = 0;
+    world.beFunction(() => {
+      const own = ++sandboxes;
+      const build = wireBuild({});
+      return async (job: never) => {
+        seen.push(String(own));
+        return build(job);
+      };
+    });
+    const chart = await world.artifact({
+      "Chart.yaml": "apiVersion: v2\nname: small\nversion: 0.1.0\n",
+      "templates/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {k: {{ .Values.k | quote }}}\n",
+      "own.yaml": "k: own\n",
+    });
+    const [first, second] = [
+      await world.artifact({ "env/v.yaml": "k: first\n" }),
+      await world.artifact({ "env/v.yaml": "k: second\n" }),
+    ];
+    const release = { releaseName: "web", namespace: "shop", crds: "Skip", lookup: "Refuse", hooks: "Omit" } as const;
+    const own = { path: "own.yaml", optional: false };
+    const built = async (...digests: readonly string[]) => {
+      const others = digests.map((artifactDigest) => ({
+        path: "env/v.yaml",
+        optional: false,
+        from: { source: "fleet", artifactDigest },
+      }));
+      const helm = { ...release, valuesFrom: [own, ...others] };
+      const request = { artifactDigest: chart, path: ".", render: { helm }, attempt: randomUUID() };
+      const { bytes } = await world.builder.build(request);
+      return /"k":"(\w+)"/.exec(new TextDecoder().decode(bytes))?.[1];
+    };
+    expect([await built(first), await built(second), await built(first, second), await built(second, first)]).toEqual([
+      "first",
+      "second",
+      "second",
+      "first",
+    ]);
+    expect(await built()).toBe("own");
+    expect(seen).toEqual(["1", "2", "3", "3", "4"]);
+  });
+
   test("serve one artifact each, and the same one again", async () => {
     let sandboxes = 0;
     const seen: string[] = [];

@@ -43,7 +43,7 @@ test("bytes come and go, by the URL alone", async () => {
 
 describe("what another try may mend is tried three times", () => {
   test.each<[string, ScriptedAnswer, string]>([
-    ["a broken connection", "reset", "socket hang up"],
+    ["a broken connection", "reset", "the other side closed the connection .*socket hang up"],
     ["500", { status: 500 }, "S3 answered 500 to a presigned (GET|PUT)$"],
     ["503", { status: 503 }, "S3 answered 503 to a presigned (GET|PUT)$"],
   ])("%s", async (_what, answer, message) => {

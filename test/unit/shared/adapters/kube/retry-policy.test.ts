@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { retryPolicy } from "#shared/adapters/kube/retry-policy.ts";
+import { Patience, retryPolicy } from "#shared/adapters/kube/retry-policy.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
 const summary = { method: "PATCH", path: "/api/v1/configmaps/a", secret: false };
@@ -13,8 +13,9 @@ function error(
   return new KubeError(summary, facts, after === undefined ? {} : { retryAfterSeconds: after });
 }
 
-const policy = retryPolicy({ deadlineMs: 1_000, retryConflicts: false });
-const withConflicts = retryPolicy({ deadlineMs: 1_000, retryConflicts: true });
+const fixed = () => new Patience({ now: () => new Date(0) });
+const policy = retryPolicy({ deadlineMs: 1_000, retryConflicts: false, patience: fixed() });
+const withConflicts = retryPolicy({ deadlineMs: 1_000, retryConflicts: true, patience: fixed() });
 
 test("waits double up to five seconds, with jitter, and end with the deadline", () => {
   expect(policy).toMatchObject({ firstWaitMs: 100, longestWaitMs: 5_000, jitter: "full", untilMs: 1_000 });
@@ -24,6 +25,7 @@ describe("a request is sent", () => {
   test.each<[string, unknown, number]>([
     ["five times while the server fails", error(500), 5],
     ["five times while the connection breaks", error(undefined, { code: "ECONNRESET" }), 5],
+    ["twice where no answer came in its time", error(undefined, { code: "ETIMEDOUT" }), 2],
     ["eleven times while there are too many", error(429), 11],
     ["four times while a webhook is away", error(500, { message: 'failed calling webhook "w"' }), 4],
     ["once where it is refused", error(403), 1],
@@ -47,9 +49,35 @@ test.each<[unknown, number | undefined]>([
   [error(429, {}, 2), 2_000],
   [error(503, {}, 0.5), 500],
   [error(429, {}, 30), 30_000],
-  [error(429, {}, 31), 30_000],
   [error(429), undefined],
   [new Error("no"), undefined],
-])("a server is left alone for as long as it asks, but not for ever: %s", (failed, waitMs) => {
+])("a server is left alone for as long as it asks: %s", (failed, waitMs) => {
   expect(policy.askedWaitMs?.(failed)).toBe(waitMs);
+});
+
+describe("of a server that asks for fewer requests", () => {
+  test.each<[string, unknown, number]>([
+    ["as long as the patience is waited for", error(429, {}, 15), 11],
+    ["longer is not", error(429, {}, 15.1), 1],
+    ["of one that is away no longer, either", error(503, {}, 16), 1],
+    ["what asks for nothing is tried again", error(429), 11],
+  ])("%s", (_what, failed, tries) => {
+    expect(retryPolicy({ deadlineMs: 1e9, retryConflicts: false, patience: fixed() }).tries(failed)).toBe(tries);
+  });
+
+  test("all requests of a piece of work lose patience together, until one is answered", () => {
+    let now = 0;
+    const patience = new Patience({ now: () => new Date(now) });
+    const [one, other] = [1, 2].map(() => retryPolicy({ deadlineMs: 1e9, retryConflicts: false, patience }));
+    expect(one?.tries(error(429, {}, 1))).toBe(11);
+    now = 14_000;
+    expect(other?.tries(error(429, {}, 1))).toBe(11);
+    now = 14_001;
+    expect(other?.tries(error(429, {}, 1))).toBe(1);
+    now = 15_001;
+    expect(one?.tries(error(429))).toBe(1);
+    expect(one?.tries(error(500)), "asks for nothing").toBe(5);
+    patience.renew();
+    expect(one?.tries(error(429, {}, 1))).toBe(11);
+  });
 });

@@ -138,8 +138,26 @@ const refused: readonly (readonly [legend: string, kustomization: string, messag
     "generators:\n- |\n  apiVersion: someteam.example.com/v1\n  kind: ChartInflator",
     "asks for the plugin someteam.example.com/v1/ChartInflator",
   ],
-  ["charts", "helmCharts: [{name: a, repo: https://example.com}]", "helmCharts: inflates Helm charts"],
-  ["charts in the old spelling", "helmChartInflationGenerator: [{chartName: a}]", "inflates Helm charts"],
+  [
+    "a chart that is not in the artifact",
+    "helmCharts: [{name: a, releaseName: a, version: 1.2.3, repo: https://example.com}]",
+    "helmCharts[0].name: a is not in app/charts/a-1.2.3/a or app/charts/a, and nothing is fetched",
+  ],
+  ["a chart that leaves the artifact", "helmCharts: [{name: ../../a, releaseName: a}]", "is no name of a chart"],
+  [
+    "charts elsewhere",
+    "helmGlobals: {chartHome: ../../etc}\nhelmCharts: [{name: a, releaseName: a}]",
+    "leaves the artifact",
+  ],
+  ["absolute charts", "helmGlobals: {chartHome: /etc}\nhelmCharts: [{name: a, releaseName: a}]", "is an absolute path"],
+  ["Helm's own settings", "helmGlobals: {configHome: x}\nhelmCharts: [{name: a}]", "may have nothing but chartHome"],
+  ["a release without a name", "helmCharts: [{name: a}]", "releaseName: is required"],
+  [
+    "a member that is none",
+    "helmCharts: [{name: a, releaseName: a, postRenderer: x}]",
+    "has postrenderer, which is not",
+  ],
+  ["charts in the old spelling", "helmChartInflationGenerator: [{chartName: a}]", "is the old way to inflate"],
   ["charts by plugin", "generators: [chart.yaml]", "and no Helm charts"],
   ["an absolute path", "resources: [/etc/hostname]", "is an absolute path"],
   ["a path that leaves the artifact", "resources: [../../etc]", '"../../etc" leaves the artifact'],
@@ -189,7 +207,7 @@ const refused: readonly (readonly [legend: string, kustomization: string, messag
 
 /** What kustomize gets to see, as texts. */
 function seen(contents: Readonly<Record<string, string>>, folder = "."): Record<string, string> {
-  const inputs = kustomizeInputs(filesOf(contents), folder);
+  const { files: inputs } = kustomizeInputs(filesOf(contents), folder);
   return Object.fromEntries([...inputs].map(([path, content]) => [path, new TextDecoder().decode(content)]));
 }
 

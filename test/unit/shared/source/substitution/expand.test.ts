@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { expand } from "#shared/source/substitution/expand.ts";
+import { expand, SubstitutionError } from "#shared/source/substitution/expand.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 interface Fixture {
@@ -13,6 +13,29 @@ interface Fixture {
 
 const file = new URL("../../../../fixtures/substitution/expressions.json", import.meta.url);
 const { variables, rows } = JSON.parse(readFileSync(file, "utf8")) as Fixture;
+
+describe("I04: the vectors of envsubst", () => {
+  const fluxs = rows.map(([text, outcome, flux = outcome]) => [text, flux] as const);
+
+  test.each(fluxs.filter(([, outcome]) => outcome !== null && outcome !== "\\xc3"))(
+    "%j becomes %j as Flux has it",
+    (text, outcome) => {
+      expect(expand(text, variables, "flux")).toBe(outcome);
+    },
+  );
+
+  test.each(fluxs.flatMap(([text, outcome]) => (outcome === null || outcome === "\\xc3" ? [text] : [])))(
+    "%j is refused as Flux has it",
+    (text) => {
+      expect(() => expand(text, variables, "flux")).toThrow(/^(\$\{|the expression at character \d+ )/);
+    },
+  );
+
+  test("I05: a negative length is an error, and no crash", () => {
+    for (const dialect of ["flux", "starling"] as const)
+      expect(() => expand("${a:0:-1}", variables, dialect)).toThrow(SubstitutionError);
+  });
+});
 
 describe("a text", () => {
   test.each(rows.flatMap(([text, outcome]) => (outcome === null ? [] : [[text, outcome]])))(
@@ -31,9 +54,9 @@ describe("a text", () => {
       "${zz}",
       "${zz} is not set; set parameters.zz, give it a default as ${zz:=text}, or write $${zz} for that text itself",
     ],
-    ["a ${b", 'the expression at character 3 has no } where "b" ends: the text ends before; write ${NAME}'],
+    ["a ${b", "the expression at character 3 has no } where its name ends: the text ends before; write ${NAME}"],
     ["${}", "the expression at character 1 names no variable behind ${; write ${NAME}"],
-    ["${a-def}", 'the expression at character 1 has no } where "a" ends; write ${NAME}'],
+    ["${a-def}", "the expression at character 1 has no } where its name ends; write ${NAME}"],
     ["${s:x}", "${s:...} needs a number or two, as ${s:0:3}, or := for a default"],
     ["${s/a}", "${s/...} needs what to replace and what by, as ${s/old/new}"],
     ["${a:?no}", "${...:?...} means one thing in a shell and another one in Flux; use := for a default"],

@@ -42,9 +42,15 @@ const refused: readonly (readonly [legend: string, text: string, message: string
   ["not a number", "a: 1\nb: [.NaN]", "f.yaml:2:5: unsupported value: .NaN"],
   ["an anchor that contains itself", "a: &a [*a]", "f.yaml:1:9: anchor a contains itself"],
   ["YAML 1.2 by name", "%YAML 1.2\n---\na: 1", "f.yaml:1:1: %YAML 1.2 is not what kubectl reads"],
-  ["an unknown alias", "a: *b", 'f.yaml:1:5: unidentified alias "b"'],
+  [
+    "an unknown alias",
+    "a: *b",
+    "* begins the name of an anchor, and none of this name is before it; a text that begins with * is to be in quotes (unidentified alias)",
+  ],
   ["depth without end", `a: ${"[".repeat(200)}`, "nesting exceeded maxDepth"],
-  ["an unclosed quote", 'a: "b\n', "f.yaml:2:1: deficient indentation"],
+  ["an unclosed quote", 'a: "b\n', 'f.yaml:2:1: unclosed " in line 1: deficient indentation'],
+  ["an unclosed brace", "a: 1 # {\nb: '['\nc: {d: \"}\", e: [1]\nf: 2\n", "f.yaml:4:1: unclosed { in line 3: "],
+  ["an unclosed bracket of JSON", '{"a": [1, ', "unclosed [ in line 1: "],
 ];
 
 function decode(text: string): string {

@@ -1,0 +1,147 @@
+/**
+ * Charts that a kustomization inflates (`helmCharts`): those of the artifact, rendered as a template of their own would be, and
+ * given to kustomize as resources. kustomize itself would run whatever Helm it finds, and fetch what is not there.
+ */
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { chartFile } from "#shared/source/helm/chart.ts";
+import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
+import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";
+import {
+  entriesOf,
+  folded,
+  type KustomizeScope,
+  refused,
+  requireFile,
+  resolve,
+} from "#shared/source/kustomize/kustomize-scope.ts";
+
+/** Each is two runs of Helm. */
+const maxCharts = 20;
+/** Where kustomize looks for charts when nothing is said. */
+const defaultHome = "charts";
+
+/** They say nothing of what comes out: where a chart would be fetched from, and words on the way. Tests are left out anyway. */
+const idle = new Set(["repo", "version", "skiptests", "debug", "devel"]);
+const known = new Set([
+  ...idle,
+  ...["name", "releasename", "namespace", "valuesfile", "valuesinline", "valuesmerge", "additionalvaluesfiles"],
+  ...["includecrds", "skiphooks", "kubeversion", "apiversions"],
+]);
+
+/**
+ * @param globals - `helmGlobals`.
+ * @throws ManifestError `KustomizationRefused` for a chart that is not in the artifact, and for what is not honoured.
+ */
+export function readCharts(
+  scope: KustomizeScope,
+  { field, value, globals }: { readonly field: string; readonly value: Json; readonly globals: Json | undefined },
+): readonly InflatedChart[] {
+  const charts = Array.isArray(value) ? value : [value];
+  if (charts.length > maxCharts) throw refused({ file: scope.file, field }, `has more than ${maxCharts} charts`);
+  const home = homeOf(scope, globals);
+  return charts.map((chart: Json, index) =>
+    readChartEntry(scope, { home, index, field: `${field}[${index}]`, value: chart }),
+  );
+}
+
+function homeOf(scope: KustomizeScope, globals: Json | undefined): string {
+  const { charthome = defaultHome, ...others } = isJsonObject(globals) ? byFoldedKey(globals) : {};
+  const [other] = Object.keys(others);
+  const field = "helmGlobals";
+  if (other !== undefined || typeof charthome !== "string")
+    throw refused({ file: scope.file, field }, "may have nothing but chartHome, a folder of the artifact");
+  return resolve(scope, { value: charthome, field: `${field}.chartHome` });
+}
+
+interface ChartEntry {
+  readonly home: string;
+  readonly index: number;
+  readonly field: string;
+  readonly value: Json;
+}
+
+function readChartEntry(scope: KustomizeScope, entry: ChartEntry): InflatedChart {
+  const { field, value } = entry;
+  const refuse = (member: string, reason: string): never => {
+    throw refused({ file: scope.file, field: member === "" ? field : `${field}.${member}` }, reason);
+  };
+  if (!isJsonObject(value)) return refuse("", "is no chart; write its name and releaseName");
+  const chart = byFoldedKey(value);
+  const unknown = Object.keys(chart).find((key) => !known.has(key));
+  if (unknown !== undefined) return refuse("", `has ${unknown}, which is not honoured here; remove it`);
+  const { name, releasename, namespace, includecrds, skiphooks, kubeversion, apiversions } = chart;
+  if (typeof releasename !== "string" || releasename === "")
+    return refuse("releaseName", "is required; a name that Helm makes up is another each time");
+  const texts = entriesOf(apiversions, `${field}.apiVersions`).map((text) => text.value);
+  return {
+    folder: folderOf(scope, entry, { name, version: chart.version, repo: chart.repo }),
+    file: scope.file,
+    field,
+    output: scope.folder === "." ? outputName(entry.index) : `${scope.folder}/${outputName(entry.index)}`,
+    release: {
+      releaseName: releasename,
+      namespace: typeof namespace === "string" && namespace !== "" ? namespace : "default",
+      crds: includecrds === true ? "CreateReplace" : "Skip",
+      lookup: "Refuse",
+      hooks: skiphooks === true ? "Omit" : "Honor",
+      ...(kubeversion === undefined || kubeversion === "" ? {} : { kubeVersion: String(kubeversion) }),
+      ...(texts.length === 0 ? {} : { apiVersions: texts }),
+      ...valuesOf(scope, { chart, field, refuse }),
+    },
+  };
+}
+
+/** In the folder of the kustomization; nobody has a file of this name. */
+export function outputName(index: number): string {
+  return `.starling-chart-${index}.yaml`;
+}
+
+/** A chart that was fetched with its version is in a folder with that, as kustomize puts it there. */
+function folderOf(
+  scope: KustomizeScope,
+  { home, field }: ChartEntry,
+  { name, version, repo }: { readonly [Key in "name" | "version" | "repo"]?: Json | undefined },
+): string {
+  const where = { file: scope.file, field: `${field}.name` };
+  if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name))
+    throw refused(where, "is no name of a chart");
+  const inHome = (path: string) => (home === "." ? path : `${home}/${path}`);
+  const fetched = repo === undefined || version === undefined ? [] : [inHome(`${name}-${String(version)}/${name}`)];
+  const folders = [...fetched, inHome(name)];
+  const found = folders.find((folder) => scope.files.has(`${folder}/${chartFile}`));
+  if (found !== undefined) return found;
+  throw refused(
+    where,
+    `${name} is not in ${folders.join(" or ")}, and nothing is fetched while rendering; commit the chart there, or say helmGlobals.chartHome`,
+  );
+}
+
+interface ChartValues {
+  readonly chart: Readonly<Record<string, Json | undefined>>;
+  readonly field: string;
+  readonly refuse: (member: string, reason: string) => never;
+}
+
+/** As kustomize has them: `valuesInline` goes over `valuesFile`, and the additional files over both. */
+function valuesOf(
+  scope: KustomizeScope,
+  { chart, field, refuse }: ChartValues,
+): Pick<HelmRelease, "values" | "valuesFrom"> {
+  const { valuesfile, valuesinline, valuesmerge = "override", additionalvaluesfiles } = chart;
+  if (valuesmerge !== "override" && valuesmerge !== "replace")
+    refuse("valuesMerge", "may be override or replace; put what is to win last");
+  const own = valuesmerge === "replace" ? [] : entriesOf(valuesfile, `${field}.valuesFile`);
+  const additional = entriesOf(additionalvaluesfiles, `${field}.additionalValuesFiles`);
+  const hasInline = isJsonObject(valuesinline) && Object.keys(valuesinline).length > 0;
+  if (hasInline && additional.length > 0)
+    refuse("additionalValuesFiles", "stands beside valuesInline; put these values into a file, too");
+  const paths = [...own, ...additional].map((entry) => ({ path: requireFile(scope, entry), optional: false }));
+  return {
+    ...(paths.length === 0 ? {} : { valuesFrom: paths }),
+    ...(hasInline ? { values: canonicalJson(valuesinline) } : {}),
+  };
+}
+
+function byFoldedKey(map: JsonObject): Readonly<Record<string, Json | undefined>> {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [folded(key), value]));
+}

@@ -1,0 +1,211 @@
+/** Repositories in the shapes that known ones have: what the binaries alone make of them, and what is refused by name. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
+import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
+import { type RenderRequest, renderObjects } from "#shared/adapters/render/render-objects.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { objectIdOf } from "#shared/kube/kube-object.ts";
+import { objectIdKey } from "#shared/kube/object-id.ts";
+import { normaliseManifest } from "#shared/source/normalise-manifest.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+
+const searchPath = process.env.PATH ?? "";
+const helm = await locateHelm(searchPath);
+const kubectl = await locateKubectl(searchPath);
+const renderers = {
+  kustomize: new KubectlKustomize({ kubectl: async () => kubectl }),
+  helm: new HelmTemplate({ helm: async () => helm }),
+};
+
+const folder = mkdtempSync(join(tmpdir(), "starling-known-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const deployment = (name: string, extra = "") => `apiVersion: apps/v1
+kind: Deployment
+metadata: { name: ${name} }
+spec:
+  replicas: 1
+  selector: { matchLabels: { app: ${name} } }
+  template:
+    metadata: { labels: { app: ${name} } }
+    spec: { containers: [{ name: ${name}, image: "example.com/${name}:0.2", ports: [{ containerPort: 80 }]${extra} }] }
+`;
+const service = (name: string) =>
+  `apiVersion: v1\nkind: Service\nmetadata: { name: ${name} }\nspec: { ports: [{ port: 80 }], selector: { app: ${name} } }\n`;
+const job = (name: string, annotations: string) => `apiVersion: batch/v1
+kind: Job
+metadata: { name: ${name}, annotations: { ${annotations} } }
+spec: { template: { spec: { restartPolicy: Never, containers: [{ name: a, image: "example.com/a:1" }] } } }
+`;
+const crd = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: gauges.example.com }
+spec:
+  group: example.com
+  scope: Namespaced
+  names: { kind: Gauge, plural: gauges, singular: gauge, listKind: GaugeList }
+  versions: [{ name: v1, served: true, storage: true, schema: { openAPIV3Schema: { type: object } } }]
+`;
+
+const files: Readonly<Record<string, string>> = {
+  "guestbook/ui-deployment.yaml": deployment("guestbook-ui"),
+  "guestbook/ui-svc.yaml": service("guestbook-ui"),
+  "guestbook/README.md": "# guestbook\n",
+  "kustomize-guestbook/kustomization.yaml":
+    "namePrefix: kustomize-\nresources: [ui-deployment.yaml, ui-svc.yaml]\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
+  "kustomize-guestbook/ui-deployment.yaml": deployment("guestbook-ui"),
+  "kustomize-guestbook/ui-svc.yaml": service("guestbook-ui"),
+  "jsonnet-guestbook/guestbook-ui.jsonnet": "{ kind: 'List', apiVersion: 'v1', items: [] }\n",
+  "helm-guestbook/Chart.yaml": "apiVersion: v2\nname: helm-guestbook\nversion: 0.1.0\n",
+  "helm-guestbook/values.yaml": "replicaCount: 1\nservice: { port: 80 }\n",
+  "helm-guestbook/.helmignore": "*.swp\n",
+  "helm-guestbook/templates/_helpers.tpl":
+    '{{- define "name" -}}{{ .Release.Name }}-{{ .Chart.Name }}{{- end -}}\n{{- define "chart" -}}{{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}{{- end -}}\n',
+  "helm-guestbook/templates/NOTES.txt": "1. Get the application URL: {{ .Release.Name }}\n",
+  "helm-guestbook/templates/deployment.yaml": `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ template "name" . }}
+  labels: { app: {{ template "name" . }}, chart: {{ template "chart" . }}, heritage: {{ .Release.Service }} }
+spec:
+  replicas: {{ .Values.replicaCount }}
+  selector: { matchLabels: { app: {{ template "name" . }} } }
+  template:
+    metadata: { labels: { app: {{ template "name" . }} } }
+    spec: { containers: [{ name: a, image: "example.com/a:{{ .Chart.AppVersion | default "1" }}", ports: [{ containerPort: 80 }] }] }
+`,
+  "helm-guestbook/templates/service.yaml":
+    'apiVersion: v1\nkind: Service\nmetadata: { name: {{ template "name" . }} }\nspec: { ports: [{ port: {{ .Values.service.port }} }] }\n',
+  "charts/agent/Chart.yaml": "apiVersion: v2\nname: agent\nversion: 1.0.0\n",
+  "charts/agent/crds/gauges.yaml": crd,
+  "charts/agent/templates/agent.yaml": deployment("agent"),
+  "charts/agent/templates/migrate.yaml": job(
+    "{{ .Release.Name }}-migrate",
+    'helm.sh/hook: "pre-install,pre-upgrade", helm.sh/hook-weight: "-5"',
+  ),
+  "charts/agent/templates/tests/probe.yaml": job("{{ .Release.Name }}-probe", "helm.sh/hook: test"),
+  "helm-dependency/Chart.yaml":
+    'apiVersion: v2\nname: helm-dependency\nversion: 1.0.0\ndependencies: [{ name: blog, version: 9.0.3, repository: "https://charts.example.com" }]\n',
+  "pre-post-sync/before.yaml": job("before", "argocd.argoproj.io/hook: PreSync"),
+  "pre-post-sync/after.yaml": job("after", "argocd.argoproj.io/hook: PostSync"),
+  "pre-post-sync/app.yaml": deployment("app"),
+  "sync-waves/wave1.yaml": job("wave-1", 'argocd.argoproj.io/sync-wave: "1"'),
+  "sync-waves/wave2.yaml": job("wave-2", 'argocd.argoproj.io/hook: Sync, argocd.argoproj.io/sync-wave: "2"'),
+  "apps/root.yaml": `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: { name: guestbook, namespace: argocd }
+spec: { project: default, source: { repoURL: "https://example.com/a.git", path: guestbook }, destination: { namespace: guestbook } }
+`,
+  "fleet-manifests/fleet.yaml": "namespace: fleet-example\n",
+  "fleet-manifests/frontend.yaml": deployment("frontend"),
+  "fleet-multi-chart/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 0.1.0\n",
+  "fleet-multi-chart/web/templates/web.yaml": deployment("web"),
+  "monitoring/base/kustomization.yaml":
+    "resources: [setup, prometheus.yaml, password.yaml]\nconfigMapGenerator: [{ name: rules, files: [rules.yaml] }]\n",
+  "monitoring/base/setup/kustomization.yaml": "resources: [crd.yaml, namespace.yaml]\n",
+  "monitoring/base/setup/crd.yaml": crd,
+  "monitoring/base/setup/namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: { name: monitoring }\n",
+  "monitoring/base/prometheus.yaml": `${deployment("prometheus", ", envFrom: [{ configMapRef: { name: rules } }]")}---\n${service("prometheus")}`,
+  "monitoring/base/password.yaml":
+    'apiVersion: v1\nkind: Secret\nmetadata: { name: admin }\nstringData: { password: "changeme" }\n',
+  "monitoring/base/rules.yaml": "groups: [{ name: a, rules: [{ expr: '{{ $labels.pod }}' }] }]\n",
+  "monitoring/prod/kustomization.yaml":
+    "namespace: monitoring\nresources: [../base]\nreplicas: [{ name: prometheus, count: 2 }]\nimages: [{ name: example.com/prometheus, newTag: v3 }]\n",
+  "monitoring/dev/kustomization.yaml": "resources: [../base]\nnameSuffix: -dev\nlabels: [{ pairs: { env: dev } }]\n",
+};
+
+const artifact = Object.entries(files).map(([path, text]) => ({
+  path,
+  content: new TextEncoder().encode(text),
+  executable: false,
+}));
+for (const [path, text] of Object.entries(files)) {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), text);
+}
+
+function rendered(path: string, rest: Partial<RenderRequest> = {}) {
+  return renderObjects({ files: artifact, path, ...rest }, renderers);
+}
+
+/** As the program alone prints them, in the form that everything has before it is compared. */
+function printed(program: string, parameters: readonly string[]): readonly ManifestObject[] {
+  const text = execFileSync(program, parameters, {
+    cwd: folder,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const objects = parseDocuments(text, "printed").map(({ value }) => value as ManifestObject | null);
+  return objects.flatMap((object) => (object === null ? [] : [normaliseManifest(object)]));
+}
+
+function byId(objects: readonly ManifestObject[]) {
+  return Object.fromEntries(objects.map((object) => [objectIdKey(objectIdOf(object)), object]));
+}
+
+const chart = (releaseName: string) => ({
+  render: { helm: { releaseName, namespace: "default", crds: "CreateReplace" as const } },
+});
+
+describe("what is rendered is what the binary alone makes of", () => {
+  test.each(["kustomize-guestbook", "monitoring/base", "monitoring/prod", "monitoring/dev"])("%s", async (path) => {
+    const { objects, leftOut } = await rendered(path);
+    expect(byId(objects)).toEqual(byId(printed(kubectl, ["kustomize", path])));
+    expect(leftOut).toEqual([]);
+  });
+
+  test.each([
+    ["helm-guestbook", []],
+    ["charts/agent", ["Job agent-probe is left out: it is a hook for test, which is not run here"]],
+  ])("%s", async (path, left) => {
+    const name = path.split("/").at(-1) ?? "";
+    const { objects, leftOut } = await rendered(path, chart(name) as Partial<RenderRequest>);
+    const all = printed(helm, ["template", name, path, "--namespace", "default", "--include-crds", "--skip-tests"]);
+    expect(byId(objects)).toEqual(byId(all));
+    expect(leftOut).toEqual(left);
+  });
+});
+
+/** Legend: folder, its objects. */
+const plain: readonly (readonly [string, readonly string[]])[] = [
+  ["guestbook", ["Deployment guestbook-ui", "Service guestbook-ui"]],
+  ["pre-post-sync", ["Deployment app", "Job after", "Job before"]],
+  ["sync-waves", ["Job wave-1", "Job wave-2"]],
+];
+
+test.each(plain)("%s is a folder of manifests", async (path, names) => {
+  const { objects } = await rendered(path);
+  expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted()).toEqual(names);
+});
+
+test("apps of apps are applied like anything else, and said to be another tool's", async () => {
+  const { leftOut } = await rendered("apps");
+  expect(leftOut.join()).toContain("for Argo CD, which does what is said there where it runs");
+  expect(leftOut.join()).toContain("a template with path: guestbook");
+});
+
+/** Legend: folder, what is said of it: what it is, and what to do. */
+const refused: readonly (readonly [string, RegExp])[] = [
+  [
+    "jsonnet-guestbook",
+    /jsonnet-guestbook: holds no objects \(it has jsonnet-guestbook\/guestbook-ui.jsonnet; manifests are .*\); Jsonnet is not run: commit the manifests that it makes/,
+  ],
+  [
+    "helm-dependency",
+    /dependencies\[0\]: blog 9\.0\.3 from https:\/\/charts\.example\.com .*run `helm dependency build helm-dependency`/,
+  ],
+  ["fleet-manifests", /fleet-manifests\/fleet.yaml: is a file of Rancher Fleet's: say what it says in the template/],
+  ["fleet-multi-chart", /path: fleet-multi-chart\/web and render: \{helm: \{\}\}/],
+  ["monitoring", /Namespace monitoring: is also in monitoring\/base/],
+];
+
+test.each(refused)("%s is refused, with what it is and what to do", async (path, message) => {
+  const render = path === "helm-dependency" ? chart("a") : {};
+  await expect(rendered(path, render as Partial<RenderRequest>)).rejects.toThrow(message);
+});

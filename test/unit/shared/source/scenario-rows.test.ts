@@ -1,0 +1,74 @@
+/** The rows A and I of the acceptance scenarios that are about what is read and in which order; each by its number. */
+import { describe, expect, test } from "vitest";
+import { planSteps } from "#shared/kube/apply-steps.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { siftHooks } from "#shared/source/helm/hooks.ts";
+import { readManifests } from "#shared/source/manifests.ts";
+import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
+
+const read = (text: string) => readManifests(siftHooks(parseManifests(text, "a.yaml"), "Honor").documents);
+const idsOf = (text: string) => read(text).map(({ id }) => `${id.kind} ${id.namespace}/${id.name}`);
+const config = (name: string, more = "") => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}${more}}\n`;
+
+function object(kind: string, name: string, annotations: Readonly<Record<string, string>> = {}, more: object = {}) {
+  const apiVersion =
+    kind === "CustomResourceDefinition" ? "apiextensions.k8s.io/v1" : kind === "Widget" ? "w.io/v1" : "v1";
+  const metadata = { name, ...(kind === "CustomResourceDefinition" ? {} : { namespace: "shop" }), annotations };
+  return { apiVersion, kind, metadata, ...more } as ManifestObject;
+}
+
+describe("I11: documents", () => {
+  test("a List is flattened, at any depth; empty documents, comments and a byte order mark are nothing", () => {
+    const list = `{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMapList, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}]}]}`;
+    expect(idsOf(`\ufeff${config("a")}---\n---\n# nothing\n---\n${list}\n`)).toEqual(["ConfigMap /a", "ConfigMap /b"]);
+  });
+
+  test("one without a name is an error, with its place", () => {
+    expect(() => read(`${config("a")}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {}\n`)).toThrow(
+      /^a\.yaml:.*document 2.*metadata\.name/,
+    );
+  });
+});
+
+test("I13: an alias bomb of nine levels is an error, and soon", () => {
+  const levels = Array.from({ length: 9 }, (_, index) => `l${index + 1}: &l${index + 1} [${`*l${index},`.repeat(9)}]`);
+  expect(() => read(`l0: &l0 [x]\n${levels.join("\n")}\n`)).toThrow(/alias/i);
+});
+
+test("I15: a hook may leave the end of its name to us, always the same one; what is there to stay may not", () => {
+  const generated = (annotations: string) =>
+    `apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: run-, annotations: {${annotations}}}\n`;
+  const hook = generated("argocd.argoproj.io/hook: PreSync");
+  expect(idsOf(hook)).toEqual([expect.stringMatching(/^Job \/run-[0-9a-f]{7}$/)]);
+  expect(idsOf(hook)).toEqual(idsOf(hook));
+  expect(() => read(generated("a: b"))).toThrow("metadata.generateName: cannot be synced");
+});
+
+test("I16: one object in two files, in two versions, is an error that names both", () => {
+  const documents = [
+    ...parseManifests(config("a"), "a.yaml"),
+    ...parseManifests(config("a").replace("v1", "v2"), "b.yaml"),
+  ];
+  expect(() => readManifests(documents)).toThrow(/^b\.yaml.*is also in a\.yaml/);
+});
+
+test("A09: dependencies that go round in a circle are an error that names each of them", () => {
+  const on = (name: string) => ({ "config.kubernetes.io/depends-on": `/namespaces/shop/ConfigMap/${name}` });
+  const plan = planSteps([object("ConfigMap", "a", on("b")), object("ConfigMap", "b", on("a"))], { event: "install" });
+  if (!("problems" in plan)) throw new Error("it is planned");
+  const [problem] = plan.problems;
+  expect(problem?.reason).toContain("ConfigMap shop/a");
+  expect(problem?.reason).toContain("ConfigMap shop/b");
+});
+
+test("A14: a definition of a later wave comes with the first that needs it", () => {
+  const wave = (at: number) => ({ "argocd.argoproj.io/sync-wave": String(at) });
+  const spec = { group: "w.io", names: { kind: "Widget" } };
+  const definition = object("CustomResourceDefinition", "widgets.w.io", wave(5), { spec });
+  const plan = planSteps([definition, object("Widget", "w", wave(-1)), object("ConfigMap", "c")], { event: "install" });
+  if ("problems" in plan) throw new Error(plan.problems[0]?.reason);
+  expect(plan.before.map(({ wave: at, objects }) => [at, objects.map(({ kind }) => kind).sort()])).toEqual([
+    [-1, ["CustomResourceDefinition", "Widget"]],
+    [0, ["ConfigMap"]],
+  ]);
+});

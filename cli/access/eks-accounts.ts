@@ -3,6 +3,7 @@ import type { EKSClient } from "@aws-sdk/client-eks";
 import type { AwsKeys } from "#cli/session/api-client.ts";
 import { CliFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
@@ -76,15 +77,20 @@ export interface TagSearch {
   readonly regions: readonly string[];
 }
 
+export interface FoundCluster extends EksArn {
+  /** As EKS has it: `1.34`. */
+  readonly kubeVersion?: string;
+}
+
 export interface FoundClusters {
-  readonly clusters: readonly EksArn[];
+  readonly clusters: readonly FoundCluster[];
   /** Places that could not be asked, and why: what is there is not known. */
   readonly unasked: readonly string[];
 }
 
 /** The clusters that have all of these tags. An account or region that does not answer keeps no other from being asked. */
 export async function clustersByTags(accounts: EksAccounts, search: TagSearch): Promise<FoundClusters> {
-  const clusters: EksArn[] = [];
+  const clusters: FoundCluster[] = [];
   const unasked: string[] = [];
   const wanted = search.accounts.length === 0 ? [""] : search.accounts;
   const places = wanted.flatMap((accountId) => search.regions.map((region) => ({ accountId, region })));
@@ -104,17 +110,17 @@ async function clustersIn(
   accounts: EksAccounts,
   place: Pick<EksArn, "accountId" | "region">,
   tags: ReadonlyMap<string, string>,
-): Promise<readonly EksArn[]> {
+): Promise<readonly FoundCluster[]> {
   const { DescribeClusterCommand, paginateListClusters } = await import("@aws-sdk/client-eks");
   return accounts.using(place, async (client) => {
     const names: string[] = [];
     for await (const page of paginateListClusters({ client }, {})) names.push(...(page.clusters ?? []));
-    const found: EksArn[] = [];
+    const found: FoundCluster[] = [];
     await runConcurrently(names, concurrency, async (name) => {
       const { cluster } = await client.send(new DescribeClusterCommand({ name }));
       const arn = parseEksArn(cluster?.arn ?? "");
       const has = [...tags].every(([key, value]) => cluster?.tags?.[key] === value);
-      if (arn !== undefined && has) found.push(arn);
+      if (arn !== undefined && has) found.push({ ...arn, ...defined({ kubeVersion: cluster?.version }) });
     });
     return found;
   });

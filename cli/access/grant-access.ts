@@ -2,12 +2,10 @@
 import type { EKSClient } from "@aws-sdk/client-eks";
 import { principalOf, type WantedAccess } from "#cli/access/access-steps.ts";
 import type { EksAccounts } from "#cli/access/eks-accounts.ts";
-import type { AwsKeys } from "#cli/session/api-client.ts";
-import { eksToken } from "#shared/adapters/aws/eks-token.ts";
+import { eksEndpoint } from "#cli/access/eks-endpoint.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
-import type { EksArn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { groupOf } from "#shared/kube/object-id.ts";
@@ -27,15 +25,10 @@ export interface Granting {
 export async function grantAccess(access: WantedAccess, { accounts, clock }: Granting): Promise<readonly string[]> {
   const { eks } = access;
   const done: string[] = [];
-  const { server, caData } = await accounts.using(eks, async (client) => {
-    const found = await addressOf(client, eks);
-    const entered = await enter(client, access);
-    if (entered !== undefined) done.push(entered);
-    return found;
-  });
-  const keys = await accounts.keys(eks.accountId, eks.region);
-  const credentials = { token: () => tokenOf(eks, keys, clock) };
-  const connection = new KubeConnection({ server, caData, credentials }, clock);
+  const endpoint = await eksEndpoint(eks, accounts, clock);
+  const entered = await accounts.using(eks, (client) => enter(client, access));
+  if (entered !== undefined) done.push(entered);
+  const connection = new KubeConnection(endpoint, clock);
   try {
     const client = connection.client({ deadlineMs: clock.now().getTime() + patienceMs });
     done.push(...(await applyRbac(client, access.group)));
@@ -43,24 +36,6 @@ export async function grantAccess(access: WantedAccess, { accounts, clock }: Gra
     connection.close();
   }
   return done;
-}
-
-function tokenOf(eks: EksArn, keys: AwsKeys, clock: SleepingClock): Promise<string> {
-  return eksToken(eks, keys, clock.now());
-}
-
-async function addressOf(
-  client: EKSClient,
-  eks: EksArn,
-): Promise<{ readonly server: string; readonly caData: string }> {
-  const { DescribeClusterCommand } = await import("@aws-sdk/client-eks");
-  const { cluster } = await client.send(new DescribeClusterCommand({ name: eks.name }));
-  const [server, caData] = [cluster?.endpoint, cluster?.certificateAuthority?.data];
-  if (cluster?.arn !== eks.arn)
-    throw new Error(`these credentials see ${cluster?.arn ?? "another account"}, not ${eks.arn}`);
-  if (server === undefined || caData === undefined)
-    throw new Error(`${eks.name} is ${cluster.status}; wait until it is ACTIVE`);
-  return { server, caData };
 }
 
 /** An entry of the principal that is there keeps the groups that it has. */

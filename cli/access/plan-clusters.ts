@@ -1,5 +1,7 @@
 /** Cluster documents for EKS clusters: their names by a rule, and no two of one name. */
+import type { FoundCluster } from "#cli/access/eks-accounts.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
@@ -30,7 +32,7 @@ const maxRoleName = 64;
 const shorter = "starling cluster add ... --name '{{ eks.name }}-{{ eks.accountId }}-{{ eks.region }}'";
 
 /** @throws CliFailure with every cluster that cannot have its name, and why. */
-export function planClusters(clusters: readonly EksArn[], options: PlanOptions): readonly PlannedCluster[] {
+export function planClusters(clusters: readonly FoundCluster[], options: PlanOptions): readonly PlannedCluster[] {
   const problem = checkNameTemplate(options.name);
   if (problem !== undefined) throw usageFailure(`--name is ${problem}`, shorter);
   const problems: string[] = [];
@@ -45,7 +47,7 @@ export function planClusters(clusters: readonly EksArn[], options: PlanOptions):
   throw new CliFailure(message, { exit: "wrongInput", lines: problems, next: shorter });
 }
 
-function plan(name: string, eks: EksArn, options: PlanOptions): PlannedCluster {
+function plan(name: string, eks: FoundCluster, options: PlanOptions): PlannedCluster {
   const [installation = "", account] = options.installationId.split(".");
   const own = eks.accountId === account && options.role === undefined;
   const roleName = own ? undefined : (options.role ?? `${installation}/clusters/${name}`);
@@ -53,6 +55,9 @@ function plan(name: string, eks: EksArn, options: PlanOptions): PlannedCluster {
   const labels = { ...before?.metadata.labels, ...options.labels };
   const { annotations } = before?.metadata ?? {};
   const values = before?.spec.values;
+  // One that a ClusterDiscovery looks at has its version from there, and what is written here would stay when it is another.
+  const found = before?.status.discovered === undefined ? eks.kubeVersion : undefined;
+  const kubeVersion = found ?? before?.spec.kubeVersion;
   return {
     name,
     eks,
@@ -70,6 +75,7 @@ function plan(name: string, eks: EksArn, options: PlanOptions): PlannedCluster {
       spec: {
         eks: { arn: eks.arn },
         ...(roleName === undefined ? {} : { access: { role: { name: roleName } } }),
+        ...defined({ kubeVersion }),
         ...(values === undefined ? {} : { values: { ...values } }),
       },
     },

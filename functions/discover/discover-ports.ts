@@ -5,7 +5,7 @@ import type { Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 export interface DiscoverPorts {
   readonly table: Table;
   readonly sender: MessageSender;
-  readonly inventory: Pick<EksInventory, "names" | "tags" | "describe" | "accountsOf">;
+  readonly inventory: Pick<EksInventory, "names" | "tags" | "parameters" | "describe" | "accountsOf">;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

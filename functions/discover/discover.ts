@@ -3,7 +3,7 @@ import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
 import { beginLook, endLook } from "#functions/discover/discovery-writes.ts";
 import { findNames } from "#functions/discover/find-names.ts";
 import { dropForgotten, forgetClusters } from "#functions/discover/forget-clusters.ts";
-import { lookerOf, seePlaces } from "#functions/discover/see-places.ts";
+import { lookerOf, placeText, seePlaces } from "#functions/discover/see-places.ts";
 import { type ClusterWrite, writeClusters } from "#functions/discover/write-clusters.ts";
 import { everySubject, subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
 import { allItems } from "#shared/base/all-pages.ts";
@@ -70,9 +70,12 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
   const asked = await askClusters(names.candidates, { looker, hasTime }, ports);
   const refused: RefusedCluster[] = [...plan.refused, ...names.refused, ...plan.others.map(foundByAnother)];
   const writes: ClusterWrite[] = [];
+  const parametersIn = new Map(seen.places.map((place) => [placeText(place), place.parameters]));
   for (const { candidate, description } of asked.answers) {
     const before = names.registered.get(candidate.name);
-    const became = become(candidate, description, { look: about, before });
+    const { accountId: account, region } = candidate.eks;
+    const parameters = parametersIn.get(placeText({ account, region }));
+    const became = become(candidate, description, { look: about, before, parameters });
     if (became.is === "refused") refused.push(became.refused);
     if (became.is === "found") writes.push({ ...became, before, foundBefore: candidate.found });
     if (became.is === "noted") {
@@ -95,6 +98,7 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
       unseen: [...seen.unseen, ...asked.unseen],
       refused,
       refusedTags: own.flatMap(({ cluster, refusedTags = [] }) => refusedTags.map((each) => ({ cluster, ...each }))),
+      refusedParameters: own.flatMap(({ parameters }) => parameters?.refused ?? []),
       clusters: {
         found: own.length,
         unselected: own.filter(({ unselected }) => unselected === true).length,

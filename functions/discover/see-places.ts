@@ -9,6 +9,7 @@ import type { SeenPlace } from "#shared/fleet/discovery/plan-look.ts";
 import { requiredTag } from "#shared/fleet/discovery/tagged-labels.ts";
 import { partitionOf } from "#shared/fleet/eks-arn.ts";
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
+import { sharedParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
 import type { DiscoveryRow, UnseenPlace } from "#shared/fleet/rows/discovery-rows.ts";
 
 /** Each waits for an answer most of the time. */
@@ -68,7 +69,7 @@ export async function seePlaces(
   };
 }
 
-function placeText({ account, region }: Place): string {
+export function placeText({ account, region }: Place): string {
   return `${account} ${region}`;
 }
 
@@ -77,10 +78,24 @@ interface Question extends Pick<DiscoverPorts, "inventory"> {
   readonly looker: Looker;
 }
 
-async function seePlace(
-  place: Place,
-  { spec, looker, inventory }: Question,
-): Promise<{ readonly place: SeenPlace; readonly unseen: readonly UnseenPlace[] }> {
+type SeenInPlace = { readonly place: SeenPlace; readonly unseen: readonly UnseenPlace[] };
+
+/** Its clusters, and where there are any, what they are to be told of. */
+async function seePlace(place: Place, question: Question): Promise<SeenInPlace> {
+  const listed = await listPlace(place, question);
+  const { ssm } = question.spec.values ?? {};
+  if (ssm === undefined || (listed.place.clusters ?? []).length === 0) return listed;
+  try {
+    const { path, isWhole } = sharedParameterPath(ssm.path);
+    const below = isWhole ? "one level" : "all levels";
+    const parameters = await question.inventory.parameters(place, question.looker, { path, below });
+    return { ...listed, place: { ...listed.place, parameters } };
+  } catch (error) {
+    return { ...listed, unseen: [...listed.unseen, unseenPlace(place, error)] };
+  }
+}
+
+async function listPlace(place: Place, { spec, looker, inventory }: Question): Promise<SeenInPlace> {
   const filter = requiredTag(spec.eks.tags);
   const [tags, names] = await Promise.allSettled([
     inventory.tags(place, looker, filter),

@@ -1,20 +1,10 @@
 /** The files of examples/cluster-access, for those who do not deploy with the CDK. All of them come from what the construct does. */
-import {
-  App,
-  BootstraplessSynthesizer,
-  CfnOutput,
-  CfnParameter,
-  type CfnResource,
-  type IStackSynthesizer,
-  Stack,
-} from "aws-cdk-lib";
-import { dump } from "js-yaml";
+import { CfnOutput, type CfnResource } from "aws-cdk-lib";
+import { templateOf, written, yaml } from "#infra/cluster-access/template-file.ts";
 import { terraformModule } from "#infra/cluster-access/terraform-module.ts";
 import { StarlingClusterAccess } from "#infra/constructs/starling-cluster-access.ts";
 import { defaultGroup, rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
 import { defaultRolePath } from "#shared/fleet/access/cluster-role-policy.ts";
-
-const written = 'Written by "node infra/bin/cluster-access.ts".';
 
 /** By path below examples/cluster-access. */
 export function accessFiles(): Readonly<Record<string, string>> {
@@ -27,35 +17,27 @@ export function accessFiles(): Readonly<Record<string, string>> {
   };
 }
 
-function yaml(value: unknown): string {
-  return dump(value, { noRefs: true, lineWidth: 120 });
-}
-
 /** The construct with parameters for its settings. */
 function cloudFormationTemplate(): unknown {
-  const app = new App({ analyticsReporting: false });
-  const stack = new Stack(app, "Access", {
-    // Its optional member is typed as one that may be undefined, which is not the same to this compiler.
-    synthesizer: new BootstraplessSynthesizer() as IStackSynthesizer,
-    description: "Starling: access to one EKS cluster",
+  return templateOf("Starling: access to one EKS cluster", (stack, parameter) => {
+    const access = new StarlingClusterAccess(stack, "Access", {
+      applyRole: parameter("ApplyRole", "Output ApplyRole of Starling's control stack", {
+        allowedPattern: "arn:.+:iam::.+:role/.+",
+      }),
+      installationId: parameter("InstallationId", "Output ExternalId up to its slash: starling.<account>.<region>"),
+      cluster: parameter("Cluster", "metadata.name of the Cluster in Starling"),
+      eksCluster: parameter(
+        "EksCluster",
+        "Name of the EKS cluster; its authentication mode has to know access entries",
+      ),
+      rolePath: parameter("RolePath", "Path that Starling may assume roles of", { default: defaultRolePath }),
+      roleName: parameter("RoleName", "The role's name, at most 64 characters; for example that of the Cluster"),
+      group: parameter("Group", "The Kubernetes group that Starling is in", {
+        default: defaultGroup,
+        allowedPattern: "[a-z0-9.-]+",
+      }),
+    });
+    for (const id of ["Role", "Entry"]) (access.node.findChild(id) as CfnResource).overrideLogicalId(id);
+    new CfnOutput(stack, "RoleArn", { value: access.roleArn, description: "Who Starling is to the cluster" });
   });
-  const parameter = (id: string, description: string, more: { default?: string; allowedPattern?: string } = {}) =>
-    new CfnParameter(stack, id, { type: "String", description, ...more }).valueAsString;
-  const access = new StarlingClusterAccess(stack, "Access", {
-    applyRole: parameter("ApplyRole", "Output ApplyRole of Starling's control stack", {
-      allowedPattern: "arn:.+:iam::.+:role/.+",
-    }),
-    installationId: parameter("InstallationId", "Output ExternalId up to its slash: starling.<account>.<region>"),
-    cluster: parameter("Cluster", "metadata.name of the Cluster in Starling"),
-    eksCluster: parameter("EksCluster", "Name of the EKS cluster; its authentication mode has to know access entries"),
-    rolePath: parameter("RolePath", "Path that Starling may assume roles of", { default: defaultRolePath }),
-    roleName: parameter("RoleName", "The role's name, at most 64 characters; for example that of the Cluster"),
-    group: parameter("Group", "The Kubernetes group that Starling is in", {
-      default: defaultGroup,
-      allowedPattern: "[a-z0-9.-]+",
-    }),
-  });
-  for (const id of ["Role", "Entry"]) (access.node.findChild(id) as CfnResource).overrideLogicalId(id);
-  new CfnOutput(stack, "RoleArn", { value: access.roleArn, description: "Who Starling is to the cluster" });
-  return app.synth().getStackByName("Access").template;
 }

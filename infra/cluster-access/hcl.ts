@@ -19,6 +19,7 @@ export interface HclBlock {
 export function printBlock({ head, comment, attributes = {}, blocks = [] }: HclBlock): string {
   const inner = [attributeLines(Object.entries(attributes)), ...blocks.map(printBlock)].filter((text) => text !== "");
   const lead = comment === undefined ? "" : `# ${comment}\n`;
+  if (inner.length === 0) return `${lead}${head} {}`;
   return `${lead}${head} {\n${indented(inner.join("\n\n"))}\n}`;
 }
 
@@ -44,6 +45,27 @@ function attributeLines(attributes: readonly (readonly [string, HclValue | HclEx
 
 function isExpression(value: HclValue | HclExpression): value is HclExpression {
   return typeof value === "object" && !Array.isArray(value) && "expression" in value;
+}
+
+export function expression(text: string): HclExpression {
+  return { expression: text };
+}
+
+/** A reference within a text. */
+export function ref(name: string): string {
+  return `\${${name}}`;
+}
+
+/** A text that people give. */
+export function variable(
+  name: string,
+  { description, default: fallback }: { readonly description: string; readonly default?: HclExpression },
+): HclBlock {
+  const attributes = { description, type: expression("string") };
+  return {
+    head: `variable "${name}"`,
+    attributes: fallback === undefined ? attributes : { ...attributes, default: fallback },
+  };
 }
 
 /** `jsonencode(…)` of a policy whose texts may hold `${…}`. */

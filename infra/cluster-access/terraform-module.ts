@@ -1,4 +1,12 @@
-import { type HclBlock, type HclExpression, jsonEncoded, printBlock } from "#infra/cluster-access/hcl.ts";
+import {
+  expression,
+  type HclBlock,
+  type HclExpression,
+  jsonEncoded,
+  printBlock,
+  ref,
+  variable,
+} from "#infra/cluster-access/hcl.ts";
 import {
   type AccessRule,
   defaultGroup,
@@ -19,7 +27,6 @@ const header = `# Lets Starling into one EKS cluster: a role for this Cluster on
 
 const rbacGroup = "rbac.authorization.k8s.io";
 const managed = { expression: '{ "app.kubernetes.io/managed-by" = "starling" }' };
-const expression = (text: string): HclExpression => ({ expression: text });
 const ruleType = `list(object({
   api_groups     = list(string)
   resources      = list(string)
@@ -74,17 +81,6 @@ const settings: readonly HclBlock[] = [
   },
 ];
 
-function variable(
-  name: string,
-  { description, default: fallback }: { readonly description: string; readonly default?: HclExpression },
-): HclBlock {
-  const attributes = { description, type: expression("string") };
-  return {
-    head: `variable "${name}"`,
-    attributes: fallback === undefined ? attributes : { ...attributes, default: fallback },
-  };
-}
-
 function ruleValue({ apiGroups, resources, resourceNames, verbs }: AccessRule) {
   const named = resourceNames === undefined ? {} : { resource_names: resourceNames };
   return { api_groups: apiGroups, resources, ...named, verbs };
@@ -125,10 +121,6 @@ const inAccount: readonly HclBlock[] = [
     },
   },
 ];
-
-function ref(name: string): string {
-  return `\${${name}}`;
-}
 
 const inCluster: readonly HclBlock[] = [
   {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { eksOperation } from "#local/aws/eks/eks-operations.ts";
 import { EksRefusal, type EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type LocalOrganization, organizationMembers, taggedResources } from "#local/aws/eks/listing-operations.ts";
+import { ParameterStore, parametersByPath } from "#local/aws/eks/parameter-operations.ts";
 import type { IamRoles } from "#local/aws/iam/iam-roles.ts";
 import { isPresigned, verifyPresigned } from "#local/aws/iam/presigned-url.ts";
 import { accountOf } from "#local/aws/iam/principal-arns.ts";
@@ -23,7 +24,8 @@ import { readBytesUpTo } from "#local/base/read-bytes.ts";
 import { defined } from "#shared/base/defined.ts";
 
 /** With what lists clusters and accounts beside EKS: behind one port. */
-type EksStsService = "sts" | "eks" | "tagging" | "organizations";
+type EksStsService = "sts" | "eks" | ListingService;
+type ListingService = "tagging" | "organizations" | "ssm";
 
 /** One request whose signature was right. */
 export interface EksStsCall {
@@ -47,6 +49,8 @@ export interface EksStsServerOptions {
   readonly clusters: EksRegister;
   /** As it is when somebody asks; left out: there is none. */
   readonly organization?: () => LocalOrganization | undefined;
+  /** Left out: there are none. */
+  readonly parameters?: ParameterStore;
   /** What sessions and cluster tokens end by; the machine's by default. Signatures of requests go by the machine's. */
   readonly now?: () => Date;
   readonly port?: number;
@@ -133,7 +137,7 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
 
   function answerListing(
     { headers }: ArrivingRequest,
-    { service, region, accessKey, body }: Signed & { readonly service: "tagging" | "organizations" },
+    { service, region, accessKey, body }: Signed & { readonly service: ListingService },
   ): Answer {
     const operation = String(headers["x-amz-target"]).split(".").at(-1) ?? "";
     record({ service, operation, region, ...accessKeyOf(accessKey) });
@@ -143,10 +147,13 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
       accountId: accountOf(accessKey.principalArn),
       region,
     };
-    const { clusters, organization } = options;
-    const found =
-      service === "tagging" ? taggedResources(request, clusters) : organizationMembers(request, organization?.());
-    return { status: 200, contentType: "application/x-amz-json-1.1", body: JSON.stringify(found) };
+    const { clusters, organization, parameters = new ParameterStore() } = options;
+    const answers = {
+      tagging: () => taggedResources(request, clusters),
+      organizations: () => organizationMembers(request, organization?.()),
+      ssm: () => parametersByPath(request, parameters),
+    };
+    return { status: 200, contentType: "application/x-amz-json-1.1", body: JSON.stringify(answers[service]()) };
   }
 
   /** @throws StsRefusal when the signature is nobody's. */
@@ -200,7 +207,11 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
 }
 
 function isService(text: string | undefined): text is EksStsService {
-  return text === "sts" || text === "eks" || text === "tagging" || text === "organizations";
+  return text === "sts" || text === "eks" || isListing(text);
+}
+
+function isListing(text: string | undefined): text is ListingService {
+  return text === "tagging" || text === "organizations" || text === "ssm";
 }
 
 /** What STS or EKS says to a request that is nobody's. */
@@ -233,7 +244,7 @@ function errorAnswer(arrived: ArrivingRequest, error: unknown): Answer {
         : new StsRefusal("InternalFailure", String(error), 500);
   const { status, code, message } = refusal;
   const service = scopeFormat.exec(arrived.headers.authorization ?? "")?.[1];
-  if (service === "tagging" || service === "organizations") {
+  if (isListing(service)) {
     const body = JSON.stringify({ __type: code, message, Message: message });
     return { status, contentType: "application/x-amz-json-1.1", body };
   }

@@ -109,7 +109,7 @@ export function organizationMembers(
   throw new StsRefusal("UnknownOperationException", operation, 400);
 }
 
-function pageOf<T>(
+export function pageOf<T>(
   items: readonly T[],
   {
     after,

@@ -1,6 +1,7 @@
 /** What becomes of one cluster that EKS was asked about: pure. */
 import { defined } from "#shared/base/defined.ts";
 import { goneSince } from "#shared/fleet/discovery/gone.ts";
+import { type Parameters, parametersFrom } from "#shared/fleet/discovery/parameters.ts";
 import type { Candidate } from "#shared/fleet/discovery/plan-look.ts";
 import {
   labelsFrom,
@@ -41,11 +42,22 @@ export type Become =
 const unborn: ReadonlySet<string> = new Set(["CREATING", "PENDING"]);
 const ended: ReadonlySet<string> = new Set(["DELETING", "FAILED"]);
 
-/** @param description - undefined: its account says that there is none. */
+/**
+ * @param description - undefined: its account says that there is none.
+ * @param parameters - of its account and region; undefined: they were not to be had.
+ */
 export function become(
   { eks, name, found: stored }: Candidate,
   description: Description | undefined,
-  { look, before }: { readonly look: Look; readonly before: ClusterRow | undefined },
+  {
+    look,
+    before,
+    parameters,
+  }: {
+    readonly look: Look;
+    readonly before: ClusterRow | undefined;
+    readonly parameters: Parameters | undefined;
+  },
 ): Become {
   const { spec, discovery, generation } = look;
   // What was forgotten begins as what was never there.
@@ -60,6 +72,7 @@ export function become(
     generation,
     cluster: name,
     tags: found?.tags ?? {},
+    ...defined({ parameters: found?.parameters }),
     describedAt: look.now.toISOString(),
     ...(stored?.by === discovery ? defined({ forgottenAt: stored.forgotten?.at ?? stored.forgottenAt }) : {}),
   };
@@ -76,6 +89,11 @@ export function become(
     const message = `EKS says that it is ${description.status}; it is registered when that is over`;
     return { is: "refused", refused: { arn: eks.arn, reason: "NotReady", message } };
   }
+  const said = parametersFrom(spec, { eks, seen: parameters, before: found?.parameters });
+  if (found === undefined && spec.values?.ssm !== undefined && said === undefined) {
+    const message = `its parameters below ${spec.values.ssm.path} could not be read; it is registered when they are`;
+    return { is: "refused", refused: { arn: eks.arn, reason: "ParametersUnseen", message } };
+  }
   const { tags, version, createdAt } = description;
   const accepted = before?.discovered?.labels ?? {};
   const { labels, refused } = labelsFrom(spec, { eks, version, tags }, accepted);
@@ -83,9 +101,11 @@ export function become(
     by: discovery,
     arn: eks.arn,
     labels,
-    values: valuesFrom(spec, tags),
+    values: { ...valuesFrom(spec, tags), ...said?.values },
     ...defined({ access: spec.access, createdAt }),
   };
   const refusedTags = refused.length === 0 ? {} : { refusedTags: refused };
-  return { is: "found", found: { ...row, tags: tagsThatMatter(spec, tags), ...refusedTags }, discovered };
+  const { parameters: _before, ...others } = row;
+  const seen = { tags: tagsThatMatter(spec, tags), ...refusedTags, ...defined({ parameters: said }) };
+  return { is: "found", found: { ...others, ...seen }, discovered };
 }

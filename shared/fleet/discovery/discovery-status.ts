@@ -1,3 +1,4 @@
+import { counted } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import type { Forgetting } from "#shared/fleet/discovery/gone.ts";
@@ -8,6 +9,7 @@ import type {
   FoundRow,
   KeptCluster,
   RefusedCluster,
+  RefusedParameter,
   RefusedTag,
   UnseenPlace,
 } from "#shared/fleet/rows/discovery-rows.ts";
@@ -19,6 +21,7 @@ export interface LookResult {
   readonly unseen: readonly UnseenPlace[];
   readonly refused: readonly RefusedCluster[];
   readonly refusedTags: readonly (RefusedTag & { readonly cluster: string })[];
+  readonly refusedParameters: readonly RefusedParameter[];
   readonly clusters: Omit<NonNullable<DiscoveryStatus["clusters"]>, "refused">;
   /** Within the last day. */
   readonly forgotten: readonly FoundRow[];
@@ -43,6 +46,7 @@ export function lookedStatus(
   const next: readonly Omit<Condition, "since">[] = [
     ready(result),
     ...labelsCondition(result),
+    ...valuesCondition(result),
     ...forgettingCondition(result, row.spec),
   ];
   return {
@@ -135,6 +139,23 @@ function labelsCondition({ refusedTags }: LookResult): readonly Omit<Condition, 
   return [{ type: "LabelsAccepted", status: "False", reason: "ValueNotAllowed", message }];
 }
 
+const parameterRemedies = {
+  SecureString:
+    "is a SecureString: values are shown to whoever may read a Cluster, so keep secrets where a cluster reads them itself, or make it a String",
+  NoName: "has no name of a value as its last level: an identifier of A-Z, a-z, 0-9 and _",
+  TooLarge: "has more below it than the values of a cluster: 100 of them, and 16384 bytes as JSON",
+} satisfies Record<RefusedParameter["reason"], string>;
+
+function valuesCondition({ refusedParameters }: LookResult): readonly Omit<Condition, "since">[] {
+  const [first] = refusedParameters;
+  if (first === undefined) return [];
+  const told = refusedParameters.slice(0, namedInMessage);
+  const texts = told.map(({ parameter, reason }) => `${parameter} ${parameterRemedies[reason]}`);
+  const more = refusedParameters.length > told.length ? `; and ${refusedParameters.length - told.length} more` : "";
+  const message = `not taken as values, which stay as they were: ${texts.join("; ")}${more}`;
+  return [{ type: "ValuesAccepted", status: "False", reason: first.reason, message }];
+}
+
 function newestForgotten(rows: readonly FoundRow[]): NonNullable<DiscoveryStatus["forgotten"]> {
   const told = rows.flatMap(({ cluster, arn, forgotten }) =>
     forgotten === undefined ? [] : [{ cluster, arn, at: forgotten.at }],
@@ -161,8 +182,4 @@ function forgettingCondition(
   const rest = kept.length > others.length ? [`and ${kept.length - others.length} more`] : [];
   const reason = waiting.length > 0 ? "MaxPerDay" : (kept[0]?.reason ?? "");
   return [{ type: "GoneForgotten", status: "False", reason, message: [...held, ...others, ...rest].join("; ") }];
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

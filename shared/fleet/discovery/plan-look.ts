@@ -2,6 +2,7 @@
 
 import { defined } from "#shared/base/defined.ts";
 import { isOverdue, isToBeConfirmed, planForgetting } from "#shared/fleet/discovery/gone.ts";
+import { type Parameters, parametersFrom, sameParameters } from "#shared/fleet/discovery/parameters.ts";
 import { matchesTags, type Tags, tagsThatMatter } from "#shared/fleet/discovery/tagged-labels.ts";
 import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
@@ -17,6 +18,8 @@ export interface SeenPlace {
   readonly clusters?: readonly string[];
   /** By ARN; absent: they were not to be had. */
   readonly tags?: ReadonlyMap<string, Tags>;
+  /** Absent: they were not to be had, or nobody wants any. */
+  readonly parameters?: Parameters;
 }
 
 /** A cluster that EKS is asked about alone, since a list says too little. */
@@ -77,7 +80,7 @@ export function planLook(facts: LookFacts): LookPlan {
         if (isSelected) candidates.push({ eks, name: found.cluster, found });
       } else if (found.by !== discovery) {
         if (isSelected) others.push(found);
-      } else if (isOther(found, { facts, tags: place.tags === undefined ? undefined : (place.tags.get(arn) ?? {}) })) {
+      } else if (isOther({ found, eks }, place, facts)) {
         candidates.push({ eks, name: found.cluster, found });
       }
     }
@@ -89,14 +92,18 @@ export function planLook(facts: LookFacts): LookPlan {
 
 /** Something of it may be other than what was written. */
 function isOther(
-  found: FoundRow,
-  { facts, tags }: { readonly facts: LookFacts; readonly tags: Tags | undefined },
+  { found, eks }: { readonly found: FoundRow; readonly eks: EksArn },
+  place: SeenPlace,
+  { spec, generation, now }: LookFacts,
 ): boolean {
-  const { spec, generation, now } = facts;
   if (found.generation !== generation || found.goneSince !== undefined || isStale(found, now)) return true;
-  if (tags === undefined) return false;
+  const isOut = found.unselected !== undefined;
+  const before = found.parameters;
+  if (!isOut && !sameParameters(before, parametersFrom(spec, { eks, seen: place.parameters, before }))) return true;
+  if (place.tags === undefined) return false;
+  const tags = place.tags.get(eks.arn) ?? {};
   const isSelected = matchesTags(spec.eks.tags, tags);
-  if (isSelected !== (found.unselected === undefined)) return true;
+  if (isSelected === isOut) return true;
   return isSelected && !sameTags(found.tags, tagsThatMatter(spec, tags));
 }
 

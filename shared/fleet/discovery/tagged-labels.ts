@@ -1,7 +1,12 @@
 /** Labels and values of a discovered cluster, from its tags: pure. */
 import { ownValue } from "#shared/base/own-value.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
-import { type ClusterDiscoverySpec, ownLabelPrefix, type TagSelector } from "#shared/fleet/kinds/cluster-discovery.ts";
+import {
+  type ClusterDiscoverySpec,
+  ownLabelPrefix,
+  type TagSelector,
+  versionLabel,
+} from "#shared/fleet/kinds/cluster-discovery.ts";
 import { type LabelSelector, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { labelValueSchema } from "#shared/fleet/kinds/metadata.ts";
 import type { RefusedTag } from "#shared/fleet/rows/discovery-rows.ts";
@@ -69,7 +74,7 @@ export function labelsFrom(
   }
   labels[`${ownLabelPrefix}account`] = cluster.eks.accountId;
   labels[`${ownLabelPrefix}region`] = cluster.eks.region;
-  labels[`${ownLabelPrefix}version`] = cluster.version;
+  labels[versionLabel] = cluster.version;
   return { labels, refused };
 }
 

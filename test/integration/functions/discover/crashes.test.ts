@@ -151,6 +151,7 @@ test("a look that wakes up behind another one changes nothing of what that one w
   const sleepy = {
     names: inventory.names.bind(inventory),
     tags: inventory.tags.bind(inventory),
+    parameters: inventory.parameters.bind(inventory),
     accountsOf: inventory.accountsOf.bind(inventory),
     async describe(...args: Parameters<typeof inventory.describe>) {
       const answer = await inventory.describe(...args);

@@ -5,7 +5,7 @@ import type { AccountReader, BlobLinks, BlobStore, Ids, Log, LogReader, MessageS
 /** Everything the door for people touches. */
 export interface ApiPorts {
   readonly table: Table;
-  /** For the lists of targets that were sealed. */
+  /** For the lists of targets that were sealed, and for what workers have recorded of objects. */
   readonly blobs: Pick<BlobStore, "get">;
   /** For renderings and artifacts, which who may have them reads past the door: they are larger than its answers. */
   readonly links: BlobLinks;

@@ -9,6 +9,7 @@ import { valueWarnings } from "#functions/api/value-warnings.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { isNewer, keyText, newerRowText } from "#shared/fleet/rows/row.ts";
 
 /** Transactions at once; one table serves everybody. */
@@ -172,12 +173,12 @@ async function sourceWarnings(
   );
 }
 
-/** Those that its templates come from. */
+/** Those that its templates name. */
 function sourcesOfDocument(document: Document): readonly (ObjectReference & { readonly kind: "Source" })[] {
   if (document.kind !== "Sync" && document.kind !== "SyncGroup") return [];
   const { namespace } = document.metadata;
   const templates = document.kind === "Sync" ? [document.spec] : document.spec.templates;
-  return [...new Set(templates.map(({ source }) => source))].map((name) => ({ kind: "Source", namespace, name }));
+  return [...new Set(templates.flatMap(templateSources))].map((name) => ({ kind: "Source", namespace, name }));
 }
 
 function outcomeOf(document: Document, change: ObjectChange, warnings: readonly string[]): AppliedObject {

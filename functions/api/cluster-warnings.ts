@@ -6,6 +6,7 @@ import {
   selects,
 } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
+import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -19,7 +20,14 @@ export async function clusterWarnings(
 ): Promise<readonly (readonly string[])[]> {
   const selections = documents.map(selectionOf);
   const own = documents.flatMap((document) =>
-    document.kind === "Cluster" ? [{ name: document.metadata.name, labels: document.metadata.labels ?? {} }] : [],
+    document.kind === "Cluster"
+      ? [
+          {
+            name: document.metadata.name,
+            labels: labelsOf({ labels: document.metadata.labels ?? {}, spec: document.spec }),
+          },
+        ]
+      : [],
   );
   const missing = await missingOf(table, selections, new Set(own.map((cluster) => cluster.name)));
   const empty = await emptyOf(table, selections, own);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Environment of `api`. It reads no value of a secret, and of blobs the lists of targets alone; to others it hands out URLs. */
+/** Environment of `api`. It reads no value of a secret, and of blobs lists of targets and inventories; to others it hands out URLs. */
 export const apiEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_BUCKET: z.string().min(1),

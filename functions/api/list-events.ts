@@ -24,11 +24,13 @@ export function listEvents(table: Table, query: EventQuery): Promise<ListPage<Ev
         newer: "kept",
         ...part,
       }),
-    keep: (row) => {
-      if (isNewer(row)) return unreadableEvent(row);
-      return cluster === undefined || row.cluster === cluster ? eventItem(row) : undefined;
-    },
+    keep: (row) => (isNewer(row) || cluster === undefined || row.cluster === cluster ? eventOf(row) : undefined),
   });
+}
+
+/** As people are told of it; of one that a newer version wrote, when it was. */
+export function eventOf(row: EventRow | NewerRow): EventItem {
+  return isNewer(row) ? unreadableEvent(row) : eventItem(row);
 }
 
 /** Its key says when; on which cluster, nobody knows. */

@@ -197,7 +197,7 @@ export async function syncObjects(table: Table, stored: readonly StoredSync[]): 
 }
 
 /** With the time of the last look, where that found nothing new: it stands on the lease of the cluster. */
-async function asSeenLast(table: Table, rows: readonly SyncRow[]): Promise<readonly SyncRow[]> {
+export async function asSeenLast(table: Table, rows: readonly SyncRow[]): Promise<readonly SyncRow[]> {
   const leases = await table.getMany(
     rows.map(({ cluster }) => keys.lease(cluster)),
     { newer: "kept" },

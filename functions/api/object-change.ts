@@ -5,6 +5,8 @@ import { renewalAt } from "#shared/fleet/blob-life.ts";
 import { nextLook } from "#shared/fleet/discovery/next-look.ts";
 import type { ClusterSelection, SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -188,9 +190,9 @@ export function subjectOf(row: SubjectRow): Subject {
   return { namespace: row.namespace, kind: row.type, name: row.name };
 }
 
-/** Names of the Sources, of the same namespace, that the subject's templates come from. */
+/** Names of the Sources, of the same namespace, that the subject's templates name. */
 export function sourcesOf(row: SubjectRow): ReadonlySet<string> {
-  return new Set(row.type === "Sync" ? [row.spec.source] : row.spec.templates.map((template) => template.source));
+  return new Set(relationOf(row).templates.flatMap(templateSources));
 }
 
 function putRow(before: WrittenRow | undefined, after: WrittenRow): Write {

@@ -4,6 +4,7 @@ import { type SubjectInFleet, subjectInFleet } from "#shared/fleet/api/fleet-ove
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -30,30 +31,24 @@ export async function listFleet(
   );
   const found = new Map(rows.map((row) => [keyText(row), row]));
   const units = rows.flatMap((row) => (!isNewer(row) && row.type === "Unit" ? [row] : []));
-  const moving = await table.getMany(
-    units.flatMap(({ subject, stages }) =>
-      stages.flatMap((stage) => (stage.moving ? [keys.leg(subject, stage.moving)] : [])),
-    ),
-    { newer: "kept" },
-  );
-  const legs = moving.filter((leg) => !isNewer(leg));
+  const moving = await table.getMany(units.flatMap(movingOf), { newer: "kept" });
+  const legs = new Map(moving.flatMap((leg) => (isNewer(leg) ? [] : [[keyText(leg), leg] as const])));
   const items = subjects.flatMap((subject): readonly ListedSubject[] => {
     const { kind, namespace: where, name } = subject;
     const row = found.get(keyText(keys.object(where, kind, name)));
-    const unit = found.get(keyText(keys.unit(subject)));
+    const its = found.get(keyText(keys.unit(subject)));
     if (row === undefined) return [];
     if (isNewer(row)) return [unreadableObject(row, { kind, namespace: where, name })];
-    if (unit !== undefined && isNewer(unit)) return [unreadableObject(unit, { kind, namespace: where, name })];
+    if (its !== undefined && isNewer(its)) return [unreadableObject(its, { kind, namespace: where, name })];
     if (row.type !== "SyncGroup" && row.type !== "Sync") return [];
-    const own = legs.filter(
-      (leg) => leg.subject.namespace === where && leg.subject.kind === kind && leg.subject.name === name,
-    );
-    return [
-      subjectInFleet(row, {
-        unit: unit?.type === "Unit" ? unit : undefined,
-        legs: new Map(own.map((leg) => [legKey(leg), leg])),
-      }),
-    ];
+    const unit = its?.type === "Unit" ? its : undefined;
+    const own = movingOf(unit).flatMap((key) => legs.get(keyText(key)) ?? []);
+    return [subjectInFleet(row, { unit, legs: new Map(own.map((leg) => [legKey(leg), leg])) })];
   });
   return { items, ...defined({ next }) };
+}
+
+/** The keys of what goes through its stages. */
+function movingOf(unit: UnitRow | undefined) {
+  return unit?.stages.flatMap(({ moving }) => (moving === undefined ? [] : [keys.leg(unit.subject, moving)])) ?? [];
 }

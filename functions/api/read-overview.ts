@@ -4,6 +4,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions, desiredPlan, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";
@@ -29,7 +30,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, subject: Subje
   if (row === undefined) throw refusal("NotFound", `${kind} ${namespace}/${name} does not exist`);
   if (unit === undefined || unit.last === 0 || unit.uid !== row.uid) throw noRollout(subject);
   const named = unit.stages.flatMap(({ moving, passed }) => [moving, passed].filter((leg) => leg !== undefined));
-  const sources = new Set(relationOf(row).templates.map(({ source }) => source));
+  const sources = new Set(relationOf(row).templates.flatMap(templateSources));
   const [rows, slots, failedArrivals] = await Promise.all([
     table.getMany([
       keys.brake,

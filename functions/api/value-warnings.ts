@@ -5,6 +5,7 @@ import { inOrder } from "#shared/fleet/effective-values.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { ClusterValuesSpec } from "#shared/fleet/kinds/cluster-values.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
+import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { Table } from "#shared/ports.ts";
 
 interface Layer {
@@ -30,7 +31,14 @@ export async function valueWarnings(
   );
   if (rivals.every(({ length }) => length === 0)) return documents.map(() => []);
   const written = documents.flatMap((document) =>
-    document.kind === "Cluster" ? [{ name: document.metadata.name, labels: document.metadata.labels ?? {} }] : [],
+    document.kind === "Cluster"
+      ? [
+          {
+            name: document.metadata.name,
+            labels: labelsOf({ labels: document.metadata.labels ?? {}, spec: document.spec }),
+          },
+        ]
+      : [],
   );
   const fleet = [...written, ...(await registered(table))];
   return own.map((layer, index) =>

@@ -1,7 +1,8 @@
 /** A registered cluster as a plan goes by it, and what it has of one subject. */
+import { defined } from "#shared/base/defined.ts";
 import type { Values } from "#shared/fleet/kinds/values.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Applied, Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { syncState } from "#shared/fleet/sync/sync-state.ts";
 
 /** What was assigned to the cluster last. */
@@ -9,6 +10,8 @@ export interface MemberSync extends Pick<Assigned, "action" | "revision" | "rend
   readonly name: string;
   /** One word, of `syncState`. */
   readonly state: string;
+  /** What it holds whole; absent: nothing was ever applied whole, and what comes is a first install. */
+  readonly applied?: Pick<Applied, "renderDigest" | "event">;
 }
 
 export interface FleetMember {
@@ -41,6 +44,7 @@ export function fleetMember(row: FleetRow, syncs: readonly SyncRow[]): FleetMemb
 }
 
 function memberSync(row: SyncRow): MemberSync {
+  const applied = row.observed?.applied;
   const { action, revision, renderDigest, input, apply } = row.desired;
   return {
     name: row.name,
@@ -50,5 +54,8 @@ function memberSync(row: SyncRow): MemberSync {
     ...(renderDigest === undefined ? {} : { renderDigest }),
     ...(input === undefined ? {} : { input }),
     apply,
+    ...(applied === undefined
+      ? {}
+      : { applied: { renderDigest: applied.renderDigest, ...defined({ event: applied.event }) } }),
   };
 }

@@ -175,6 +175,8 @@ export interface TargetItem {
   readonly assignedAt?: string;
   readonly endedAt?: string;
   readonly preexisting?: true;
+  /** Its worker tries again what did not go: the reason is what stood in the way. */
+  readonly retrying?: true;
   /** The Sync that the reason is about, where one was assigned: the first that is not ready. */
   readonly sync?: string;
 }
@@ -186,6 +188,16 @@ interface CountedSync {
 }
 
 export type EventItem = Omit<EventRow, keyof Row>;
+
+/** Where events of many are listed: whose each is. */
+export interface EventAbout {
+  readonly about: Subject;
+}
+
+/** Events of many, and of how many groups and written Syncs they were read. */
+export interface EventList extends ApiList<EventItem & EventAbout> {
+  readonly subjects: { readonly known: number; readonly asked: number };
+}
 
 export interface ApiList<Item> {
   readonly apiVersion: typeof ourApiVersion;
@@ -232,7 +244,8 @@ export function clusterObject(row: ClusterRow, installation: string, seen: SeenO
   const frozen = freeze === undefined ? {} : { frozen: frozenBy(freeze) };
   const access = specOf(row).access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
   const { discovered } = row;
-  const found = discovered === undefined ? {} : { discovered, labels: labelsOf(row) };
+  const isPlain = discovered === undefined && row.spec.kubeVersion === undefined;
+  const found = { ...defined({ discovered }), ...(isPlain ? {} : { labels: labelsOf(row) }) };
   const { blobsAt: _blobsAt, renewedAt: _renewedAt, ...known } = row.status;
   const values = seen.values === undefined ? {} : valuesOf(row, seen.values);
   const status = {

@@ -9,6 +9,7 @@ import {
   type TargetItem,
 } from "#shared/fleet/api/objects.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { noTargets } from "#shared/fleet/rollout/legs.ts";
 import { freezeText } from "#shared/fleet/rows/brake-row.ts";
 import type { ContentRow, LegRow, TargetRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
@@ -115,13 +116,21 @@ export function targetItem(target: FoundTarget, syncs: readonly SyncRow[]): Targ
   const revision = behind?.observed?.applied?.revision;
   const assigned = syncs.filter((sync) => attempts[sync.name] === sync.desired.attempt);
   const held = assigned.map(heldBy).find((one) => one !== undefined);
-  const troubled = assigned.find((sync) => sync.observed?.phase !== "Ready") ?? assigned[0];
+  const tried = state === "Applying" ? assigned.find(isRetrying) : undefined;
+  const troubled = tried ?? assigned.find((sync) => sync.observed?.phase !== "Ready") ?? assigned[0];
+  const why = tried?.observed === undefined ? reason : reasonOf(tried.observed);
   return {
     cluster,
     order,
     stage,
     state,
-    reason: held === undefined || isDone(state) ? reason : freezeText(held),
+    reason: held === undefined || isDone(state) ? why : freezeText(held),
+    ...(tried === undefined || held !== undefined ? {} : { retrying: true as const }),
     ...defined({ revision, assignedAt, endedAt, preexisting, sync: troubled?.name }),
   };
+}
+
+/** Of the newest assignment. */
+function isRetrying({ desired, observed }: SyncRow): boolean {
+  return observed?.attempt === desired.attempt && observed.phase === "Retrying";
 }

@@ -274,6 +274,19 @@ describe("rollouts", () => {
     expect(counted.of(keys.unit(shop).pk)).toBe(ofLegs);
   });
 
+  test("find a few that failed among thousands in the first answer", async () => {
+    const many = apiFixture(new MemoryTable({ pageItems: 2500 }));
+    await many.call("POST", "/v1/apply", {
+      documents: [source("app"), syncGroup("shop", [{ name: "web", source: "app" }])],
+    });
+    const rest = [...Array<TargetState>(4000).fill("Succeeded"), ...Array<TargetState>(5).fill("Failed")];
+    await storeRollout(many, { number: 2, states: { rest } });
+    const list = "/v1/namespaces/payments/syncgroups/shop/rollouts/2/targets?state=Failed&limit=200";
+    const { body } = await many.call("GET", list);
+    expect(body.items).toHaveLength(5);
+    expect(body.metadata).toEqual({});
+  });
+
   test("give as many targets of a state as are asked for, and then the others", async () => {
     const api = await withTargets(["Failed", "Waiting", "Failed", "Failed", "Waiting", "Failed"]);
     const list = `${path}/2/targets?state=Failed&limit=2`;

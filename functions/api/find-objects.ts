@@ -1,0 +1,57 @@
+import { inventoryOf } from "#functions/api/list-sync-objects.ts";
+import { asSeenLast } from "#functions/api/list-syncs.ts";
+import type { ListPage, PageRequest } from "#functions/api/page-request.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
+import { defined } from "#shared/base/defined.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import { heldObjects, type OwnedObject } from "#shared/fleet/api/sync-objects.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import type { BlobStore, Table } from "#shared/ports.ts";
+
+/** Each is one inventory of S3. */
+const syncsPerAnswer = 50;
+const readAtOnce = 10;
+const objectsPerSync = 20;
+
+export interface ObjectQuery {
+  readonly cluster: string;
+  /** Part of its name as messages have it, `Deployment shop/web`, in any case. */
+  readonly object: string;
+  readonly page: PageRequest;
+}
+
+/**
+ * Who holds an object on a cluster: of what workers recorded, Sync by Sync, so that an answer may be empty and not the last.
+ * @throws StarlingError `NotFound` for a cluster that is not registered, `BadRequest` for less than two characters.
+ */
+export async function findObjects(
+  { table, blobs }: { readonly table: Table; readonly blobs: Pick<BlobStore, "get"> },
+  { cluster, object, page }: ObjectQuery,
+): Promise<ListPage<OwnedObject>> {
+  const wanted = object.trim().toLowerCase();
+  if (wanted.length < 2) {
+    throw refusal("BadRequest", `object is "${excerpt(object)}"; expected two letters of its name at least`);
+  }
+  if ((await readRow(table, keys.cluster(cluster))) === undefined) {
+    throw refusal("NotFound", `Cluster ${cluster} does not exist`);
+  }
+  const range = { ...ranges.syncsOn(cluster), limit: Math.min(page.limit, syncsPerAnswer), newer: "kept" } as const;
+  const { items: stored, next } = await table.query({ ...range, ...defined({ after: page.after }) });
+  const rows = await asSeenLast(
+    table,
+    stored.filter((row) => !isNewer(row)).filter(({ desired }) => desired.action !== "orphan"),
+  );
+  const found: OwnedObject[] = [];
+  await runConcurrently(rows, readAtOnce, async (row) => {
+    const held = heldObjects(row, await inventoryOf(row, blobs));
+    const own = held.filter((item) => item.object.toLowerCase().includes(wanted)).slice(0, objectsPerSync);
+    const { namespace, name, subject } = row;
+    const sync = { namespace, name, ...(subject.kind === "SyncGroup" ? { group: subject.name } : {}) };
+    found.push(...own.map((item) => ({ ...item, sync, revision: row.observed?.applied?.revision ?? "" })));
+  });
+  const items = found.sort((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
+  return { items, ...defined({ next }) };
+}

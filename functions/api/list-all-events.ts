@@ -1,0 +1,79 @@
+/** What happened lately in a namespace, or anywhere: the events of many groups, one after the other. */
+import { eventOf } from "#functions/api/list-events.ts";
+import { decodeCursor, encodeCursor, firstRows, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
+import { allPages } from "#shared/base/all-pages.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import { compareText } from "#shared/base/text-order.ts";
+import type { EventAbout, EventItem, EventList } from "#shared/fleet/api/objects.ts";
+import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
+import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** Of the directory; a fleet with more of them is asked namespace by namespace. */
+const mostSubjects = 1000;
+/** Whose events are read: no index has them by time, and each group is a query of its own. */
+const mostAsked = 50;
+const atOnce = 10;
+const mostItems = 100;
+/** Before every key: DynamoDB compares none with an empty text. */
+const first = " ";
+
+export interface AllEvents extends ListPage<EventItem & EventAbout> {
+  /** Groups and Syncs that people wrote: how many there are, at most a thousand, and of how many the events were read. */
+  readonly subjects: EventList["subjects"];
+}
+
+/**
+ * The newest first, of the groups and written Syncs that changed last where there are more than fifty. A page costs as many
+ * queries as groups are asked, twelve to choose them and ten for the directory at most, however long their histories are.
+ */
+export async function listAllEvents(
+  table: Table,
+  { namespace, page }: { readonly namespace?: string; readonly page: PageRequest },
+): Promise<AllEvents> {
+  const limit = Math.min(page.limit, mostItems);
+  const before = page.after === undefined ? undefined : decodeCursor(page.after).before;
+  const known = await subjectsOf(table, namespace);
+  const asked = known.length > mostAsked ? await changedLast(table, known) : known;
+  const found: { readonly sk: string; readonly item: EventItem & EventAbout }[] = [];
+  await runConcurrently(asked, atOnce, async (about) => {
+    const { pk } = ranges.events(about);
+    const range = before === undefined ? ranges.events(about) : ({ pk, between: [first, before] } as const);
+    // One more than is wanted: the one that the page before ended with may be among them, and it is told.
+    const rows = await firstRows(table, { ...range, newestFirst: true, newer: "kept", limit: limit + 1 });
+    const others = rows.filter(({ sk }) => sk !== before);
+    found.push(...others.map((row) => ({ sk: row.sk, item: { ...eventOf(row), about } })));
+  });
+  const newest = found.toSorted((a, b) => compareText(b.sk, a.sk));
+  const last = newest[limit - 1];
+  // Two groups may have one of the same key, and a page goes on before a key: none of them is left for the next.
+  const told = last === undefined ? newest : newest.filter(({ sk }) => sk >= last.sk);
+  return {
+    items: told.map(({ item }) => item),
+    subjects: { known: known.length, asked: asked.length },
+    ...(last === undefined || told.length === newest.length ? {} : { next: encodeCursor({ before: last.sk }) }),
+  };
+}
+
+async function subjectsOf(table: Table, namespace: string | undefined): Promise<readonly Subject[]> {
+  const subjects: Subject[] = [];
+  const range = ranges.subjects(namespace);
+  for await (const entries of allPages((start) => table.query({ ...range, newer: "kept", limit: 100, ...start }))) {
+    subjects.push(...entries.flatMap((entry) => keys.subject.parse(entry) ?? []));
+    if (subjects.length >= mostSubjects) break;
+  }
+  return subjects.slice(0, mostSubjects);
+}
+
+/** By when the planner told of them last. */
+async function changedLast(table: Table, subjects: readonly Subject[]): Promise<readonly Subject[]> {
+  const rowKeys = subjects.map(({ namespace, kind, name }) => keys.object(namespace, kind, name));
+  const rows = await table.getMany(rowKeys, { newer: "kept" });
+  const changed = new Map<string, string>();
+  for (const row of rows) {
+    if (isNewer(row) || (row.type !== "SyncGroup" && row.type !== "Sync")) continue;
+    changed.set(keyText(row), row.status.asOf ?? row.createdAt);
+  }
+  const when = ({ namespace, kind, name }: Subject) => changed.get(keyText(keys.object(namespace, kind, name))) ?? "";
+  return subjects.toSorted((a, b) => compareText(when(b), when(a))).slice(0, mostAsked);
+}

@@ -1,0 +1,164 @@
+import { collect, encodeCursor, firstRows, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
+import { listRollouts } from "#functions/api/read-rollouts.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
+import { defined } from "#shared/base/defined.ts";
+import {
+  commitItem,
+  type HistoryItem,
+  type KnownSource,
+  type RevisionItem,
+  templateHistory,
+} from "#shared/fleet/api/history.ts";
+import type { RolloutObject } from "#shared/fleet/api/objects.ts";
+import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
+import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
+import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** Contents of one answer: a subject keeps little more. */
+const contentsPerAnswer = 50;
+/** Of a Source's revisions, and Sources whose revisions are read, for one answer. */
+const revisionsRead = 300;
+const sourcesRead = 20;
+
+export interface HistoryQuery {
+  readonly namespace: string;
+  /** Of a SyncGroup, or of a Sync: `GROUP.TEMPLATE` is what the group had for it. */
+  readonly kind: "SyncGroup" | "Sync";
+  readonly name: string;
+  /** Also what became of each content there. */
+  readonly cluster?: string;
+  readonly page: PageRequest;
+}
+
+export type ListedHistory = HistoryItem | UnreadableObject<"Rollout">;
+
+/** What a subject was brought to, the newest first, with commits, authors and where the forge shows them. */
+export async function listHistory(table: Table, query: HistoryQuery): Promise<ListPage<ListedHistory>> {
+  const { subject, template } = aboutOf(query);
+  const limit = Math.min(query.page.limit, contentsPerAnswer);
+  // One more: what a content is new against is the one before it.
+  const read = await listRollouts(table, { subject, page: { ...query.page, limit: limit + 1 } });
+  const shown = read.items.slice(0, limit);
+  const ways = read.items.flatMap((item) => (isUnreadable(item) ? [] : [item]));
+  const [known, ended] = await Promise.all([
+    knownSources(table, subject, ways),
+    query.cluster === undefined ? new Map() : endedOn(table, { subject, ways, cluster: query.cluster }),
+  ]);
+  const items = shown.map((item): ListedHistory => {
+    if (isUnreadable(item)) return item;
+    const before = ways[ways.indexOf(item) + 1];
+    const templates = item.spec.plan.templates.filter(({ name }) => template === undefined || name === template);
+    return {
+      ...headOf(item),
+      templates: templates.map((planned) =>
+        templateHistory(planned, templateOf(before, planned.name), known.get(planned.source)),
+      ),
+      ...defined({ onCluster: ended.get(item.spec.number) }),
+    };
+  });
+  return { items, ...defined({ next: nextOf(read, shown, limit) }) };
+}
+
+/** Artifacts that a Source had, the newest first; they are kept for 30 days. */
+export async function listRevisions(
+  table: Table,
+  source: { readonly namespace: string; readonly name: string },
+  page: PageRequest,
+): Promise<ListPage<RevisionItem>> {
+  const row = await readRow(table, keys.object(source.namespace, "Source", source.name));
+  const url = row === undefined || isNewer(row) ? undefined : row.spec.git.url;
+  return collect(page, {
+    read: (part) => table.query({ ...ranges.revisions(source), newestFirst: true, newer: "kept", ...part }),
+    keep: (one) => (isNewer(one) ? undefined : revisionItem(one, url)),
+  });
+}
+
+function revisionItem({ artifact, at }: RevisionRow, url: string | undefined): RevisionItem {
+  return { ...commitItem(artifact, url), at, digest: artifact.digest };
+}
+
+function aboutOf({ namespace, kind, name }: HistoryQuery): { readonly subject: Subject; readonly template?: string } {
+  const dot = name.indexOf(".");
+  if (kind === "SyncGroup" || dot === -1) return { subject: { namespace, kind, name } };
+  return { subject: { namespace, kind: "SyncGroup", name: name.slice(0, dot) }, template: name.slice(dot + 1) };
+}
+
+function headOf({ spec, status, metadata }: RolloutObject): Omit<HistoryItem, "templates"> {
+  const { number, revision, trigger, fromRevision, skipped } = spec;
+  const count = (state: "Succeeded" | "Unchanged" | "Failed") =>
+    status.stages.reduce((sum, { counts }) => sum + counts[state], 0);
+  return {
+    number,
+    at: metadata.creationTimestamp ?? "",
+    revision,
+    trigger,
+    phase: status.phase,
+    clusters: { done: count("Succeeded") + count("Unchanged"), failed: count("Failed"), size: status.size },
+    ...defined({ fromRevision, skipped, endedAt: status.endedAt }),
+  };
+}
+
+function templateOf(way: RolloutObject | undefined, name: string) {
+  return way?.spec.plan.templates.find((template) => template.name === name);
+}
+
+function nextOf(
+  read: Awaited<ReturnType<typeof listRollouts>>,
+  shown: Awaited<ReturnType<typeof listRollouts>>["items"],
+  limit: number,
+): string | undefined {
+  const last = shown.at(-1);
+  if (read.items.length <= limit || last === undefined) return read.next;
+  const number = isUnreadable(last) ? Number(last.metadata.name.split("-").at(-1)) : last.spec.number;
+  return encodeCursor({ number: String(number - 1) });
+}
+
+async function knownSources(
+  table: Table,
+  { namespace }: Subject,
+  ways: readonly RolloutObject[],
+): Promise<ReadonlyMap<string, KnownSource>> {
+  const named = ways.flatMap(({ spec }) => spec.plan.templates.map(({ source }) => source));
+  const names = [...new Set(named)].slice(0, sourcesRead);
+  const rows = await table.getMany(
+    names.map((name) => keys.object(namespace, "Source", name)),
+    { newer: "kept" },
+  );
+  const known = await Promise.all(
+    names.map(async (name): Promise<readonly [string, KnownSource]> => {
+      const row = rows.find((one) => keyText(one) === keyText(keys.object(namespace, "Source", name)));
+      const source = row === undefined || isNewer(row) ? undefined : row;
+      const url = source?.spec.git.url;
+      const query = { ...ranges.revisions({ namespace, name }), newestFirst: true, newer: "kept" } as const;
+      const found = (await firstRows(table, { ...query, limit: revisionsRead })).filter((one) => !isNewer(one));
+      const revisions = found.map((one) => revisionItem(one, url));
+      // What it has now is known for longer than its row of then.
+      const now = source?.status.artifact;
+      const isListed = now === undefined || revisions.some(({ revision }) => revision === now.revision);
+      const missing = isListed ? [] : [{ ...commitItem(now, url), at: now.storedAt, digest: now.digest }];
+      return [name, { revisions: [...missing, ...revisions], ...defined({ url }) }];
+    }),
+  );
+  return new Map(known);
+}
+
+/** Of each content the row of the last stage that has one for the cluster. */
+async function endedOn(
+  table: Table,
+  about: { readonly subject: Subject; readonly ways: readonly RolloutObject[]; readonly cluster: string },
+): Promise<ReadonlyMap<number, NonNullable<HistoryItem["onCluster"]>>> {
+  const { subject, ways, cluster } = about;
+  const wanted = ways.flatMap(({ spec: { number }, status }) =>
+    status.stages.flatMap(({ name: stage, seal }) =>
+      seal === undefined ? [] : [keys.target(subject, { content: number, stage, seal }, cluster)],
+    ),
+  );
+  const found = await table.getMany(wanted, { newer: "kept" });
+  const rows = found.filter((row): row is TargetRow => !isNewer(row));
+  return new Map(
+    rows.map(({ leg, state, reason, endedAt }) => [leg.content, { stage: leg.stage, state, reason, endedAt }]),
+  );
+}

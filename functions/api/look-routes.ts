@@ -1,0 +1,217 @@
+/** What is answered from rows and the lists of targets alone, and changes nothing: to the door, and to the dashboard. */
+import { fittingItems } from "#functions/api/answer-size.ts";
+import type { ApiPorts } from "#functions/api/api-ports.ts";
+import { findObjects } from "#functions/api/find-objects.ts";
+import { listFleetMembers } from "#functions/api/fleet-members.ts";
+import type { HttpRequest } from "#functions/api/http-event.ts";
+import { listAllEvents } from "#functions/api/list-all-events.ts";
+import { listEvents } from "#functions/api/list-events.ts";
+import { listHistory, listRevisions } from "#functions/api/list-history.ts";
+import {
+  getObject,
+  listClusters,
+  listClusterValues,
+  listDiscoveries,
+  listSources,
+  listSyncGroups,
+} from "#functions/api/list-objects.ts";
+import { listSyncObjects } from "#functions/api/list-sync-objects.ts";
+import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/list-syncs.ts";
+import { listTargets, targetStatesOf } from "#functions/api/list-targets.ts";
+import { part } from "#functions/api/match-path.ts";
+import { type ListPage, type PageRequest, pageRequest } from "#functions/api/page-request.ts";
+import {
+  clusterOf,
+  discoveryOf,
+  kindOf,
+  objectPath,
+  rolloutOf,
+  subjectFrom,
+  valuesOf,
+} from "#functions/api/path-objects.ts";
+import { named, stateOf } from "#functions/api/query-values.ts";
+import { listFleet } from "#functions/api/read-fleet.ts";
+import { overviewOf } from "#functions/api/read-overview.ts";
+import { getRollout, listNewestRollouts, listRollouts, showRollout } from "#functions/api/read-rollouts.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { type Call, ns, type Route } from "#functions/api/route.ts";
+import { defined } from "#shared/base/defined.ts";
+import { listOf } from "#shared/fleet/api/objects.ts";
+import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+
+/** Of the door's, what looks take. */
+export type LookPorts = Pick<ApiPorts, "table" | "blobs" | "clock" | "installation">;
+
+type LookCall = Call<LookPorts>;
+
+export const lookRoutes: readonly Route<LookPorts>[] = [
+  {
+    method: "GET",
+    path: "/v1/clusterdiscoveries",
+    answer: ({ ports, request }) => list("ClusterDiscovery", request, (page) => listDiscoveries(ports, page)),
+  },
+  {
+    method: "GET",
+    path: "/v1/clusterdiscoveries/:name",
+    answer: ({ ports, params }) => getObject(ports, discoveryOf(params)),
+  },
+  {
+    method: "GET",
+    path: "/v1/clustervalues",
+    answer: ({ ports, request }) => list("ClusterValues", request, (page) => listClusterValues(ports.table, page)),
+  },
+  {
+    method: "GET",
+    path: "/v1/clustervalues/:name",
+    answer: ({ ports, params }) => getObject(ports, valuesOf(params)),
+  },
+  { method: "GET", path: "/v1/clusters", answer: clusters },
+  {
+    method: "GET",
+    path: "/v1/clusters/:name",
+    answer: ({ ports, params }) => getObject(ports, clusterOf(params)),
+  },
+  { method: "GET", path: "/v1/clusters/:name/syncs", answer: syncsOnCluster },
+  { method: "GET", path: "/v1/clusters/:name/objects", answer: objectsOnCluster },
+  {
+    method: "GET",
+    path: "/v1/fleet",
+    answer: ({ ports, request }) =>
+      list("SubjectInFleet", request, (page) => listFleet(ports.table, { ...named(request, "namespace"), page })),
+  },
+  { method: "GET", path: "/v1/events", answer: allEvents },
+  { method: "GET", path: "/v1/:plural", answer: lists },
+  { method: "GET", path: `${ns}/:plural`, answer: lists },
+  { method: "GET", path: `${ns}/:plural/:name`, answer: one },
+  { method: "GET", path: `${ns}/:plural/:name/events`, answer: events },
+  { method: "GET", path: `${ns}/syncs/:name/objects`, answer: objects },
+  { method: "GET", path: `${ns}/sources/:name/revisions`, answer: revisions },
+  { method: "GET", path: `${ns}/:subjects/:name/history`, answer: history },
+  { method: "GET", path: `${ns}/:subjects/:name/syncs`, answer: syncsOfSubject },
+  { method: "GET", path: `${ns}/:subjects/:name/fleet`, answer: fleetMembers },
+  {
+    method: "GET",
+    path: `${ns}/:subjects/:name/rollout`,
+    answer: ({ ports, params }) => overviewOf(ports, subjectFrom(params)),
+  },
+  { method: "GET", path: `${ns}/:subjects/:name/rollouts`, answer: rollouts },
+  { method: "GET", path: `${ns}/:subjects/:name/rollouts/:number`, answer: oneRollout },
+  { method: "GET", path: `${ns}/:subjects/:name/rollouts/:number/targets`, answer: targets },
+];
+
+async function clusters({ ports, request }: LookCall): Promise<unknown> {
+  return list("Cluster", request, (page) => listClusters(ports, page));
+}
+
+async function lists({ ports, request, params }: LookCall): Promise<unknown> {
+  const namespace = params.namespace;
+  const kind = kindOf(params);
+  if (kind === "Source") return list(kind, request, (page) => listSources(ports.table, { namespace, page }));
+  if (kind === "SyncGroup") return list(kind, request, (page) => listSyncGroups(ports.table, { namespace, page }));
+  if (request.query.labelSelector !== undefined) {
+    throw refusal("BadRequest", `${kind}s have no labels; leave labelSelector out`);
+  }
+  if (kind === "Rollout") return list(kind, request, (page) => listNewestRollouts(ports.table, { namespace, page }));
+  const scope = namespace === undefined ? {} : { namespace };
+  return list(kind, request, (page) => listSyncs(ports.table, { ...scope, ...stateOf(request), page }));
+}
+
+async function one({ ports, request, params }: LookCall): Promise<unknown> {
+  const kind = kindOf(params);
+  const { namespace, name } = objectPath(params);
+  if (kind === "Sync") {
+    return getSync(ports.table, { namespace, name, ...named(request, "cluster") });
+  }
+  if (kind !== "Rollout") return getObject(ports, { kind, namespace, name });
+  const [, subjectName, number] = /^(.+)-([1-9]\d{0,7})$/.exec(name) ?? [];
+  if (subjectName === undefined) throw refusal("NotFound", `${name} is no rollout's name; expected NAME-NUMBER`);
+  for (const subjectKind of ["SyncGroup", "Sync"] as const) {
+    const subject: Subject = { namespace, kind: subjectKind, name: subjectName };
+    const newest = await listRollouts(ports.table, { subject, page: { limit: 1 } });
+    if (newest.items.length === 0) continue;
+    return showRollout(ports.table, { subject, number: Number(number) });
+  }
+  throw refusal("NotFound", `Rollout ${namespace}/${name} does not exist`);
+}
+
+async function syncsOnCluster({ ports, request, params }: LookCall): Promise<unknown> {
+  const filter = { cluster: part(params, "name"), ...named(request, "namespace"), ...stateOf(request) };
+  return list("Sync", request, (page) => listSyncsOnCluster(ports.table, { ...filter, page }));
+}
+
+async function objectsOnCluster({ ports, request, params }: LookCall): Promise<unknown> {
+  const asked = { cluster: part(params, "name"), object: request.query.object ?? "" };
+  return list("OwnedObject", request, (page) => findObjects(ports, { ...asked, page }));
+}
+
+async function syncsOfSubject({ ports, request, params }: LookCall): Promise<unknown> {
+  const filter = { subject: subjectFrom(params), ...stateOf(request) };
+  return list("Sync", request, (page) => listSyncs(ports.table, { ...filter, page }));
+}
+
+async function objects({ ports, request, params }: LookCall): Promise<unknown> {
+  const asked = { ...objectPath(params), ...named(request, "cluster") };
+  return list("SyncObject", request, (page) => listSyncObjects(ports, { ...asked, page }));
+}
+
+async function history({ ports, request, params }: LookCall): Promise<unknown> {
+  const asked = { ...subjectFrom(params), ...named(request, "cluster") };
+  return list("History", request, (page) => listHistory(ports.table, { ...asked, page }));
+}
+
+async function revisions({ ports, request, params }: LookCall): Promise<unknown> {
+  return list("Revision", request, (page) => listRevisions(ports.table, objectPath(params), page));
+}
+
+async function fleetMembers({ ports, request, params }: LookCall): Promise<unknown> {
+  const asked = { subject: subjectFrom(params), ...named(request, "cluster") };
+  return list("FleetMember", request, (page) => listFleetMembers(ports.table, { ...asked, page }));
+}
+
+async function rollouts({ ports, request, params }: LookCall): Promise<unknown> {
+  const subject = subjectFrom(params);
+  return list("Rollout", request, (page) => listRollouts(ports.table, { subject, page }));
+}
+
+async function oneRollout({ ports, params }: LookCall): Promise<unknown> {
+  return rolloutObject(await getRollout(ports.table, rolloutOf(params)));
+}
+
+async function targets({ ports, request, params }: LookCall): Promise<unknown> {
+  const way = await getRollout(ports.table, rolloutOf(params));
+  const { stage, state } = request.query;
+  const filter = {
+    way,
+    ...defined({ stage }),
+    ...(state === undefined ? {} : { states: targetStatesOf(state) }),
+  };
+  return list("Target", request, (page) => listTargets(ports, { ...filter, page }));
+}
+
+async function events({ ports, request, params }: LookCall): Promise<unknown> {
+  const { namespace, name } = objectPath(params);
+  const query = { about: { namespace, kind: kindOf(params), name }, ...named(request, "cluster") };
+  return list("Event", request, (page) => listEvents(ports.table, { ...query, page }));
+}
+
+async function allEvents({ ports, request }: LookCall): Promise<unknown> {
+  const asked = { page: pageRequest(request.query), ...named(request, "namespace") };
+  const { items, next, subjects } = await listAllEvents(ports.table, asked);
+  return { ...listOf("Event", items, next), subjects };
+}
+
+/** As many items as an answer holds: what somebody wrote is no reason that others cannot list. */
+async function list<Item>(
+  kind: string,
+  request: HttpRequest,
+  read: (page: PageRequest) => Promise<ListPage<Item>>,
+): Promise<unknown> {
+  const asked = pageRequest(request.query);
+  for (let limit = asked.limit; ; ) {
+    const { items, next } = await read({ ...asked, limit });
+    const fitting = fittingItems(items);
+    if (fitting === items.length) return listOf(kind, items, next);
+    limit = fitting;
+  }
+}

@@ -1,0 +1,53 @@
+/** What the parts of a path name. */
+import { type PathParams, part } from "#functions/api/match-path.ts";
+import type { ObjectReference } from "#functions/api/reference.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+
+const kindOfPlural = {
+  sources: "Source",
+  syncgroups: "SyncGroup",
+  syncs: "Sync",
+  rollouts: "Rollout",
+} as const;
+
+export function kindOf(params: PathParams): (typeof kindOfPlural)[keyof typeof kindOfPlural] {
+  return kindOfPlural[params.plural as keyof typeof kindOfPlural];
+}
+
+export function objectOf(params: PathParams): ObjectReference {
+  const kind = kindOf(params);
+  const { namespace, name } = objectPath(params);
+  if (kind === "Rollout") throw refusal("MethodNotAllowed", "rollouts are records; act on the SyncGroup instead");
+  if (kind === "Sync" && name.includes(".")) {
+    const [group] = name.split(".");
+    throw refusal("MethodNotAllowed", `Sync ${name} belongs to SyncGroup ${group}; act on the group instead`);
+  }
+  return { kind, namespace, name };
+}
+
+export function clusterOf(params: PathParams): ObjectReference {
+  return { kind: "Cluster", name: part(params, "name") };
+}
+
+export function discoveryOf(params: PathParams): ObjectReference {
+  return { kind: "ClusterDiscovery", name: part(params, "name") };
+}
+
+export function valuesOf(params: PathParams): ObjectReference {
+  return { kind: "ClusterValues", name: part(params, "name") };
+}
+
+export function subjectFrom(params: PathParams): Subject {
+  const { namespace, name } = objectPath(params);
+  return { namespace, kind: params.subjects === "syncs" ? "Sync" : "SyncGroup", name };
+}
+
+export function rolloutOf(params: PathParams): { readonly subject: Subject; readonly number?: number } {
+  const subject = subjectFrom(params);
+  return params.number === "newest" ? { subject } : { subject, number: Number(params.number) };
+}
+
+export function objectPath(params: PathParams): { readonly namespace: string; readonly name: string } {
+  return { namespace: part(params, "namespace"), name: part(params, "name") };
+}

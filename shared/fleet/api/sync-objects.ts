@@ -1,0 +1,122 @@
+/** What a Sync holds on its cluster, object by object: of what its worker recorded, without a look at the cluster. */
+import { defined } from "#shared/base/defined.ts";
+import type { ObjectTrouble, Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
+
+/**
+ * - `NotReady`: the worker said so by name, with the reason; also of one that could not be applied;
+ * - `Drifted`: it is not as it was applied, and stays so;
+ * - `Unknown`: the cluster does not answer, or more objects are not ready than the row has names for;
+ * - `Ready`: it was when the cluster was looked at last.
+ */
+export const objectHealths = ["NotReady", "Drifted", "Unknown", "Ready"] as const;
+export type ObjectHealth = (typeof objectHealths)[number];
+
+export interface SyncObjectItem {
+  /** `Deployment shop/web`: as messages name it. */
+  readonly object: string;
+  readonly kind: string;
+  /** Absent of the core group, and of what was never recorded; so are the next four. */
+  readonly group?: string;
+  readonly version?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly uid?: string;
+  readonly health: ObjectHealth;
+  readonly reason?: string;
+  readonly message?: string;
+  /** When the API server made it, as far as that was noted. */
+  readonly createdAt?: string;
+  /** When this was seen. */
+  readonly seenAt?: string;
+  /** Of a hook: it was run, and is not kept. */
+  readonly hook?: true;
+  /** The last correction of its drift, until a look finds it as it was applied: so often, of which fields, undone by whom. */
+  readonly corrected?: { readonly times: number; readonly fields: string; readonly by: string };
+}
+
+/** An object, and whose it is. */
+export interface OwnedObject extends SyncObjectItem {
+  readonly sync: { readonly namespace: string; readonly name: string; readonly group?: string };
+  /** That was applied there; empty before the first. */
+  readonly revision: string;
+}
+
+/** The worst first, then by kind, namespace and name. What a Secret holds is in none of them, nor any digest of it. */
+export function heldObjects(row: SyncRow, inventory: Pick<Inventory, "entries">): readonly SyncObjectItem[] {
+  const { observed } = row;
+  const troubles = byObject(observed?.troubles);
+  const drifted = byObject([...driftedOf(observed), ...(observed?.leftAlone ?? [])]);
+  const recorded = inventory.entries.map((entry): SyncObjectItem => {
+    const object = describeObject(entry.id);
+    return { ...recordOf(entry, object), ...healthOf(observed, troubles.get(object), drifted.get(object)) };
+  });
+  const known = new Set(recorded.map(({ object }) => object));
+  const others = [...troubles.values()].filter(({ object }) => isObject(object) && !known.has(object));
+  const never = others.map(({ object, reason, message }): SyncObjectItem => {
+    const [kind = ""] = object.split(" ");
+    return { object, kind, health: "NotReady", reason, message, ...defined({ seenAt: observed?.at }) };
+  });
+  return [...recorded, ...never].sort((a, b) => (objectPlace(a) < objectPlace(b) ? -1 : 1));
+}
+
+/** Text in whose order they are listed: a page goes on behind the place of its last. */
+export function objectPlace({ health, kind, group = "", namespace = "", name, object }: SyncObjectItem): string {
+  return `${objectHealths.indexOf(health)}/${kind}/${group}/${namespace}/${name ?? object}`;
+}
+
+/** Some troubles are about a set of objects, or about none. */
+function isObject(text: string): boolean {
+  return /^[A-Z][A-Za-z0-9.-]* \S+$/.test(text);
+}
+
+function byObject(troubles: readonly ObjectTrouble[] = []): ReadonlyMap<string, ObjectTrouble> {
+  return new Map(troubles.map((trouble) => [trouble.object, trouble]));
+}
+
+/** What the last look that compared found and nobody put back. */
+function driftedOf(observed: Observed | undefined): readonly ObjectTrouble[] {
+  const stays = observed?.conditions.some(({ type, status }) => type === "Drifted" && status === "True");
+  return stays === true && observed?.drift?.corrected === false ? (observed.drift.named ?? []) : [];
+}
+
+function recordOf(entry: InventoryEntry, object: string) {
+  const { id, version, uid, createdAt, hook, undone } = entry;
+  const corrected = undone === undefined ? undefined : { times: undone.inAll, fields: undone.fields, by: undone.by };
+  return {
+    object,
+    kind: id.kind,
+    ...(id.group === "" ? {} : { group: id.group }),
+    version,
+    ...(id.namespace === "" ? {} : { namespace: id.namespace }),
+    name: id.name,
+    uid,
+    ...defined({ createdAt, corrected }),
+    ...(hook === undefined ? {} : { hook: true as const }),
+  };
+}
+
+function healthOf(
+  observed: Observed | undefined,
+  trouble: ObjectTrouble | undefined,
+  drift: ObjectTrouble | undefined,
+): Pick<SyncObjectItem, "health" | "reason" | "message" | "seenAt"> {
+  const seen = defined({ seenAt: observed?.at });
+  if (trouble !== undefined) return { health: "NotReady", reason: trouble.reason, message: trouble.message, ...seen };
+  if (observed === undefined || isSilent(observed)) {
+    return { health: "Unknown", reason: "NotSeen", message: "the cluster does not answer", ...seen };
+  }
+  if (drift !== undefined) return { health: "Drifted", reason: drift.reason, message: drift.message, ...seen };
+  const { total, ready } = observed.objects;
+  const unnamed = total - ready - observed.troubles.length;
+  if (observed.phase !== "Ready" && unnamed > 0) {
+    const message = `${unnamed} more of ${total} objects are not ready, and not named`;
+    return { health: "Unknown", reason: "NotNamed", message, ...seen };
+  }
+  return { health: "Ready", ...seen };
+}
+
+function isSilent({ phase }: Observed): boolean {
+  return phase === "Unreachable" || phase === "Reachable";
+}

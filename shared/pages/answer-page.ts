@@ -2,11 +2,16 @@
 import { errorMessage } from "#shared/base/errors.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
 import { clusterPage, clustersPage } from "#shared/pages/clusters-page.ts";
+import { allEventsPage, eventsPage } from "#shared/pages/events-page.ts";
 import { fleetPage } from "#shared/pages/fleet-page.ts";
+import { historyPage } from "#shared/pages/history-page.ts";
+import { modulePage } from "#shared/pages/module-page.ts";
+import { ownerPage } from "#shared/pages/owner-page.ts";
 import { sourcesPage } from "#shared/pages/sources-page.ts";
 import { subjectPage } from "#shared/pages/subject-page.ts";
 import { syncPage } from "#shared/pages/sync-page.ts";
 import { targetsPage } from "#shared/pages/targets-page.ts";
+import { timelinePage } from "#shared/pages/timeline-page.ts";
 import { versionsPage } from "#shared/pages/versions-page.ts";
 import { type Host, html, type View } from "#shared/pages/view.ts";
 
@@ -19,6 +24,8 @@ export interface PageRequest {
 export interface PageAnswer extends View {
   /** Of HTTP. */
   readonly status: number;
+  /** What went wrong that is nobody's mistake, for a log. */
+  readonly fault?: string;
 }
 
 /** Those that lead everywhere else. */
@@ -27,6 +34,8 @@ export const startPages = [
   { path: "/versions", name: "Versions", key: "v" },
   { path: "/clusters", name: "Clusters", key: "c" },
   { path: "/sources", name: "Sources", key: "s" },
+  { path: "/timeline", name: "Timeline", key: "t" },
+  { path: "/events", name: "Events", key: "e" },
 ] as const;
 
 /** Never throws: what went wrong is a view, too. */
@@ -34,13 +43,47 @@ export async function answerPage(ask: Ask, request: PageRequest, host: Host): Pr
   try {
     const view = viewOf(request);
     if (view === undefined) return told(404, "There is no such page", "Its address may be of another version.");
-    return { status: 200, ...(await view(ask, host)) };
+    return { status: 200, ...(await view(named(ask), host)) };
   } catch (error) {
-    if (!(error instanceof Refusal)) return told(502, "The API did not answer", errorMessage(error));
-    if (error.status === 403) return told(403, "You may not see this", error.message);
-    if (error.status === 404) return told(404, "It does not exist", error.message);
-    return told(error.status, "The API refused", error.message);
+    return toldOf(error, request);
   }
+}
+
+/** Nobody answered: a connection that failed, or time that ran out. */
+class Silence extends Error {}
+
+/** What was asked for is said with what went wrong: a page asks for several things. */
+function named(ask: Ask): Ask {
+  return async <T>(path: string, query?: Parameters<Ask>[1]) => {
+    try {
+      return await ask<T>(path, query);
+    } catch (error) {
+      if (error instanceof Refusal) throw error;
+      throw new Silence(`GET ${path}: ${errorMessage(error)}`, { cause: error });
+    }
+  };
+}
+
+function toldOf(error: unknown, { path }: PageRequest): PageAnswer {
+  if (error instanceof Silence) {
+    return { ...told(502, "The API did not answer", error.message), fault: `${path}: ${error.message}` };
+  }
+  if (!(error instanceof Refusal)) {
+    const text = errorMessage(error);
+    return { ...told(500, "This page could not be made", text), fault: `${path}: could not be made: ${text}` };
+  }
+  const { status, message } = error;
+  if (status === 403) return told(403, "You may not see this", message);
+  if (status === 404) return told(404, "It does not exist", message);
+  const what = answerText(error);
+  if (status < 500 && status !== 429) return told(status, "The API refused", `${message} (${what})`);
+  return { ...told(status, "The API failed", `${message} (${what})`), fault: `${path}: ${what}: ${message}` };
+}
+
+/** `status 503, Unavailable, id api-...`: what the installation's logs are looked through for. */
+function answerText({ status, code, correlationId }: Refusal): string {
+  const id = correlationId === undefined ? [] : [`id ${correlationId}`];
+  return [`status ${status}`, ...(code === undefined ? [] : [code]), ...id].join(", ");
 }
 
 function viewOf({ path, query }: PageRequest): ((ask: Ask, host: Host) => Promise<View>) | undefined {
@@ -50,16 +93,26 @@ function viewOf({ path, query }: PageRequest): ((ask: Ask, host: Host) => Promis
   if (one === undefined) {
     if (first === "versions") return (ask, host) => versionsPage(ask, host);
     if (first === "clusters") return (ask, host) => clustersPage(ask, query, host);
+    if (first === "timeline") return (ask, host) => timelinePage(ask, query, host);
     if (first === "sources") return (ask, host) => sourcesPage(ask, query, host);
+    if (first === "events") return (ask, host) => allEventsPage(ask, query, host);
     return undefined;
   }
   if (first === "clusters" && two === undefined) return (ask, host) => clusterPage(ask, { name: one, query }, host);
+  if (first === "clusters" && two === "objects" && rest.length === 2) {
+    return (ask, host) => ownerPage(ask, { cluster: one, query }, host);
+  }
   if (first === "clusters" && two === "syncs" && three !== undefined && four !== undefined && rest.length === 4) {
-    return (ask, host) => syncPage(ask, { cluster: one, namespace: three, name: four }, host);
+    return (ask, host) => syncPage(ask, { cluster: one, namespace: three, name: four, query }, host);
+  }
+  if (first === "sources" && two !== undefined && three === undefined) {
+    return (ask, host) => modulePage(ask, { namespace: one, source: two, path: query.path }, host);
   }
   if ((first !== "syncgroups" && first !== "syncs") || two === undefined) return undefined;
   const subject = { kind: first === "syncs" ? "Sync" : "SyncGroup", namespace: one, name: two } as const;
   if (three === undefined) return (ask, host) => subjectPage(ask, subject, host);
+  if (three === "history" && rest.length === 3) return (ask, host) => historyPage(ask, { subject, query }, host);
+  if (three === "events" && rest.length === 3) return (ask, host) => eventsPage(ask, { subject, query }, host);
   if (three === "clusters" && rest.length === 3) return (ask, host) => targetsPage(ask, { subject, query }, host);
   return undefined;
 }

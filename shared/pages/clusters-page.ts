@@ -1,10 +1,12 @@
 /** Every cluster, and one with everything on it. */
+import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { ApiList, ClusterObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { valueText } from "#shared/fleet/kinds/values.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
-import { clusterPlace, part, subjectPlace, syncPlace } from "#shared/pages/places.ts";
+import { ownerSearch } from "#shared/pages/owner-page.ts";
+import { clusterPlace, subjectPlace, syncPlace } from "#shared/pages/places.ts";
 import {
   age,
   badge,
@@ -61,7 +63,7 @@ export async function clustersPage(ask: Ask, query: Readonly<Record<string, stri
   return {
     title: "Clusters",
     main: html`<h1>Clusters</h1>
-<form method="get" role="search"><label>Labels <input id="search" name="labelSelector" value="${query.labelSelector ?? ""}" placeholder="env=prod,tier in (gold,std)"></label> <button>Show</button></form>
+${host.search({ place: { path: "/clusters" }, name: "labelSelector", label: "Labels", value: query.labelSelector ?? "", example: "env=prod,tier in (gold,std)" })}
 ${rows.length === 0 ? nothing("No cluster is registered, or none has these labels.") : table("Clusters of this page, the worst first", columns, rows)}
 ${nextPage({ path: "/clusters", query }, list.metadata.continue, host)}`,
   };
@@ -72,7 +74,7 @@ export async function clusterPage(
   { name, query }: { readonly name: string; readonly query: Readonly<Record<string, string>> },
   host: Host,
 ): Promise<View> {
-  const path = `/v1/clusters/${part(name)}`;
+  const path = `/v1/clusters/${percentEncode(name)}`;
   const [cluster, syncs] = await Promise.all([
     ask<ClusterObject | UnreadableObject<"Cluster">>(path),
     ask<ApiList<SyncObject | UnreadableObject<"Sync">>>(`${path}/syncs`, {
@@ -87,6 +89,7 @@ export async function clusterPage(
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
 ${isUnreadable(cluster) ? "" : facts(cluster, host)}
 <h2>On it</h2>
+${ownerSearch(name, "", host)}
 ${syncTable(syncs.items, host)}
 ${nextPage({ path: `/clusters/${name}`, query }, syncs.metadata.continue, host)}`,
   };

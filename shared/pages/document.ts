@@ -2,11 +2,19 @@
 import { raw } from "hono/html";
 import { queryString } from "#shared/base/percent-encoding.ts";
 import { type PageAnswer, startPages } from "#shared/pages/answer-page.ts";
-import { type Child, type Host, type Html, html, type Place } from "#shared/pages/view.ts";
+import { type Child, type Host, type Html, html, type Place, type Search } from "#shared/pages/view.ts";
 
 /** Links of a page lead to pages. @param base - what their paths begin with. */
 export function pageHost(now: Date, base = ""): Host {
-  return { now, link: (place, text) => html`<a href="${base}${addressOf(place)}">${text}</a>` };
+  return {
+    now,
+    link: (place, text) => html`<a href="${base}${addressOf(place)}">${text}</a>`,
+    search: (search) => searchForm(search, base),
+  };
+}
+
+function searchForm({ place, name, label, value, example }: Search, base: string): Html {
+  return html`<form method="get" role="search" action="${base}${place.path}"><label>${label} <input id="search" name="${name}" value="${value}" placeholder="${example}"></label> <button>Show</button></form>`;
 }
 
 function addressOf({ path, query = {} }: Place): string {
@@ -41,7 +49,7 @@ export function documentOf(
 </head>
 <body class="starling">
 <header><b>Starling</b><span>${where}</span><nav aria-label="Pages"><ul>${links}</ul></nav><span id="asof" class="asof">as of ${now.toISOString().slice(11, 19)}Z</span></header>
-<main id="main">${answer.main}</main>
+<main id="main" data-still="${answer.isStill === true ? "yes" : "no"}">${answer.main}</main>
 </body>
 </html>
 `;

@@ -1,5 +1,5 @@
-import type { EventItem } from "#shared/fleet/api/objects.ts";
-import { clusterPlace } from "#shared/pages/places.ts";
+import type { EventAbout, EventItem } from "#shared/fleet/api/objects.ts";
+import { clusterPlace, subjectPlace } from "#shared/pages/places.ts";
 import { age, brief, type Child, type Column, type Host, type Html, html, nothing, table } from "#shared/pages/view.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
@@ -7,11 +7,28 @@ export function eventTable(events: readonly EventItem[], host: Host): Html {
   if (events.length === 0) return nothing("Nothing in the last thirty days.");
   const rows = events.map(({ at, severity, reason, message, cluster, revision }): Child[] => [
     age(at, host),
-    severity === "error" ? html`<span class="state bad">${reason}</span>` : reason,
+    reasonText(severity, reason),
     cluster === undefined ? "" : host.link(clusterPlace(cluster), cluster),
     revision === undefined ? "" : revisionText(revision),
     brief(message, 240),
   ]);
   const columns: readonly Column[] = ["Age", "Reason", "Cluster", "Revision", ["Remark", "text"]];
   return table("Events, the newest first", columns, rows);
+}
+
+/** Of many, each with whose it is. */
+export function allEventsTable(events: readonly (EventItem & EventAbout)[], host: Host): Html {
+  if (events.length === 0) return nothing("Nothing in the last thirty days.");
+  const rows = events.map(({ about, at, severity, reason, cluster, message }): Child[] => [
+    age(at, host),
+    host.link(subjectPlace(about), `${about.namespace}/${about.name}`),
+    reasonText(severity, reason),
+    cluster === undefined ? "" : host.link(clusterPlace(cluster), cluster),
+    brief(message, 240),
+  ]);
+  return table("Events, the newest first", ["Age", "Group", "Reason", "Cluster", ["Remark", "text"]], rows);
+}
+
+function reasonText(severity: EventItem["severity"], reason: string): Child {
+  return severity === "error" ? html`<span class="state bad">${reason}</span>` : reason;
 }

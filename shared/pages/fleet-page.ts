@@ -1,10 +1,10 @@
 /** What needs somebody now, what is under way, and everything there is. */
 import type { SubjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
 import type { ApiList, SourceObject } from "#shared/fleet/api/objects.ts";
-import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { subjectPlace } from "#shared/pages/places.ts";
+import { oldest, unreachable } from "#shared/pages/fleet-behind.ts";
+import { cutText, type Listed, readFleet, subjectLink } from "#shared/pages/fleet-subjects.ts";
 import {
   age,
   badge,
@@ -24,34 +24,6 @@ import { objectState, subjectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
-export type Listed = SubjectInFleet | UnreadableObject<"SyncGroup" | "Sync">;
-
-/** Groups beyond these are told of as not looked at. */
-const mostPages = 10;
-
-export interface FleetSeen {
-  readonly items: readonly Listed[];
-  /** There is more than these. */
-  readonly isCut: boolean;
-}
-
-export async function readFleet(ask: Ask): Promise<FleetSeen> {
-  const items: Listed[] = [];
-  let next: string | undefined;
-  for (let pages = 0; pages < mostPages; pages++) {
-    const list = await ask<ApiList<Listed>>("/v1/fleet", { continue: next });
-    items.push(...list.items);
-    next = list.metadata.continue;
-    if (next === undefined) return { items, isCut: false };
-  }
-  return { items, isCut: true };
-}
-
-/** Said first, where what comes after is not of everything. */
-export function cutText({ items, isCut }: FleetSeen): Html {
-  return isCut ? html`<p class="remark">Of the first ${count(items.length)} groups: there are more.</p>` : html``;
-}
-
 export async function fleetPage(ask: Ask, host: Host): Promise<View> {
   const [seen, sources] = await Promise.all([
     readFleet(ask),
@@ -67,18 +39,13 @@ ${totals(items)}
 ${needy(items, sources.items, host)}
 <h2>Under way</h2>
 ${underWay(items, host)}
+<h2>Unreachable</h2>
+${unreachable(items, host)}
+<h2>Oldest revisions</h2>
+${oldest(items, host)}
 <h2>Everything</h2>
 ${everything(items, host)}`,
   };
-}
-
-function subjectOf({ kind, metadata }: Listed): Subject {
-  return { kind, namespace: metadata.namespace ?? "", name: metadata.name };
-}
-
-export function subjectLink(item: Listed, host: Host): Html {
-  const subject = subjectOf(item);
-  return host.link(subjectPlace(subject), `${subject.namespace}/${subject.name}`);
 }
 
 function worstFirst(items: readonly Listed[]): readonly Listed[] {

@@ -8,11 +8,12 @@ export const live = `"use strict";
   const pages = Object.fromEntries([...document.querySelectorAll("nav a[data-key]")].map((a) => [a.dataset.key, a.href]));
   let before = "";
   let taking = false;
+  const still = document.getElementById("main").dataset.still === "yes";
   const pathOf = (node) => { const steps = []; for (let at = node; at && at.id !== "main"; at = at.parentElement) steps.unshift([...at.parentElement.children].indexOf(at)); return steps; };
   const nodeAt = (steps) => steps.reduce((at, step) => at && at.children[step], document.getElementById("main"));
   const busy = () => { const node = document.activeElement; return node && ["INPUT", "TEXTAREA", "SELECT"].includes(node.tagName); };
   const take = async () => {
-    if (taking || document.hidden || busy() || String(getSelection())) return;
+    if (taking || still || document.hidden || busy() || String(getSelection())) return;
     taking = true;
     const status = document.getElementById("asof");
     try {

@@ -1,4 +1,5 @@
 /** Where each thing is shown. */
+import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Place } from "#shared/pages/view.ts";
 
@@ -8,13 +9,36 @@ export function subjectPlace({ kind, namespace, name }: Subject): Place {
 
 export function targetsPlace(
   { kind, namespace, name }: Subject,
-  query: Readonly<Record<"number" | "stage" | "state" | "continue", string | undefined>>,
+  query: { readonly [name in "number" | "stage" | "state"]?: string | undefined },
 ): Place {
   return { path: `/${pluralOf(kind)}/${namespace}/${name}/clusters`, query };
 }
 
+/** What it was brought to, with commits. */
+export function historyPlace(subject: Subject): Place {
+  return { path: `${subjectPlace(subject).path}/history` };
+}
+
+export function eventsPlace(subject: Subject, cluster?: string): Place {
+  return { path: `${subjectPlace(subject).path}/events`, query: { cluster } };
+}
+
+/** A Source, or one path of it, wherever it is rolled out. */
+export function modulePlace(module: {
+  readonly namespace: string;
+  readonly source: string;
+  readonly path?: string;
+}): Place {
+  return { path: `/sources/${module.namespace}/${module.source}`, query: { path: module.path } };
+}
+
 export function clusterPlace(name: string): Place {
   return { path: `/clusters/${name}` };
+}
+
+/** Whose an object of it is. */
+export function ownerPlace(cluster: string, object?: string): Place {
+  return { path: `/clusters/${cluster}/objects`, query: { object } };
 }
 
 /** A Sync as it is on one cluster. */
@@ -26,12 +50,12 @@ export function syncPlace(sync: {
   return { path: `/clusters/${sync.cluster}/syncs/${sync.namespace}/${sync.name}` };
 }
 
-/** As the API spells it. */
-export function pluralOf(kind: Subject["kind"]): "syncgroups" | "syncs" {
-  return kind === "SyncGroup" ? "syncgroups" : "syncs";
+/** Where the API has it. */
+export function apiPath({ kind, namespace, name }: Subject): string {
+  return `/v1/namespaces/${percentEncode(namespace)}/${pluralOf(kind)}/${percentEncode(name)}`;
 }
 
-/** A part of a path of the API, whatever somebody typed. */
-export function part(text: string): string {
-  return encodeURIComponent(text);
+/** As the API spells it. */
+function pluralOf(kind: Subject["kind"]): "syncgroups" | "syncs" {
+  return kind === "SyncGroup" ? "syncgroups" : "syncs";
 }

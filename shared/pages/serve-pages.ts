@@ -1,7 +1,8 @@
 /** The pages on this machine's own address, for whoever was told the word that opens them. */
-import { timingSafeEqual } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Clock } from "#shared/base/clock.ts";
+import { errorMessage } from "#shared/base/errors.ts";
 import { answerPage } from "#shared/pages/answer-page.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { documentOf, pageHost } from "#shared/pages/document.ts";
@@ -15,13 +16,10 @@ export interface PageOptions {
   readonly clock: Clock;
   /** What is shown: the context, or the machine. */
   readonly where: string;
+  /** Gets a line for each page that was not made, for whoever runs this: a browser shows only the last. */
+  readonly onFault: (line: string) => void;
   /** 0: any that is free. */
   readonly port: number;
-  /**
-   * The first part of every path: whoever else is on this machine could look with the caller's rights otherwise. It is in the
-   * address and in nothing that a browser would send to another port, as it would a cookie.
-   */
-  readonly word: string;
 }
 
 export interface PageServer {
@@ -42,10 +40,16 @@ const headers = {
 
 /** @throws Error when the port is taken. */
 export async function servePages(options: PageOptions): Promise<PageServer> {
+  // The first part of every path: whoever else is on this machine could look with the caller's rights otherwise. It is in
+  // the address and in nothing that a browser would send to another port, as it would a cookie.
+  const word = randomBytes(16).toString("hex");
   const server = createServer((request, response) => {
-    answer(request, options).then(
+    answer(request, word, options).then(
       (answered) => send(response, answered),
-      () => send(response, { status: 500, type: "text/plain", text: "the page could not be made\n" }),
+      (error: unknown) => {
+        options.onFault(`the page could not be made: ${errorMessage(error)}`);
+        send(response, { status: 500, type: "text/plain", text: "the page could not be made\n" });
+      },
     );
   });
   await new Promise<void>((resolve, reject) => {
@@ -55,7 +59,7 @@ export async function servePages(options: PageOptions): Promise<PageServer> {
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the pages have no port");
   return {
-    url: `http://${loopback}:${address.port}/${options.word}/`,
+    url: `http://${loopback}:${address.port}/${word}/`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -75,8 +79,11 @@ function send(response: ServerResponse, { status, type, text }: Answer): void {
   response.end(text);
 }
 
-async function answer(request: IncomingMessage, options: PageOptions): Promise<Answer> {
-  const { ask, clock, where, word } = options;
+async function answer(
+  request: IncomingMessage,
+  word: string,
+  { ask, clock, where, onFault }: PageOptions,
+): Promise<Answer> {
   const host = request.headers.host ?? "";
   // A name that somebody else's page has pointed here is not this page's.
   if (!/^(127\.0\.0\.1|localhost):\d+$/.test(host))
@@ -95,6 +102,7 @@ async function answer(request: IncomingMessage, options: PageOptions): Promise<A
   const now = clock.now();
   const query = Object.fromEntries(url.searchParams);
   const page = await answerPage(ask, { path, query }, pageHost(now, base));
+  if (page.fault !== undefined) onFault(page.fault);
   const text =
     request.headers["x-starling-part"] === "main" ? page.main.toString() : documentOf(page, { path, base, where, now });
   return { status: page.status, type: "text/html", text };

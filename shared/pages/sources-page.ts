@@ -3,6 +3,7 @@ import type { ApiList, SourceObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
+import { modulePlace } from "#shared/pages/places.ts";
 import {
   age,
   badge,
@@ -10,6 +11,7 @@ import {
   type Child,
   type Column,
   type Host,
+  type Html,
   html,
   nothing,
   table,
@@ -18,6 +20,10 @@ import {
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { stateRank } from "#shared/words/state-words.ts";
+
+function sourceLink({ metadata: { namespace = "", name } }: SourceObject | UnreadableObject, host: Host): Html {
+  return host.link(modulePlace({ namespace, source: name }), `${namespace}/${name}`);
+}
 
 export async function sourcesPage(ask: Ask, query: Readonly<Record<string, string>>, host: Host): Promise<View> {
   const list = await ask<ApiList<SourceObject | UnreadableObject<"Source">>>("/v1/sources", {
@@ -29,7 +35,7 @@ export async function sourcesPage(ask: Ask, query: Readonly<Record<string, strin
     .sort((a, b) => stateRank(a.state.word) - stateRank(b.state.word))
     .map(({ source, state }): Child[] => [
       badge(state.word),
-      `${source.metadata.namespace}/${source.metadata.name}`,
+      sourceLink(source, host),
       isUnreadable(source) ? "-" : revisionText(source.status.artifact?.revision),
       isUnreadable(source) ? "-" : brief(source.spec.git.url),
       age(state.since, host),

@@ -1,15 +1,18 @@
 /** Light and dark, from a telephone to a wall, and on paper. */
-export const style = `
-:root{color-scheme:light dark;--bg:#fff;--fg:#16191f;--soft:#545b64;--line:#d5dbdb;--head:#f2f3f3;--link:#0a58ca;--good:#0f6b2d;--bad:#b01c17;--busy:#704300;--rest:#c6cbd1;--goodbg:#e6f4ea;--badbg:#fce8e6;--busybg:#fef3dc}
-@media (prefers-color-scheme:dark){:root{--bg:#0f141a;--fg:#e6e9ec;--soft:#a9b1ba;--line:#3a434c;--head:#1a222b;--link:#7ab8ff;--good:#5fd17e;--bad:#ff8f87;--busy:#f4bf5f;--rest:#47515b;--goodbg:#12301c;--badbg:#3d1512;--busybg:#3a2a08}}
+
+const light =
+  "--bg:#fff;--fg:#16191f;--soft:#545b64;--line:#d5dbdb;--head:#f2f3f3;--link:#0a58ca;--good:#0f6b2d;--bad:#b01c17;--busy:#704300;--rest:#c6cbd1;--goodbg:#e6f4ea;--badbg:#fce8e6;--busybg:#fef3dc";
+const dark =
+  "--bg:#0f141a;--fg:#e6e9ec;--soft:#a9b1ba;--line:#3a434c;--head:#1a222b;--link:#7ab8ff;--good:#5fd17e;--bad:#ff8f87;--busy:#f4bf5f;--rest:#47515b;--goodbg:#12301c;--badbg:#3d1512;--busybg:#3a2a08";
+
+const rules = `
 .starling{background:var(--bg);color:var(--fg);font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 .starling *{box-sizing:border-box}
-body.starling{margin:0}
 .starling a{color:var(--link)}
 .starling a:focus-visible,.starling :focus-visible{outline:2px solid var(--link);outline-offset:2px}
 .starling header{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;align-items:baseline;padding:.6rem 1rem;background:var(--head);border-bottom:1px solid var(--line)}
 .starling header b{font-size:1.05rem}
-.starling nav ul{display:flex;flex-wrap:wrap;gap:1rem;list-style:none;margin:0;padding:0}
+.starling nav ul,.starling .bar-of-links ul{display:flex;flex-wrap:wrap;gap:.25rem 1rem;list-style:none;margin:0;padding:0}
 .starling nav a[aria-current]{font-weight:600;color:var(--fg);text-decoration:none;border-bottom:2px solid currentColor}
 .starling .asof{margin-left:auto;color:var(--soft)}
 .starling main{padding:.5rem 1rem 3rem;max-width:120rem;margin:0 auto}
@@ -40,6 +43,7 @@ body.starling{margin:0}
 .starling .totals ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;list-style:none;margin:.4rem 0 0;padding:0;color:var(--soft)}
 .starling .totals li b{color:var(--fg)}
 .starling .stages{display:flex;flex-wrap:wrap;gap:0 1rem;list-style:none;margin:0;padding:0}
+.starling .commits,.starling .commits ul{margin:0;padding-left:1rem}
 .starling .none,.starling small,.starling .on{color:var(--soft)}
 .starling .remark{border-left:3px solid var(--busy);padding:.3rem .7rem;background:var(--head);overflow-wrap:anywhere}
 .starling dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:.2rem 1.5rem;margin:0}
@@ -50,8 +54,23 @@ body.starling{margin:0}
 .starling code{font:0.92em ui-monospace,SFMono-Regular,Menlo,monospace;background:var(--head);padding:0 .3em;border-radius:3px;overflow-wrap:anywhere}
 .starling input{font:inherit;padding:.25rem .5rem;width:min(100%,26rem);border:1px solid var(--soft);border-radius:4px;background:var(--bg);color:var(--fg)}
 .starling button{font:inherit;padding:.25rem .8rem;border:1px solid var(--soft);border-radius:4px;background:var(--head);color:var(--fg)}
-.starling form{margin:.4rem 0 .8rem}
+.starling form,.starling .search{margin:.4rem 0 .8rem}
+.starling .bar-of-links{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;align-items:baseline;padding:.3rem .5rem;background:var(--head)}
+.starling button.to{border:0;padding:0;background:none;color:var(--link);text-align:left;text-decoration:underline;cursor:pointer}
+.starling.cwdb-no-default-styles{padding:.2rem .6rem 1rem}
+.starling cwdb-action{display:none}
 @media (max-width:40rem){.starling main{padding:.25rem .6rem 2rem}.starling th,.starling td{padding:.3rem .4rem}}
 @media print{.starling header nav,.starling form,.starling .more{display:none}.starling .scroll+.scroll{margin-top:.6rem}
 .starling .scroll{overflow:visible;border:0}.starling td,.starling th{white-space:normal;padding:.15rem .3rem}.starling{font-size:10px;background:#fff;color:#000}}
 `;
+
+/** Of a page of its own: as the browser is set. */
+export const style = `:root{color-scheme:light dark;${light}}
+@media screen and (prefers-color-scheme:dark){:root{${dark}}}
+@media print{:root{color-scheme:light}}
+body{margin:0}${rules}`;
+
+/** Of a part of somebody else's page, which says what it is; nothing of it reaches out of the part. */
+export function partStyle(theme: "light" | "dark"): string {
+  return `.starling{color-scheme:${theme};${theme === "dark" ? dark : light}}${rules}`;
+}

@@ -10,9 +10,11 @@ import type {
 import type { OverviewLeg, OverviewStage, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
-import { type Ask, Refusal } from "#shared/pages/ask.ts";
+import { type Ask, unlessNone } from "#shared/pages/ask.ts";
 import { eventTable } from "#shared/pages/event-table.ts";
-import { part, pluralOf, targetsPlace } from "#shared/pages/places.ts";
+import { planWords } from "#shared/pages/origin-parts.ts";
+import { apiPath, eventsPlace, historyPlace, targetsPlace } from "#shared/pages/places.ts";
+import { type PagesRead, readPages } from "#shared/pages/read-pages.ts";
 import { targetRows } from "#shared/pages/targets-page.ts";
 import {
   age,
@@ -33,18 +35,17 @@ import {
 import { causesOf, worstFirst } from "#shared/words/causes.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
-import { clearCommand, phaseWords, waitText } from "#shared/words/rollout-words.ts";
+import { type BudgetState, budgetOf, clearCommand, phaseWords, waitText } from "#shared/words/rollout-words.ts";
 
 const eventsShown = "15";
 const rolloutsShown = "10";
-/** In trouble, for each page; of so many pages. */
-const targetsShown = "200";
-const mostPages = 8;
-const troubledStates = "Failed,Unreachable";
+/** In trouble, of one page: causes are told of these, and the counts of stages of all. */
+const troubledQuery = { limit: "500", state: "Failed,Unreachable" };
+const mostPages = 1;
 const namesOfCause = 3;
 
 export async function subjectPage(ask: Ask, subject: Subject, host: Host): Promise<View> {
-  const path = `/v1/namespaces/${part(subject.namespace)}/${pluralOf(subject.kind)}/${part(subject.name)}`;
+  const path = apiPath(subject);
   const [object, overview, rollouts, events] = await Promise.all([
     ask<SyncGroupObject | SyncObject | UnreadableObject>(path),
     unlessNone(ask<RolloutOverview>(`${path}/rollout`)),
@@ -53,7 +54,9 @@ export async function subjectPage(ask: Ask, subject: Subject, host: Host): Promi
   ]);
   const moving = overview?.status.stages.flatMap((stage) => stage.moving?.content ?? []) ?? [];
   const troubled = await Promise.all(
-    [...new Set(moving)].map((number) => troubledOf(ask, `${path}/rollouts/${number}/targets`)),
+    [...new Set(moving)].map((number) =>
+      readPages<TargetItem>(ask, { path: `${path}/rollouts/${number}/targets`, query: troubledQuery, mostPages }),
+    ),
   );
   const state = objectState(object);
   return {
@@ -62,41 +65,14 @@ export async function subjectPage(ask: Ask, subject: Subject, host: Host): Promi
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
 ${overview === undefined ? nothing("Nothing was rolled out yet.") : overviewParts(overview, host)}
 ${trouble(troubled, { subject, host })}
+${planWords(subject)}
 <h2>History</h2>
+<p>${host.link(historyPlace(subject), "With commits and authors")}</p>
 ${history(rollouts?.items ?? [], { subject, host })}
 <h2>Events</h2>
-${eventTable(events.items, host)}`,
+${eventTable(events.items, host)}
+<p>${host.link(eventsPlace(subject), "All events")}</p>`,
   };
-}
-
-interface Troubled {
-  readonly targets: readonly TargetItem[];
-  /** There may be more than these. */
-  readonly isCut: boolean;
-}
-
-/** A page of targets may hold none of those that are asked for, and not be the last. */
-async function troubledOf(ask: Ask, path: string): Promise<Troubled> {
-  const targets: TargetItem[] = [];
-  let next: string | undefined;
-  for (let pages = 0; pages < mostPages; pages++) {
-    const query = { limit: targetsShown, state: troubledStates, continue: next };
-    const list = await ask<ApiList<TargetItem>>(path, query);
-    targets.push(...list.items);
-    next = list.metadata.continue;
-    if (next === undefined) return { targets, isCut: false };
-  }
-  return { targets, isCut: true };
-}
-
-/** There is no rollout of what nobody has rolled out yet. */
-async function unlessNone<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof Refusal && error.status === 404) return undefined;
-    throw error;
-  }
 }
 
 function overviewParts({ spec, status }: RolloutOverview, host: Host): Html {
@@ -133,8 +109,7 @@ function stageTable(stages: readonly OverviewStage[], { subject, host }: About):
   const rows = stages.map((stage, at): Child[] => {
     const { name, members, on, moving, passed, changing } = stage;
     const leg = moving ?? passed;
-    const place = (number: number) =>
-      targetsPlace(subject, { number: String(number), stage: name, state: undefined, continue: undefined });
+    const place = (number: number) => targetsPlace(subject, { number: String(number), stage: name });
     return [
       `${at + 1} ${name}`,
       count(members),
@@ -183,13 +158,10 @@ function sharesOf({ counts, size }: Pick<OverviewLeg, "counts" | "size">): reado
 }
 
 /** `1/2`: so many of those that are allowed. */
-function budget(leg: OverviewLeg | undefined, state: "Failed" | "Unreachable"): string {
+function budget(leg: OverviewLeg | undefined, state: BudgetState): string {
   if (leg === undefined) return "-";
-  const { counts, preexistingFailures, allows, phase } = leg;
-  if (phase === "Passed") return count(counts[state]);
-  return state === "Failed"
-    ? `${count(counts.Failed - preexistingFailures)}/${count(allows.failures)}`
-    : `${count(counts.Unreachable)}/${count(allows.unreachable)}`;
+  const { spent, allowed } = budgetOf(leg, state);
+  return allowed === undefined ? count(spent) : `${count(spent)}/${count(allowed)}`;
 }
 
 function stageState({ moving, members, on }: OverviewStage): Html {
@@ -233,8 +205,8 @@ function contentTable(
   return table("The newest first", columns, rows);
 }
 
-function trouble(found: readonly Troubled[], { subject, host }: About): Html {
-  const targets = worstFirst(found.flatMap((each) => each.targets));
+function trouble(found: readonly PagesRead<TargetItem>[], { subject, host }: About): Html {
+  const targets = worstFirst(found.flatMap(({ items }) => items));
   const isCut = found.some((each) => each.isCut);
   if (targets.length === 0 && !isCut) return html``;
   const rows = causesOf(targets).map(({ word, detail, targets: those }): Child[] => {
@@ -254,12 +226,7 @@ function history(rollouts: readonly (RolloutObject | UnreadableObject<"Rollout">
     const state = objectState(rollout);
     if (isUnreadable(rollout)) return [badge(state.word), rollout.metadata.name, "", "", "", "", state.remark];
     const { number, revision, trigger } = rollout.spec;
-    const place = targetsPlace(subject, {
-      number: String(number),
-      stage: undefined,
-      state: undefined,
-      continue: undefined,
-    });
+    const place = targetsPlace(subject, { number: String(number) });
     return [
       badge(state.word),
       host.link(place, `${number}`),

@@ -1,10 +1,16 @@
 /** One Sync on its cluster: what is wanted, what is there, and what is wrong. */
 import type { ApiList, EventItem, SyncObject } from "#shared/fleet/api/objects.ts";
+import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { eventTable } from "#shared/pages/event-table.ts";
-import { clusterPlace, part, subjectPlace } from "#shared/pages/places.ts";
+import { historyTable, readHistory } from "#shared/pages/history-page.ts";
+import { nextPage } from "#shared/pages/next-page.ts";
+import { objectTable } from "#shared/pages/object-table.ts";
+import { originParts, planWords, readOrigins } from "#shared/pages/origin-parts.ts";
+import { apiPath, clusterPlace, modulePlace, subjectPlace, syncPlace } from "#shared/pages/places.ts";
 import {
   age,
   badge,
@@ -24,40 +30,68 @@ import { objectState, reasonText } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
 const eventsShown = "30";
+const objectsShown = "100";
+const historyShown = "5";
 
-export async function syncPage(
-  ask: Ask,
-  { cluster, namespace, name }: { readonly cluster: string; readonly namespace: string; readonly name: string },
-  host: Host,
-): Promise<View> {
-  const path = `/v1/namespaces/${part(namespace)}/syncs/${part(name)}`;
-  const [sync, events] = await Promise.all([
+interface SyncAsked {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+export async function syncPage(ask: Ask, { cluster, namespace, name, query }: SyncAsked, host: Host): Promise<View> {
+  const path = apiPath({ kind: "Sync", namespace, name });
+  const group = name.includes(".") ? (name.split(".")[0] ?? name) : undefined;
+  const subject = subjectNamed(namespace, { name, group });
+  const [sync, objects, history, events] = await Promise.all([
     ask<SyncObject | UnreadableObject<"Sync">>(path, { cluster }),
+    ask<ApiList<SyncObjectItem>>(`${path}/objects`, { cluster, limit: objectsShown, continue: query.continue }),
+    readHistory(ask, { kind: "Sync", namespace, name }, { cluster, limit: historyShown }),
     ask<ApiList<EventItem>>(`${path}/events`, { cluster, limit: eventsShown }),
   ]);
+  const origins = await readOrigins(ask, sync, { subject, cluster });
   const state = objectState(sync);
   return {
     title: `${namespace}/${name} on ${cluster}`,
     main: html`<h1>${namespace}/${name} on ${host.link(clusterPlace(cluster), cluster)} ${badge(state.word)}</h1>
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
 ${isUnreadable(sync) ? "" : parts(sync, host)}
+<h2>Objects</h2>
+${objectTable(objects.items, host)}
+${nextPage(syncPlace({ cluster, namespace, name }), objects.metadata.continue, host)}
+<h2>Where its values come from</h2>
+${originParts(origins)}
+${planWords(subject, cluster)}
+<h2>History</h2>
+${historyTable(history.items, { subject, host })}
 <h2>Events</h2>
 ${eventTable(events.items, host)}`,
   };
 }
 
+/** Whose Sync it is: a group's, or its own. */
+function subjectNamed(
+  namespace: string,
+  { name, group }: { readonly name: string; readonly group: string | undefined },
+): Subject {
+  return group === undefined ? { kind: "Sync", namespace, name } : { kind: "SyncGroup", namespace, name: group };
+}
+
 function parts({ metadata, spec, status }: SyncObject, host: Host): Html {
   const { desired, observed, group, conditions } = status;
   const { namespace = "", name } = metadata;
-  const subject =
-    group === undefined
-      ? ({ kind: "Sync", namespace, name } as const)
-      : ({ kind: "SyncGroup", namespace, name: group } as const);
+  const subject = subjectNamed(namespace, { name, group });
   const objects = observed?.objects;
   const columns: readonly Column[] = ["Condition", "Status", "Reason", "Since", ["Remark", "text"]];
   return html`${fields([
     ["Written by", host.link(subjectPlace(subject), `${subject.namespace}/${subject.name}`)],
-    ["From", spec.source === "" ? undefined : `source ${spec.source}, path ${spec.path}`],
+    [
+      "From",
+      spec.source === ""
+        ? undefined
+        : html`${host.link(modulePlace({ namespace, source: spec.source, path: spec.path }), `${spec.source}, path ${spec.path}`)}`,
+    ],
     [
       "Wanted",
       desired === undefined

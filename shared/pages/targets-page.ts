@@ -1,9 +1,10 @@
 /** Clusters of one content: where each is, and why. */
+import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { ApiList, TargetItem } from "#shared/fleet/api/objects.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
-import { clusterPlace, part, pluralOf, subjectPlace, syncPlace, targetsPlace } from "#shared/pages/places.ts";
+import { apiPath, clusterPlace, subjectPlace, syncPlace, targetsPlace } from "#shared/pages/places.ts";
 import {
   age,
   badge,
@@ -29,10 +30,10 @@ export async function targetsPage(
 ): Promise<View> {
   const { namespace, name } = subject;
   const { number = "newest", stage, state } = query;
-  const path = `/v1/namespaces/${part(namespace)}/${pluralOf(subject.kind)}/${part(name)}/rollouts/${part(number)}/targets`;
+  const path = `${apiPath(subject)}/rollouts/${percentEncode(number)}/targets`;
   const list = await ask<ApiList<TargetItem>>(path, { limit: targetsShown, stage, state, continue: query.continue });
   const what = `${number === "newest" ? "the newest content" : `content ${number}`}${stage === undefined ? "" : ` in ${stage}`}`;
-  const place = targetsPlace(subject, { number, stage, state, continue: undefined });
+  const place = targetsPlace(subject, { number, stage, state });
   return {
     title: `${namespace}/${name}: clusters`,
     main: html`<h1>${host.link(subjectPlace(subject), `${namespace}/${name}`)}: clusters of ${what}</h1>

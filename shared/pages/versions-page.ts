@@ -1,7 +1,7 @@
 /** Which version runs where, and who is behind. */
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { cutText, readFleet, subjectLink } from "#shared/pages/fleet-page.ts";
+import { cutText, readFleet, subjectLink } from "#shared/pages/fleet-subjects.ts";
 import { age, badge, bar, type Child, count, type Host, html, nothing, table, type View } from "#shared/pages/view.ts";
 import { subjectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";

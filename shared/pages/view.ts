@@ -28,15 +28,27 @@ export interface Place {
   readonly query?: Readonly<Record<string, string | undefined>>;
 }
 
+/** A word to look for, which is part of a place's query then. */
+export interface Search {
+  readonly place: Place;
+  readonly name: string;
+  readonly label: string;
+  readonly value: string;
+  readonly example: string;
+}
+
 /** Draws the views: a page of its own, or a widget of a dashboard. */
 export interface Host {
   readonly now: Date;
   link(place: Place, text: Child): Html;
+  search(search: Search): Html;
 }
 
 export interface View {
   readonly title: string;
   readonly main: Html;
+  /** It is not asked for again by itself: it takes much to make, and says nothing new. */
+  readonly isStill?: true;
 }
 
 /** A word of state, by colour and shape: neither says it alone. */
@@ -52,6 +64,12 @@ function toneOf(word: string): "good" | "bad" | "busy" {
 export function age(since: string | undefined, { now }: Host): Html {
   if (since === undefined) return html`<span class="none">-</span>`;
   return html`<time datetime="${since}" title="${formatTime(since, now)}">${formatAge(since, now)}</time>`;
+}
+
+/** To a page of somebody else's, of an address that is ours to have made: nothing but https is a link. */
+export function outside(address: string, text: string): Html {
+  if (!address.startsWith("https://")) return html`${text}`;
+  return html`<a href="${address}" target="_blank" rel="noreferrer noopener">${text}</a>`;
 }
 
 export function count(value: number): string {

@@ -5,7 +5,8 @@ export function formatAge(since: string | undefined, now: Date): string {
   return formatSeconds(seconds);
 }
 
-function formatSeconds(seconds: number): string {
+/** A time that lasts, in the same steps. */
+export function formatSeconds(seconds: number): string {
   if (seconds < 120) return `${seconds}s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 10) return withRest(minutes, "m", seconds % 60, "s");

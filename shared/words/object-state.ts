@@ -59,6 +59,11 @@ function unreadableText({ status }: UnreadableObject): string {
   return status.conditions.map(({ reason, message }) => reasonText(reason, message)).join("; ");
 }
 
+/** Its status is about what was before: about what is wanted now nobody knows yet. */
+export function isUnseen(object: ListedObject): boolean {
+  return !isUnreadable(object) && unseenText(object) !== "";
+}
+
 /** What was asked for since the status was written: that is about what was before. */
 function unseenText(object: AnyObject): string {
   const { generation } = object.metadata;

@@ -1,4 +1,5 @@
 /** What goes through the stages, what is waited for, and what clears it. */
+import type { OverviewLeg } from "#shared/fleet/api/rollout-overview.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Clearing, Wait } from "#shared/fleet/waits/wait.ts";
 import { formatTime } from "#shared/words/age.ts";
@@ -11,6 +12,19 @@ export const phaseWords = {
   NothingVerified: "nothing verified",
   TooManyUnreachable: "too many unreachable",
 } as const;
+
+export type BudgetState = "Failed" | "Unreachable";
+
+/** What of a stage's budget was spent, and what it allows; of what has passed, how many there were. */
+export function budgetOf(
+  { counts, preexistingFailures, allows, phase }: OverviewLeg,
+  state: BudgetState,
+): { readonly spent: number; readonly allowed?: number } {
+  if (phase === "Passed") return { spent: counts[state] };
+  return state === "Failed"
+    ? { spent: counts.Failed - preexistingFailures, allowed: allows.failures }
+    : { spent: counts.Unreachable, allowed: allows.unreachable };
+}
 
 /** As verbs about rollouts take it: `shop -n payments`. */
 export function rolloutArgument({ kind, namespace, name }: Subject): string {

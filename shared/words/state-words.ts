@@ -15,6 +15,7 @@ const ranked: readonly string[] = [
   "Frozen",
   "Suspended",
   "Deleting",
+  "Behind",
   "Waiting",
   "Rolling",
   "Reconciling",

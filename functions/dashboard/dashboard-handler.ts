@@ -1,0 +1,47 @@
+import { lookWith } from "#functions/api/look.ts";
+import type { LookPorts } from "#functions/api/look-routes.ts";
+import { readWidgetEvent } from "#functions/dashboard/widget-event.ts";
+import { widgetHost, widgetOf } from "#functions/dashboard/widget-host.ts";
+import { answerPage } from "#shared/pages/answer-page.ts";
+import type { Log } from "#shared/ports.ts";
+
+export interface DashboardPorts extends LookPorts {
+  readonly log: Log;
+}
+
+/** The part of Lambda's context that the dashboard reads. */
+export interface WidgetInvocation {
+  /** What the console is to call again. */
+  readonly invokedFunctionArn: string;
+  readonly awsRequestId: string;
+}
+
+/** Answers with HTML, or with Markdown where the console asks what the widget is. Never throws. */
+export type WidgetHandler = (event: unknown, context: WidgetInvocation) => Promise<string>;
+
+const about = `## Starling
+The fleet as its rows have it, with the views of \`starling ui\`. It only reads.
+
+Param | Description
+---|---
+**path** | Where to begin: \`/\`, \`/versions\`, \`/clusters\`, \`/sources\`, \`/timeline\`, \`/events\`, \`/syncgroups/NAMESPACE/NAME\`
+**query** | What that view takes: \`{"group": "NAMESPACE/NAME"}\` for \`/timeline\`
+
+### Example parameters
+\`\`\` yaml
+path: /syncgroups/shop/web
+\`\`\`
+`;
+
+export function dashboardHandler(ports: DashboardPorts): WidgetHandler {
+  const ask = lookWith(ports);
+  return async (event, { invokedFunctionArn, awsRequestId }) => {
+    const { describe, place, theme } = readWidgetEvent(event);
+    if (describe) return about;
+    const host = widgetHost(ports.clock.now(), invokedFunctionArn);
+    const { path, query } = place ?? { path: "/none", query: {} };
+    const answer = await answerPage(ask, { path, query }, host);
+    if (answer.fault !== undefined) ports.log.error("a view could not be made", { fault: answer.fault, awsRequestId });
+    return widgetOf(answer, { path, theme, host });
+  };
+}

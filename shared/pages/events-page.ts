@@ -1,0 +1,51 @@
+/** What happened to one object, page by page, the newest first. */
+import type { ApiList, EventItem, EventList } from "#shared/fleet/api/objects.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Ask } from "#shared/pages/ask.ts";
+import { allEventsTable, eventTable } from "#shared/pages/event-table.ts";
+import { nextPage } from "#shared/pages/next-page.ts";
+import { apiPath, eventsPlace, subjectPlace } from "#shared/pages/places.ts";
+import { count, type Host, html, type View } from "#shared/pages/view.ts";
+
+const shown = "100";
+/** As far as the API looks through its directory. */
+const mostKnown = 1000;
+
+/** @param query.cluster - only what happened there. */
+export async function eventsPage(
+  ask: Ask,
+  { subject, query }: { readonly subject: Subject; readonly query: Readonly<Record<string, string>> },
+  host: Host,
+): Promise<View> {
+  const { cluster } = query;
+  const asked = { limit: shown, cluster, continue: query.continue };
+  const list = await ask<ApiList<EventItem>>(`${apiPath(subject)}/events`, asked);
+  const name = `${subject.namespace}/${subject.name}`;
+  return {
+    title: `${name}: events`,
+    main: html`<h1>${host.link(subjectPlace(subject), name)}: events${cluster === undefined ? "" : ` on ${cluster}`}</h1>
+${eventTable(list.items, host)}
+${nextPage(eventsPlace(subject, cluster), list.metadata.continue, host)}`,
+  };
+}
+
+/** @param query.namespace - only what is in it. */
+export async function allEventsPage(ask: Ask, query: Readonly<Record<string, string>>, host: Host): Promise<View> {
+  const { namespace } = query;
+  const { items, metadata, subjects } = await ask<EventList>("/v1/events", {
+    limit: shown,
+    namespace,
+    continue: query.continue,
+  });
+  const { known, asked } = subjects;
+  const cut = `Of the ${count(asked)} groups that changed last; there are ${known >= mostKnown ? "at least " : ""}${count(known)}.`;
+  const search = { place: { path: "/events" }, name: "namespace", label: "Namespace", value: namespace ?? "" };
+  return {
+    title: "Events",
+    main: html`<h1>Events${namespace === undefined || namespace === "" ? "" : ` in ${namespace}`}</h1>
+${host.search({ ...search, example: "shop" })}
+${asked < known ? html`<p class="remark">${cut}</p>` : ""}
+${allEventsTable(items, host)}
+${nextPage({ path: "/events", query: { namespace } }, metadata.continue, host)}`,
+  };
+}

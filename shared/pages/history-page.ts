@@ -1,0 +1,99 @@
+/** What a subject was brought to: which commits are in each content, by whom, and where the forge shows them. */
+import type { CommitItem, HistoryItem, TemplateHistory } from "#shared/fleet/api/history.ts";
+import type { ApiList } from "#shared/fleet/api/objects.ts";
+import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Ask } from "#shared/pages/ask.ts";
+import { nextPage } from "#shared/pages/next-page.ts";
+import { apiPath, historyPlace, subjectPlace, targetsPlace } from "#shared/pages/places.ts";
+import {
+  age,
+  badge,
+  brief,
+  type Child,
+  type Column,
+  count,
+  type Host,
+  type Html,
+  html,
+  nothing,
+  outside,
+  table,
+  type View,
+} from "#shared/pages/view.ts";
+import { objectState } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+
+const shown = "20";
+
+interface Asked {
+  readonly subject: Subject;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+export async function historyPage(ask: Ask, { subject, query }: Asked, host: Host): Promise<View> {
+  const list = await readHistory(ask, subject, { limit: shown, continue: query.continue });
+  const name = `${subject.namespace}/${subject.name}`;
+  return {
+    title: `${name}: history`,
+    main: html`<h1>${host.link(subjectPlace(subject), name)}: history</h1>
+${historyTable(list.items, { subject, host })}
+${nextPage(historyPlace(subject), list.metadata.continue, host)}`,
+  };
+}
+
+export type ListedHistory = HistoryItem | UnreadableObject<"Rollout">;
+
+export function readHistory(
+  ask: Ask,
+  subject: Subject,
+  query: Readonly<Record<string, string | undefined>>,
+): Promise<ApiList<ListedHistory>> {
+  return ask(`${apiPath(subject)}/history`, query);
+}
+
+export function historyTable(
+  items: readonly ListedHistory[],
+  { subject, host }: { readonly subject: Subject; readonly host: Host },
+): Html {
+  if (items.length === 0) return nothing("Nothing yet.");
+  const onCluster = items.some((item) => "onCluster" in item);
+  const rows = items.map((item): Child[] => {
+    if (!("number" in item))
+      return [badge(item.status.state), item.metadata.name, "", "", "", "", objectState(item).remark];
+    const { number, phase, trigger, at, clusters, templates } = item;
+    return [
+      badge(onCluster ? (item.onCluster?.state ?? "Pending") : phase),
+      host.link(targetsPlace(subject, { number: String(number) }), `${number}`),
+      age(at, host),
+      trigger,
+      `${count(clusters.done)}/${count(clusters.size)}`,
+      count(clusters.failed),
+      html`<ul class="commits">${templates.map((template) => templateLine(template, host))}</ul>`,
+    ];
+  });
+  const columns: readonly Column[] = [
+    onCluster ? "Here" : "State",
+    "Content",
+    "Age",
+    "Trigger",
+    ["Done", "number"],
+    ["Failed", "number"],
+    ["What is in it", "text"],
+  ];
+  return table("Contents, the newest first", columns, rows);
+}
+
+function templateLine({ name, revision, commit, from, commits, more, compare }: TemplateHistory, host: Host): Html {
+  const told = commits ?? (commit === undefined ? [] : [commit]);
+  const since = from === undefined ? "" : html` from ${revisionText(from)}`;
+  const rest = more === undefined ? "" : html`<li>and ${count(more)} more</li>`;
+  const all = compare === undefined ? "" : html` ${outside(compare, "what is new")}`;
+  return html`<li>${name}: ${revisionText(revision)}${since}${all}${told.length === 0 ? "" : html`<ul>${told.map((one) => commitLine(one, host))}${rest}</ul>`}</li>`;
+}
+
+function commitLine({ id, title, author, committedAt, link }: CommitItem, host: Host): Html {
+  const short = id?.slice(0, 7) ?? "";
+  const name = link === undefined ? html`<code>${short}</code>` : outside(link, short);
+  return html`<li>${name} ${brief(title, 100)} <small>${brief(author, 60)} ${committedAt === undefined ? "" : age(committedAt, host)}</small></li>`;
+}

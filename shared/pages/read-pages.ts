@@ -1,0 +1,29 @@
+import type { ApiList } from "#shared/fleet/api/objects.ts";
+import type { Ask } from "#shared/pages/ask.ts";
+
+/** The items of the first pages of a list. */
+export interface PagesRead<Item> {
+  readonly items: readonly Item[];
+  /** There may be more than these. */
+  readonly isCut: boolean;
+}
+
+/** @param list.mostPages - no more are asked for; some may be empty, and not be the last. */
+export async function readPages<Item>(
+  ask: Ask,
+  list: {
+    readonly path: string;
+    readonly query?: Readonly<Record<string, string>>;
+    readonly mostPages: number;
+  },
+): Promise<PagesRead<Item>> {
+  const items: Item[] = [];
+  let next: string | undefined;
+  for (let pages = 0; pages < list.mostPages; pages++) {
+    const page = await ask<ApiList<Item>>(list.path, { ...list.query, continue: next });
+    items.push(...page.items);
+    next = page.metadata.continue;
+    if (next === undefined) return { items, isCut: false };
+  }
+  return { items, isCut: true };
+}

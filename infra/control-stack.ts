@@ -50,7 +50,7 @@ export class ControlStack extends Stack {
     new AlarmReceivers(this, "AlarmReceivers", receivers).hearOf(this);
     sayWhichAccounts(this, clusterRoles);
     sayWhichQuota(this, concurrency);
-    const { apiUrl, webhookUrl, dashboardName, caller, discoverRoleArn, policies } = wiring;
+    const { apiUrl, webhookUrl, dashboards, caller, discoverRoleArn, policies } = wiring;
     this.apiUrl = apiUrl;
     this.webhookUrl = webhookUrl;
     this.applyRoleArn = caller.roleArn;
@@ -69,7 +69,12 @@ export class ControlStack extends Stack {
     );
     this.#say("AdministratorPolicy", policies.administrator.managedPolicyArn, "For who may do everything");
     this.#say("DiscoverRole", discoverRoleArn, "Whom the roles trust that clusters are discovered with");
-    this.#say("Dashboard", dashboardName, "In CloudWatch: what the fleet and the machinery do");
+    this.#say("FleetDashboard", dashboards.fleet, "In CloudWatch: what the fleet does, as its rows have it");
+    this.#say(
+      "OperationsDashboard",
+      dashboards.operations,
+      "In CloudWatch: what the machinery does, and what it takes",
+    );
     this.#say("Version", starlingVersion, "Of Starling, as it was deployed");
   }
 

@@ -1,4 +1,8 @@
 /** What CDK apps of one's own import: `import { Starling } from "starling/infra"`. */
 export { StarlingClusterAccess, type StarlingClusterAccessProps } from "#infra/constructs/starling-cluster-access.ts";
+export {
+  StarlingDiscoveryAccess,
+  type StarlingDiscoveryAccessProps,
+} from "#infra/constructs/starling-discovery-access.ts";
 export type { StarlingSettings } from "#infra/settings.ts";
 export { Starling, type StarlingProps } from "#infra/starling.ts";

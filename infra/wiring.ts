@@ -5,6 +5,7 @@ import { Construct } from "constructs";
 import { apiEnv } from "#functions/api/env.ts";
 import { applyEnv } from "#functions/apply/env.ts";
 import { buildEnv } from "#functions/build/env.ts";
+import { dashboardEnv } from "#functions/dashboard/env.ts";
 import { discoverEnv } from "#functions/discover/env.ts";
 import { renderEnv } from "#functions/render/env.ts";
 import { reportEnv } from "#functions/report/env.ts";
@@ -28,9 +29,11 @@ import {
 } from "#infra/constructs/access.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
+import { FleetDashboard } from "#infra/constructs/fleet-dashboard.ts";
 import { FleetWatch } from "#infra/constructs/fleet-watch.ts";
 import { FrontDoor } from "#infra/constructs/front-door.ts";
 import { GitCaLayer } from "#infra/constructs/git-ca-layer.ts";
+import { OperationsDashboard } from "#infra/constructs/operations-dashboard.ts";
 import { SavedQueries } from "#infra/constructs/saved-queries.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { TickWatch } from "#infra/constructs/tick-watch.ts";
@@ -71,7 +74,8 @@ export class Wiring extends Construct {
   readonly apiUrl: string;
   readonly webhookUrl: string;
   readonly policies: ApiPolicies;
-  readonly dashboardName: string;
+  /** Names in CloudWatch. */
+  readonly dashboards: { readonly fleet: string; readonly operations: string };
   /** Whom the roles are to trust that clusters are discovered with. */
   readonly discoverRoleArn: string;
   /** Who the roles of clusters are to trust, and with which external id. */
@@ -147,6 +151,7 @@ export class Wiring extends Construct {
             partitions.rollouts,
             partitions.renderings,
             partitions.events,
+            partitions.revisions,
             partitions.tick,
           ],
           put: [...whatPeopleWrite, partitions.uses, partitions.repositories, partitions.brake, partitions.checks],
@@ -164,9 +169,9 @@ export class Wiring extends Construct {
           ],
           indexes: ["due", "state"],
         }),
-        // Who waits for a turn stands in the lists that the planner sealed, and nowhere else. What was rendered, and what
-        // from, it reads by handing out URLs that do.
-        STARLING_BUCKET: blobsOf(blobs, { read: ["plans", "renderings", "artifacts"] }),
+        // Who waits for a turn stands in the lists that the planner sealed, and what a Sync holds in its worker's inventory,
+        // and nowhere else. What was rendered, and what from, it reads by handing out URLs that do.
+        STARLING_BUCKET: blobsOf(blobs, { read: ["plans", "inventories", "renderings", "artifacts"] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_DISCOVER: toDiscover.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
@@ -430,6 +435,32 @@ export class Wiring extends Construct {
     });
     report.workOn(toReport, { batchSize: 100, maxConcurrency: bounds.report, batchWindow: Duration.seconds(1) });
 
+    // a dashboard of CloudWatch -> dashboard: it draws what the rows say, with the rights of nobody else
+    const dashboard = new StarlingFunction(this, "Dashboard", {
+      folder: "dashboard",
+      env: dashboardEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, {
+          read: [
+            ...ofNamespaces,
+            ...directories,
+            partitions.clusters,
+            partitions.clusterValues,
+            partitions.brake,
+            partitions.rollouts,
+            partitions.events,
+            partitions.revisions,
+          ],
+        }),
+        STARLING_BUCKET: blobsOf(blobs, { read: ["plans", "inventories"] }),
+        STARLING_INSTALLATION: plain(installationId),
+      },
+      // The console waits no longer than this for a widget, and nobody who looks does.
+      timeout: Duration.seconds(20),
+      memoryMiB: 1024,
+    });
+    this.policies.letLookAt(dashboard.lambda);
+
     const queues = {
       Discover: toDiscover,
       Resolve: toResolve,
@@ -439,7 +470,7 @@ export class Wiring extends Construct {
       Report: toReport,
     };
     const first = { api: api.lambda, webhook: webhook.lambda, tick: tick.lambda };
-    const functions = { api, webhook, tick, discover, resolve, rollout, render, build, apply, report };
+    const functions = { api, webhook, tick, discover, resolve, rollout, render, build, apply, report, dashboard };
     const logGroups = Object.values(functions).map(({ lambda }) => lambda.logGroup);
     new SavedQueries(this, "SavedQueries", { installation, logGroups });
     Object.assign(
@@ -463,11 +494,24 @@ export class Wiring extends Construct {
       queues: mapValues(queues, (queue) => queue.queue),
       functions: mapValues(functions, (starlingFunction) => starlingFunction.lambda),
       first,
-      lag,
-      targets: fleet.targets,
-      writeUnits: fleet.writeUnits,
     });
-    this.dashboardName = watch.dashboardName;
+    const fleetBoard = new FleetDashboard(this, "FleetDashboard", {
+      installationId,
+      dashboard: dashboard.lambda,
+      targets: fleet.targets,
+      ages: fleet.ages,
+    });
+    const operations = new OperationsDashboard(this, "OperationsDashboard", {
+      installationId,
+      deadLetters: mapValues(queues, (queue) => queue.deadLetters),
+      queues: mapValues(queues, (queue) => queue.queue),
+      functions: mapValues(functions, (starlingFunction) => starlingFunction.lambda),
+      lag,
+      newerRows: watch.newerRows,
+      writeUnits: fleet.writeUnits,
+      tableName: table.name,
+    });
+    this.dashboards = { fleet: fleetBoard.name, operations: operations.name };
   }
 }
 

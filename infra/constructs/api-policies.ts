@@ -1,6 +1,7 @@
 import { RemovalPolicy } from "aws-cdk-lib";
 import type { HttpApi } from "aws-cdk-lib/aws-apigatewayv2";
 import { ManagedPolicy, PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts";
 
@@ -55,6 +56,15 @@ export class ApiPolicies extends Construct {
       requests: everything,
       description: "May apply and delete documents, prune, and all else",
     });
+  }
+
+  /** Whoever may look may look in CloudWatch, too, which invokes the function with the rights of who looks. */
+  letLookAt(dashboard: IFunction): void {
+    for (const policy of [this.viewer, this.reader, this.operator, this.administrator]) {
+      policy.addStatements(
+        new PolicyStatement({ actions: ["lambda:InvokeFunction"], resources: [dashboard.functionArn] }),
+      );
+    }
   }
 
   #policy(

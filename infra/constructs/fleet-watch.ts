@@ -29,6 +29,8 @@ const fewestClusters = 100;
 export class FleetWatch extends Construct {
   /** Targets by their state. */
   readonly targets: readonly IMetric[];
+  /** How old the oldest revision is that something waits for, and for how long what people have suspended has been. */
+  readonly ages: readonly IMetric[];
   /** Write units of the table. */
   readonly writeUnits: IMetric;
 
@@ -61,7 +63,7 @@ export class FleetWatch extends Construct {
       ...oneOfTwo,
     });
     new RunbookAlarm(this, "OldRevision", {
-      says: `A stage has waited for a newer revision for more than ${props.oldestRevisionDays} days.`,
+      says: `A stage that nobody has suspended has waited for a newer revision for more than ${props.oldestRevisionDays} days.`,
       section: "old-revision",
       metric: told("OldestRevision"),
       threshold: Duration.days(props.oldestRevisionDays).toSeconds(),
@@ -70,6 +72,8 @@ export class FleetWatch extends Construct {
 
     const byState = Object.fromEntries(surveyedStates.map((state) => [state, told("Targets", { state })]));
     this.targets = Object.values(byState);
+    // No alarm: whoever has suspended something knows of it. The dashboard shows for how long.
+    this.ages = [told("OldestRevision"), told("OldestSuspend")];
     // What is zero is not told.
     const all = surveyedStates.map((state) => `FILL(${state}, 0)`).join(" + ");
     new RunbookAlarm(this, "Unreachable", {

@@ -1,5 +1,5 @@
 import { Duration } from "aws-cdk-lib";
-import { Dashboard, GraphWidget, type IMetric, MathExpression, Metric } from "aws-cdk-lib/aws-cloudwatch";
+import { type IMetric, MathExpression, Metric } from "aws-cdk-lib/aws-cloudwatch";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
@@ -13,12 +13,6 @@ export interface WatchProps {
   readonly functions: Readonly<Record<string, IFunction>>;
   /** Whom somebody waits for, and the timer: they must not lack a place to run in. */
   readonly first: Readonly<Record<string, IFunction>>;
-  /** How late the latest row is. */
-  readonly lag: IMetric;
-  /** Targets by their state. */
-  readonly targets: readonly IMetric[];
-  /** Of the table. */
-  readonly writeUnits: IMetric;
 }
 
 /** Longer than the longest delay that a message is sent with, 15 minutes, and a worker's 5 after it. */
@@ -26,10 +20,11 @@ const oldSeconds = 1800;
 
 /**
  * Alarms on every queue's dead letters and oldest message, on functions that fail, on rows that nobody can read and on an account
- * that is too small, and one dashboard: what the fleet does, and what the machinery does.
+ * that is too small.
  */
 export class Watch extends Construct {
-  readonly dashboardName: string;
+  /** Rows of a newer version that are due. */
+  readonly newerRows: IMetric;
 
   constructor(scope: Construct, id: string, props: WatchProps) {
     super(scope, id);
@@ -70,6 +65,7 @@ export class Watch extends Construct {
       period: Duration.minutes(1),
       statistic: "Sum",
     });
+    this.newerRows = newerRows;
     new RunbookAlarm(this, "NewerRows", {
       says: "Rows that a newer version of Starling wrote are left alone: the deployment was rolled back.",
       section: "rows-of-a-newer-version",
@@ -90,74 +86,6 @@ export class Watch extends Construct {
       evaluationPeriods: 5,
       datapointsToAlarm: 3,
     });
-
-    const dashboard = new Dashboard(this, "Dashboard", { defaultInterval: Duration.hours(3) });
-    this.dashboardName = dashboard.dashboardName;
-    dashboard.addWidgets(
-      new GraphWidget({
-        title: "Syncs that changed, by phase",
-        left: [phases("SyncPhase", props.installationId)],
-        width: 12,
-      }),
-      new GraphWidget({
-        title: "Rollouts that changed, by phase",
-        left: [phases("RolloutPhase", props.installationId)],
-        width: 12,
-      }),
-    );
-    const told = (metricName: string, statistic: string) =>
-      new Metric({
-        namespace: "Starling",
-        metricName,
-        dimensionsMap: { service: "apply", installation: props.installationId },
-        period: Duration.minutes(5),
-        statistic,
-        label: `${metricName}, ${statistic}`,
-      });
-    dashboard.addWidgets(
-      new GraphWidget({ title: "Targets by state", left: [...props.targets], stacked: true, width: 12 }),
-      new GraphWidget({
-        title: "From a push to the first cluster, and to the last, in seconds",
-        left: ["Minimum", "Maximum"].map((statistic) => told("PushToReady", statistic)),
-        right: [told("ApplySeconds", "p90")],
-        width: 12,
-      }),
-      new GraphWidget({
-        title: "Applies, and drift",
-        left: ["Applies", "Drift"].map((name) => told(name, "Sum")),
-        width: 12,
-      }),
-      new GraphWidget({
-        title: "Write units for each apply",
-        left: [
-          new MathExpression({
-            expression: "units / applies",
-            usingMetrics: { units: props.writeUnits, applies: told("Applies", "Sum") },
-            label: "Write units",
-          }),
-        ],
-        width: 12,
-      }),
-    );
-    dashboard.addWidgets(
-      new GraphWidget({
-        title: "Oldest message",
-        left: Object.values(props.queues).map((queue) => queue.metricApproximateAgeOfOldestMessage()),
-        width: 12,
-      }),
-      new GraphWidget({
-        title: "Errors",
-        left: Object.values(props.functions).map((lambda) => lambda.metricErrors()),
-        width: 12,
-      }),
-      new GraphWidget({ title: "Rows of a newer version that are due", left: [newerRows], width: 12 }),
-      new GraphWidget({ title: "How late the latest row is, in seconds", left: [props.lag], width: 12 }),
-      new GraphWidget({
-        title: "Throttles",
-        left: Object.values(props.functions).map((lambda) => lambda.metricThrottles()),
-        width: 12,
-      }),
-    );
   }
 }
 
@@ -176,15 +104,5 @@ function sumOf(
     ),
     label,
     period,
-  });
-}
-
-/** The embedded metrics of `report`, one line for each value of their dimension `phase`. */
-function phases(metric: string, installationId: string): MathExpression {
-  return new MathExpression({
-    expression: `SEARCH('Namespace="Starling" MetricName="${metric}" installation="${installationId}"', 'Sum', 60)`,
-    usingMetrics: {},
-    label: "",
-    period: Duration.minutes(1),
   });
 }

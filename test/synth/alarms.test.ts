@@ -108,7 +108,18 @@ const share = (unreachable: number, others: number, periods: number): readonly S
   ...each(targets("ready"), 5 * minute, periods, others),
 ];
 
-const others = ["api", "webhook", "discover", "resolve", "rollout", "render", "build", "apply", "report"] as const;
+const others = [
+  "api",
+  "webhook",
+  "discover",
+  "resolve",
+  "rollout",
+  "render",
+  "build",
+  "apply",
+  "report",
+  "dashboard",
+] as const;
 const byFunction = <T extends string>(
   names: readonly T[],
   samplesOf: (name: T) => readonly Sample[],

@@ -48,6 +48,7 @@ const routes = {
   "GET /v1/clustervalues/:name/logs": "VROA",
   "GET /v1/logs": "VROA",
   "GET /v1/fleet": "VROA",
+  "GET /v1/events": "VROA",
   "POST /v1/clusters/:name/accept": "OA",
   "POST /v1/clusters/:name/recover": "OA",
   "POST /v1/clusters/:name/check": "OA",
@@ -66,6 +67,10 @@ const routes = {
   [`POST ${ns}/syncs/:name/prune`]: "A",
   [`GET ${ns}/:plural/:name/events`]: "VROA",
   [`GET ${ns}/:plural/:name/logs`]: "VROA",
+  [`GET ${ns}/syncs/:name/objects`]: "VROA",
+  [`GET ${ns}/sources/:name/revisions`]: "VROA",
+  "GET /v1/clusters/:name/objects": "VROA",
+  [`GET ${ns}/:subjects/:name/history`]: "VROA",
   [`GET ${ns}/:subjects/:name/syncs`]: "VROA",
   [`GET ${ns}/:subjects/:name/fleet`]: "VROA",
   [`POST ${ns}/:subjects/:name/contents`]: "RA",
@@ -100,8 +105,17 @@ describe("of viewers, readers, operators and administrators", () => {
     }
   });
 
+  test("who may look at all may look in CloudWatch, too: each may invoke the dashboard's function, and no other", () => {
+    for (const { Properties } of policies) {
+      const { Statement } = Properties.PolicyDocument as { Statement: { Action: string; Resource: unknown }[] };
+      expect(Statement.slice(1).map(({ Action, Resource: on }) => `${Action} ${textOf(on)}`)).toEqual([
+        expect.stringMatching(/^lambda:InvokeFunction <WiringDashboardFunction\w+\.Arn>$/),
+      ]);
+    }
+  });
+
   test("every route of the door is in the table above", () => {
-    const source = readFileSync("functions/api/routes.ts", "utf8");
+    const source = ["routes", "look-routes"].map((file) => readFileSync(`functions/api/${file}.ts`, "utf8")).join("");
     const written = [...source.matchAll(/method: "([A-Z]+)",\s+path: ["`]([^"`]+)["`]/g)].map(
       ([, method, path = ""]) => `${method} ${path.replace(/^\$\{ns\}/, ns)}`,
     );

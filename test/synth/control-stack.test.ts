@@ -27,6 +27,7 @@ const folders = [
   "build",
   "apply",
   "report",
+  "dashboard",
 ] as const;
 type Folder = (typeof folders)[number];
 
@@ -244,6 +245,7 @@ describe("who may do what", () => {
     ["build", []],
     ["apply", [`secretsmanager:GetSecretValue ${secrets}/clusters/*`]],
     ["report", []],
+    ["dashboard", []],
   ])("%s is told of these secrets", (folder, expected) => expect(grantsOf(folder, "secretsmanager")).toEqual(expected));
 
   test.each(folders)(
@@ -261,7 +263,10 @@ describe("who may do what", () => {
   test.each<[Folder, readonly string[]]>([
     [
       "api",
-      ["GetObject artifacts", "GetObject plans", "GetObject renderings", "ListBucket plans renderings artifacts"],
+      [
+        ...["GetObject artifacts", "GetObject inventories", "GetObject plans", "GetObject renderings"],
+        "ListBucket plans inventories renderings artifacts",
+      ],
     ],
     ["webhook", []],
     ["tick", []],
@@ -295,6 +300,7 @@ describe("who may do what", () => {
       ],
     ],
     ["report", []],
+    ["dashboard", ["GetObject inventories", "GetObject plans", "ListBucket plans inventories"]],
   ])("%s uses these folders of the bucket", (folder, expected) => {
     const [listed = []] = statementsOf(folder).flatMap(({ Condition }) =>
       [Condition?.StringLike?.["s3:prefix"] as string[] | undefined].filter((one) => one !== undefined),
@@ -309,6 +315,7 @@ describe("who may do what", () => {
 
   test.each<[Folder, readonly string[]]>([
     ["webhook", []],
+    ["dashboard", []],
     ["render", ["REND#*"]],
     ["report", ["EVT#*"]],
     ["resolve", ["NS#*#Source", "REV#*"]],
@@ -335,6 +342,14 @@ describe("who may do what", () => {
       expect(creates.includes("SUBJECTS") || creates.includes("REPO#*")).toBe(folder === "api");
       expect(creates.includes("FLEET")).toBe(folder === "api" || folder === "discover");
     }
+  });
+
+  test("the dashboard reads what its views are of, and does nothing else to anything", () => {
+    const actions = new Set(statementsOf("dashboard").flatMap(({ Action }) => listOf(Action)));
+    expect([...actions].sort()).toEqual([
+      ...["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"],
+      ...["logs:CreateLogStream", "logs:PutLogEvents", "s3:GetObject", "s3:ListBucket"],
+    ]);
   });
 
   test("render asks nobody but the table, the bucket, the planner's queue and build", () => {
@@ -633,7 +648,8 @@ test("the outputs say where people, the git host and clusters turn to", () => {
   const outputs = control.findOutputs("*") as Record<string, { Value: unknown }>;
   const said = Object.fromEntries(Object.entries(outputs).map(([name, { Value }]) => [name, textOf(Value)]));
   const names = [
-    ...["ApiUrl", "WebhookUrl", "WebhookSecretArn", "ApplyRole", "ExternalId", "DiscoverRole", "Dashboard", "Version"],
+    ...["ApiUrl", "WebhookUrl", "WebhookSecretArn", "ApplyRole", "ExternalId", "DiscoverRole", "Version"],
+    ...["FleetDashboard", "OperationsDashboard"],
     ...["ViewerPolicy", "ReaderPolicy", "OperatorPolicy", "AdministratorPolicy"],
   ];
   expect(Object.keys(said).sort()).toEqual(names.toSorted());
@@ -642,6 +658,7 @@ test("the outputs say where people, the git host and clusters turn to", () => {
   );
   expect(`POST ${said.WebhookUrl}`).toBe(webhookRoute?.replace("POST ", `POST ${said.ApiUrl}`));
   expect(said.WebhookSecretArn).toBe(String(textOf(environmentOf("webhook").STARLING_WEBHOOK_SECRET)));
-  expect(said.Dashboard).toBe(`<${ofType(controlResources, "AWS::CloudWatch::Dashboard")[0]?.id}>`);
+  const boards = ofType(controlResources, "AWS::CloudWatch::Dashboard").map(({ id }) => `<${id}>`);
+  expect([said.FleetDashboard, said.OperationsDashboard].toSorted()).toEqual(boards.toSorted());
   expect(said.Version).toBe(starlingVersion);
 });

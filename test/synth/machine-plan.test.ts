@@ -31,6 +31,7 @@ describe("the plan of the machine", () => {
       ["render", 120, 512, "allow"],
       ["apply", 300, 1024, "allow"],
       ["report", 60, 512, "allow"],
+      ["dashboard", 20, 1024, "terminate"],
     ]);
   });
 

@@ -86,7 +86,7 @@ describe("what is there already is put to use", () => {
       const { Variables } = (Properties.Environment ?? {}) as { Variables?: Record<string, unknown> };
       return Variables?.STARLING_TABLE ?? [];
     });
-    expect(tables).toHaveLength(9);
+    expect(tables).toHaveLength(10);
     expect(new Set(tables)).toEqual(new Set([table]));
     const on = ofType(made.resources, "AWS::IAM::Policy").flatMap(({ Properties }) =>
       JSON.stringify(Properties.PolicyDocument).includes("dynamodb:")

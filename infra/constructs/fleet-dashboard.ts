@@ -1,0 +1,92 @@
+import { Duration } from "aws-cdk-lib";
+import { CustomWidget, Dashboard, GraphWidget, type IMetric, MathExpression, Metric } from "aws-cdk-lib/aws-cloudwatch";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import { Construct } from "constructs";
+
+export interface FleetDashboardProps {
+  /** As the functions tell it with their metrics. */
+  readonly installationId: string;
+  /** What draws the views of the rows. */
+  readonly dashboard: IFunction;
+  /** Targets by their state. */
+  readonly targets: readonly IMetric[];
+  /** Of what waits, for itself and for people, in seconds. */
+  readonly ages: readonly IMetric[];
+}
+
+const width = 12;
+
+/**
+ * What the fleet's people ask in CloudWatch: what needs somebody now, what rolls out, who is behind and who does not answer, as
+ * the rows have it; and graphs on which every rollout that began, halted or ended is a peak of the right axis, whatever time
+ * they show. (docs/adr/0040-rollouts-on-graphs-are-a-metric.md)
+ */
+export class FleetDashboard extends Construct {
+  readonly name: string;
+
+  constructor(scope: Construct, id: string, { installationId, dashboard, targets, ages }: FleetDashboardProps) {
+    super(scope, id);
+    const board = new Dashboard(this, "Dashboard", { defaultInterval: Duration.hours(3) });
+    this.name = board.dashboardName;
+    const view = (title: string, path: string, height: number) =>
+      new CustomWidget({
+        title,
+        functionArn: dashboard.functionArn,
+        params: { path },
+        width: 24,
+        height,
+        updateOnRefresh: true,
+        updateOnResize: false,
+        updateOnTimeRangeChange: true,
+      });
+    board.addWidgets(view("Fleet", "/", 16));
+    board.addWidgets(view("Rollouts in this time", "/timeline", 8));
+    const rollouts = rolloutPhases(installationId);
+    const told = (metricName: string, statistic: string) =>
+      new Metric({
+        namespace: "Starling",
+        metricName,
+        dimensionsMap: { service: "apply", installation: installationId },
+        period: Duration.minutes(5),
+        statistic,
+        label: `${metricName}, ${statistic}`,
+      });
+    const graph = (title: string, left: readonly IMetric[], more: { readonly stacked?: true } = {}) =>
+      new GraphWidget({
+        title,
+        left: [...left],
+        right: [rollouts],
+        rightYAxis: { label: "Rollouts", min: 0, showUnits: false },
+        width,
+        ...more,
+      });
+    board.addWidgets(
+      graph("Targets by state", targets, { stacked: true }),
+      graph("Oldest revision that something waits for, and longest suspend, in seconds", ages),
+      graph(
+        "From a push to the first cluster, and to the last, in seconds",
+        ["Minimum", "Maximum"].map((statistic) => told("PushToReady", statistic)),
+      ),
+      graph(
+        "Applies, and drift",
+        ["Applies", "Drift"].map((name) => told(name, "Sum")),
+      ),
+      graph("Syncs that changed, by phase", [phases("SyncPhase", installationId)]),
+    );
+  }
+}
+
+/** Of whatever time a graph shows: nobody has to write down when a rollout was. */
+function rolloutPhases(installationId: string): MathExpression {
+  return phases("RolloutPhase", installationId);
+}
+
+/** The embedded metrics of `report`, one line for each value of their dimension `phase`. */
+function phases(metric: string, installationId: string): MathExpression {
+  return new MathExpression({
+    expression: `SEARCH('Namespace="Starling" MetricName="${metric}" installation="${installationId}"', 'Sum', 60)`,
+    usingMetrics: {},
+    label: "",
+    period: Duration.minutes(1),
+  });
+}

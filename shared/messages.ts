@@ -5,6 +5,7 @@
 import * as z from "zod";
 
 const objectRef = z.strictObject({ namespace: z.string(), name: z.string() });
+const sourceRef = objectRef.extend({ revision: z.string().optional() });
 
 /** What the planner plans for: a SyncGroup, or a Sync that a user wrote. */
 export const subjectRef = z.strictObject({
@@ -37,13 +38,15 @@ export const rolloutMessage = z.strictObject({
 
 /**
  * rollout, apply, tick -> render: this distinct input waits for its rendering, or needs it still; `notify` is who asked,
- * `source` who may have its artifact, and `lost` the rendering that was not to be read.
+ * `source` who may have its artifact, `besides` who may have others that it needs, and `lost` the rendering that was not
+ * to be read.
  */
 export const renderMessage = z.strictObject({
   to: z.literal("render"),
   input: z.string(),
   notify: subjectRef.optional(),
-  source: objectRef.extend({ revision: z.string().optional() }).optional(),
+  source: sourceRef.optional(),
+  besides: z.array(sourceRef.extend({ besides: z.string() })).optional(),
   lost: z.string().optional(),
 });
 

@@ -7,6 +7,7 @@ import type { Row, RowKey, RowKeyOf, RowRange } from "#shared/fleet/rows/row.ts"
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
+import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 
@@ -55,6 +56,11 @@ export interface RowQuery<Type extends RowType = RowType, Kept extends Newer = N
   readonly limit?: number;
   readonly after?: string;
   readonly newestFirst?: boolean;
+  /**
+   * Only rows whose attribute `state` is one of these, for types that keep it bare (`packed-row.ts`). The table reads the others, too,
+   * as many as a page of it holds, and gives them not: a few among many take few requests.
+   */
+  readonly states?: readonly string[];
 }
 
 export interface IndexQuery {
@@ -221,6 +227,8 @@ export interface RenderInput {
   readonly files: readonly TreeFile[];
   /** The folder to render, inside the artifact. */
   readonly path: string;
+  /** The objects of a chart that a kustomization inflates, as YAML; absent: none may. */
+  readonly inflate?: (chart: InflatedChart) => Promise<string>;
 }
 
 /** Runs the `kustomize` built into kubectl. The answer is its YAML output. @throws StarlingError `KustomizeFailed` */
@@ -240,12 +248,16 @@ export interface HelmInput {
   readonly upgrade: "alike" | "apart";
 }
 
+/** Of one and the same, with other chance and another clock. */
+export type HelmOutputs = readonly [first: string, second: string];
+
 export type HelmAnswer =
-  | { readonly outputs: readonly [first: string, second: string]; readonly upgrade?: string }
+  | { readonly outputs: HelmOutputs; readonly upgrade?: HelmOutputs }
   | { readonly refusal: string };
 
 /**
- * Renders a chart as `helm template` does, twice, and once more for an upgrade where that is asked for. A refusal is what Helm said of the chart or its values.
+ * Renders a chart as `helm template` does, twice, and twice more for an upgrade where that is asked for and something else.
+ * A refusal is what Helm said of the chart or its values.
  * @throws StarlingError `HelmFailed` when it came to no end of its own.
  */
 export interface HelmRunner {

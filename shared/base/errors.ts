@@ -1,3 +1,5 @@
+import { ownWords } from "#shared/base/own-words.ts";
+
 /**
  * The one error class that crosses layers: a stable `code`, structured `data`, and whether trying again can help.
  *
@@ -75,7 +77,14 @@ export async function isThere(work: Promise<unknown>): Promise<boolean> {
   );
 }
 
+/** In our own words, where a library's or the system's would be all there is. */
 export function errorMessage(error: unknown): string {
+  if (error instanceof StarlingError) return error.message;
+  return ownWords(error) ?? rawMessage(error);
+}
+
+/** As it was thrown. */
+export function rawMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -14,8 +14,10 @@ export interface Survey {
   /** Rollouts that go on when a person has acted. */
   readonly halted: number;
   readonly staleSources: number;
-  /** Of the oldest content that a stage still has to come to; 0 when every stage has the newest. */
+  /** Of the oldest content that a stage still has to come to, and that nobody holds; 0 when every stage has the newest. */
   readonly oldestSeconds: number;
+  /** Of what people have suspended, how long the longest has been; 0 when nothing is. */
+  readonly suspendedSeconds: number;
 }
 
 export const nothingSurveyed: Survey = {
@@ -23,6 +25,7 @@ export const nothingSurveyed: Survey = {
   halted: 0,
   staleSources: 0,
   oldestSeconds: 0,
+  suspendedSeconds: 0,
 };
 
 /** A Source that could not be looked at is nobody's business before: hosts are down for a while. */
@@ -43,9 +46,12 @@ function isHalted({ status }: SubjectRow): boolean {
   return state === "Halted" || state === "Stalled" || conditions.some(({ reason }) => reason === deletionFailed);
 }
 
-/** Whether a stage is on another content than the newest: only then there is something to read of its unit. */
-export function isBehind({ status: { rollout, stages = [] } }: SubjectRow): boolean {
-  return rollout !== undefined && stages.some(({ on = 0 }) => on < rollout);
+/**
+ * Whether a stage is on another content than the newest: only then there is something to read of its unit. Not of one that
+ * people have suspended, before that content came or after it: that it waits is what they want.
+ */
+export function isBehind({ operations, status: { rollout, stages = [] } }: SubjectRow): boolean {
+  return operations.suspended === undefined && rollout !== undefined && stages.some(({ on = 0 }) => on < rollout);
 }
 
 /** Since when there is a content that its last stage to follow has not come to. */
@@ -60,4 +66,11 @@ export function withSubject(survey: Survey, row: SubjectRow): Survey {
   const targets = { ...survey.targets };
   for (const state of surveyedStates) targets[state] += clusters?.[state] ?? 0;
   return { ...survey, targets, halted: survey.halted + (isHalted(row) ? 1 : 0) };
+}
+
+/** Nothing newer reaches anybody through what is suspended, and nobody is told of it otherwise. */
+export function withSuspend(survey: Survey, { operations: { suspended } }: SourceRow | SubjectRow, now: Date): Survey {
+  if (suspended === undefined) return survey;
+  const seconds = (now.getTime() - Date.parse(suspended.at)) / 1000;
+  return { ...survey, suspendedSeconds: Math.max(survey.suspendedSeconds, seconds) };
 }

@@ -1,6 +1,7 @@
 import type { EKSClient } from "@aws-sdk/client-eks";
 import { OrganizationsClient } from "@aws-sdk/client-organizations";
 import { ResourceGroupsTaggingAPIClient } from "@aws-sdk/client-resource-groups-tagging-api";
+import { SSMClient } from "@aws-sdk/client-ssm";
 import type { STSClient } from "@aws-sdk/client-sts";
 import { type AccountClients, accountClients } from "#shared/lambda/cluster-clients.ts";
 import {
@@ -22,6 +23,7 @@ export interface DiscoveryClients extends RowClients {
   eks(scope: Scope): EKSClient;
   tagging(scope: Scope): ResourceGroupsTaggingAPIClient;
   organizations(scope: Scope): OrganizationsClient;
+  ssm(scope: Scope): SSMClient;
 }
 
 /** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
@@ -32,10 +34,11 @@ export function discoveryClients(options?: ClientOptions<keyof RowClients | keyo
 /** A machine has them behind the port of its EKS. */
 export function listingClients(
   options?: ClientOptions<keyof AccountClients>,
-): Pick<DiscoveryClients, "tagging" | "organizations"> {
+): Pick<DiscoveryClients, "tagging" | "organizations" | "ssm"> {
   const config = clientConfig("eks", options);
   return {
     tagging: (scope) => new ResourceGroupsTaggingAPIClient({ ...config, ...scope }),
     organizations: (scope) => new OrganizationsClient({ ...config, ...scope }),
+    ssm: (scope) => new SSMClient({ ...config, ...scope }),
   };
 }

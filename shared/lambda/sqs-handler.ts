@@ -14,7 +14,7 @@ interface SqsRecord {
   readonly messageId: string;
   readonly receiptHandle: string;
   readonly body: string;
-  readonly attributes: { readonly ApproximateReceiveCount: string };
+  readonly attributes: { readonly ApproximateReceiveCount: string; readonly SentTimestamp?: string };
   readonly messageAttributes?: Readonly<Record<string, { readonly stringValue?: string }>>;
 }
 
@@ -36,6 +36,8 @@ interface Delivered {
   readonly correlationId?: string;
   /** How often it was received, this time included: less a promise than an estimate. */
   readonly receives: number;
+  /** By the clock of SQS; absent where it does not say. */
+  readonly sentAt?: Date;
 }
 
 export interface SqsHandlerOptions<Q extends QueueName> {
@@ -79,7 +81,8 @@ export function sqsHandler<Q extends QueueName>(options: SqsHandlerOptions<Q>): 
       const message = parse(record.body, options.queue);
       const correlationId = correlationOf(record);
       const receives = Number(record.attributes.ApproximateReceiveCount);
-      if (message !== undefined) return [{ record, message: { ...message, receives, ...defined({ correlationId }) } }];
+      const delivered = { receives, ...defined({ correlationId, sentAt: sentAtOf(record) }) };
+      if (message !== undefined) return [{ record, message: { ...message, ...delivered } }];
       options.log.error("dropped a message that is not one of Starling's", {
         messageId: record.messageId,
         ...defined({ correlationId }),
@@ -155,6 +158,11 @@ export async function eachMessage<T extends Pick<Delivered, "correlationId">>(
 
 function correlationOf({ messageAttributes = {} }: SqsRecord): string | undefined {
   return messageAttributes[correlationAttribute]?.stringValue;
+}
+
+function sentAtOf({ attributes }: SqsRecord): Date | undefined {
+  const at = Number(attributes.SentTimestamp);
+  return Number.isFinite(at) ? new Date(at) : undefined;
 }
 
 function parse<Q extends QueueName>(body: string, queue: Q): MessageTo<Q> | undefined {

@@ -3,9 +3,11 @@ import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import type { FleetMember, MemberSync } from "#shared/fleet/api/fleet-member.ts";
+import { eventOn } from "#shared/fleet/forecast/event-on.ts";
 import type { WantedCluster, WantedTarget } from "#shared/fleet/forecast/wanted-clusters.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
+import type { ApplyEvent } from "#shared/kube/order-marks.ts";
 
 export interface ForecastFacts {
   /** Those that are selected. */
@@ -18,6 +20,8 @@ export interface ForecastFacts {
   readonly failures: ReadonlyMap<string, string>;
   /** Names of the stages, in their order. */
   readonly stages: readonly string[];
+  /** Digests of renderings that have other objects for an install than for an upgrade. */
+  readonly apart?: ReadonlySet<string>;
 }
 
 /**
@@ -31,6 +35,9 @@ export interface TargetChange {
   /** Digests of renderings. */
   readonly before?: string;
   readonly after?: string;
+  /** Whose objects those of `before` and of `after` are, where a rendering has several. */
+  readonly had?: ApplyEvent;
+  readonly event?: ApplyEvent;
   readonly apply?: ApplyOptions;
   readonly reason?: string;
 }
@@ -46,6 +53,8 @@ export interface Forecast {
   readonly hash: string;
   readonly selected: number;
   readonly unchanged: number;
+  /** Of Syncs on clusters, those that get another rendering. */
+  readonly applies: { readonly installs: number; readonly upgrades: number };
   /** Those of most clusters first. */
   readonly differences: readonly ClusterDifference[];
   readonly stages: readonly { readonly name: string; readonly clusters: number; readonly changing: number }[];
@@ -87,9 +96,26 @@ export function forecast(facts: ForecastFacts): Forecast {
     hash: digestOf(differences),
     selected: facts.wanted.length,
     unchanged,
+    applies: appliesOf(differences, before),
     differences,
     stages: [...stages.values()],
   };
+}
+
+function appliesOf(
+  differences: readonly ClusterDifference[],
+  before: ReadonlyMap<string, readonly MemberSync[]>,
+): Forecast["applies"] {
+  const applies = { installs: 0, upgrades: 0 };
+  for (const { clusters, changes } of differences) {
+    for (const { sync, after } of changes.filter(({ how }) => how === "install" || how === "change")) {
+      for (const cluster of clusters) {
+        const had = before.get(cluster)?.find(({ name }) => name === sync);
+        applies[eventOn(had, after ?? "") === "install" ? "installs" : "upgrades"]++;
+      }
+    }
+  }
+  return applies;
 }
 
 function changesOf(
@@ -107,15 +133,18 @@ function changesOf(
           facts,
         ) ?? [],
     ),
-    ...syncs.filter(({ name }) => !names.has(name)).map((sync) => leaving(sync, "delete")),
+    ...syncs
+      .filter(({ name }) => !names.has(name))
+      .map((sync) => ({ ...leaving(sync, "delete"), ...hadOf(sync, sync.renderDigest, facts) })),
   ];
 }
 
 function changeOf(
   { sync, input, template }: WantedTarget,
   before: MemberSync | undefined,
-  { renderings, failures }: ForecastFacts,
+  facts: ForecastFacts,
 ): TargetChange | undefined {
+  const { renderings, failures, apart } = facts;
   if ("disabled" in input) return before && leaving(before, "leave");
   const had = before?.action === "apply" ? before : undefined;
   const old = had?.renderDigest === undefined ? {} : { before: had.renderDigest };
@@ -123,9 +152,15 @@ function changeOf(
   const after = renderings.get(input.digest);
   if (after === undefined) return { sync, how: "fail", ...old, reason: failures.get(input.digest) ?? "no rendering" };
   const { apply } = overridden(template, input.overrides);
-  if (had === undefined) return { sync, how: "install", after, apply };
-  if (had.renderDigest !== after) return { sync, how: "change", ...old, after, apply };
+  const event = apart?.has(after) === true ? { event: eventOn(before, after) } : {};
+  if (had === undefined) return { sync, how: "install", after, ...event, apply };
+  if (had.renderDigest !== after)
+    return { sync, how: "change", ...old, after, ...hadOf(had, had.renderDigest, facts), ...event, apply };
   return canonicalJson(had.apply) === canonicalJson(apply) ? undefined : { sync, how: "options", ...old, after, apply };
+}
+
+function hadOf(sync: MemberSync, digest: string | undefined, { apart }: ForecastFacts): Pick<TargetChange, "had"> {
+  return digest !== undefined && apart?.has(digest) === true ? { had: eventOn(sync, digest) } : {};
 }
 
 function leaving({ name, renderDigest }: MemberSync, how: "leave" | "delete"): TargetChange {

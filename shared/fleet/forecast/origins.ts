@@ -1,10 +1,15 @@
 /** Where what a template comes to on a cluster was said: pure. */
-import { referencesIn, renderText } from "#shared/base/path-template.ts";
+import { defined } from "#shared/base/defined.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import { isWholeExpression, referencesIn, renderText } from "#shared/base/path-template.ts";
 import { type EffectiveValue, valueOrigins } from "#shared/fleet/effective-values.ts";
-import { expressionsIn } from "#shared/fleet/kinds/chart-fields.ts";
+import { lastingLeaves, leafField } from "#shared/fleet/forecast/value-leaves.ts";
+import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
+import { type SpecialisationFields, specialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
 import { overridden, overridesFor } from "#shared/fleet/rollout/override.ts";
 import type { ClusterValuesRow, FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
+import type { HelmOptions } from "#shared/source/helm/helm-options.ts";
 
 /** One input of a rendering. */
 export interface Origin {
@@ -17,16 +22,40 @@ export interface Origin {
 
 type Cluster = Pick<FleetRow, "name" | "labels" | "values" | "discoveredValues">;
 
-/**
- * @param cluster - with its own values.
- * @param layers - every ClusterValues, see `inOrder`.
- */
-export function originsOf(
-  template: PlannedTemplate,
-  cluster: Cluster,
-  layers: readonly Pick<ClusterValuesRow, "name" | "spec">[],
-): readonly Origin[] {
+/** What a file of `valuesFrom` says, by its place there; one that nobody has read is left out. */
+export type ValuesFiles = ReadonlyMap<number, unknown>;
+
+export interface OriginFacts {
+  /** With its own values. */
+  readonly cluster: Cluster;
+  /** Every ClusterValues, see `inOrder`. */
+  readonly layers: readonly Pick<ClusterValuesRow, "name" | "spec">[];
+  readonly files?: ValuesFiles;
+}
+
+/** What else of a template a rendering goes by. */
+const otherFields = Object.keys(specialisationFields).filter(
+  (name) => name !== "parameters" && name !== "targetNamespace",
+) as readonly (keyof SpecialisationFields)[];
+
+export function originsOf(template: PlannedTemplate, { cluster, layers, files }: OriginFacts): readonly Origin[] {
   const values = valueOrigins(cluster, layers, undefined);
+  return originsIn(template, { cluster, values, ...defined({ files }) });
+}
+
+/** @param facts.values - those that count for the cluster, each with who set it. */
+export function originsIn(
+  template: PlannedTemplate,
+  {
+    cluster,
+    values,
+    files,
+  }: {
+    readonly cluster: SelectableCluster;
+    readonly values: Readonly<Record<string, EffectiveValue>>;
+    readonly files?: ValuesFiles;
+  },
+): readonly Origin[] {
   const overrides = overridesFor(template, cluster);
   const special = overridden(template, overrides);
   const effective = Object.fromEntries(Object.entries(values).map(([name, { value }]) => [name, value]));
@@ -36,40 +65,61 @@ export function originsOf(
     const last = overrides.findLast((index) => has((template.overrides?.[index] ?? {}) as Partial<PlannedTemplate>));
     return last === undefined ? "template" : `overrides[${last}]`;
   };
-  const originOf = (field: string, text: string, by: string): Origin => {
+  const originOf = (field: string, text: string, by: readonly string[]): Origin => {
     const rendered = renderText(text, seen);
-    return {
-      field,
-      value: rendered.ok ? rendered.text : text,
-      from: [by, ...referencesIn(text).map((reference) => referenceOrigin(reference, values))],
-    };
+    const asked = referencesIn(text).map((reference) => referenceOrigin(reference, values));
+    return { field, value: rendered.ok ? rendered.text : text, from: [...by, ...asked] };
   };
-  const helm = render?.helm;
-  const byRender = saidBy((part) => part.render !== undefined);
+  const plainly = (field: string, value: unknown, by: readonly string[]): Origin => ({
+    field,
+    value: typeof value === "string" ? value : canonicalJson(value),
+    from: by,
+  });
+  const whole = (field: keyof PlannedTemplate) => saidBy((part) => part[field] !== undefined);
   return [
-    originOf(
-      "path",
-      path,
-      saidBy((part) => part.path !== undefined),
-    ),
+    originOf("path", path, [whole("path")]),
     ...(targetNamespace === undefined
       ? []
-      : [
-          originOf(
-            "targetNamespace",
-            targetNamespace,
-            saidBy((part) => part.targetNamespace !== undefined),
-          ),
-        ]),
+      : [originOf("targetNamespace", targetNamespace, [whole("targetNamespace")])]),
     ...Object.entries(parameters).map(([name, text]) =>
-      originOf(
-        `parameters.${name}`,
-        text,
-        saidBy((part) => Object.hasOwn(part.parameters ?? {}, name)),
-      ),
+      originOf(`parameters.${name}`, text, [saidBy((part) => Object.hasOwn(part.parameters ?? {}, name))]),
     ),
-    ...expressionsIn(helm?.values).map((text) => originOf(`render.helm.values ${text}`, text, byRender)),
-    ...(helm?.valuesFrom ?? []).map((file, index) => originOf(`render.helm.valuesFrom[${index}]`, file.path, byRender)),
+    ...otherFields.flatMap((field) =>
+      special[field] === undefined ? [] : [plainly(field, special[field], [whole(field)])],
+    ),
+    ...chartOrigins(render?.helm, files ?? new Map(), { by: whole("render"), originOf, plainly }),
+  ];
+}
+
+interface Saying {
+  readonly by: string;
+  originOf(field: string, text: string, by: readonly string[]): Origin;
+  plainly(field: string, value: unknown, by: readonly string[]): Origin;
+}
+
+/** Each file, and each value of the files and of the template that nothing after it says otherwise. */
+function chartOrigins(
+  helm: HelmOptions | undefined,
+  files: ValuesFiles,
+  { by, originOf, plainly }: Saying,
+): readonly Origin[] {
+  const { values = {}, valuesFrom = [] } = helm ?? {};
+  const named = valuesFrom.map(({ path, source }, index) => {
+    const origin = originOf(`render.helm.valuesFrom[${index}]`, path, [by]);
+    return source === undefined ? origin : { ...origin, value: `${origin.value} of source/${source}` };
+  });
+  const leaves = lastingLeaves([...valuesFrom.map((_file, index) => files.get(index) ?? {}), values]);
+  return [
+    ...named,
+    ...leaves.flatMap((own, index) =>
+      own.map((leaf) => {
+        const { value } = leaf;
+        const file = named[index];
+        if (file !== undefined) return plainly(leafField(leaf), value, [by, `valuesFrom[${index}]: ${file.value}`]);
+        const isAsked = typeof value === "string" && isWholeExpression(value);
+        return isAsked ? originOf(leafField(leaf), value, [by]) : plainly(leafField(leaf), value, [by]);
+      }),
+    ),
   ];
 }
 

@@ -7,6 +7,8 @@ import { valueName } from "#shared/fleet/kinds/values.ts";
 
 /** What Starling itself says of a discovered cluster is below this. */
 export const ownLabelPrefix = "starling.dev/";
+/** The minor version of Kubernetes that a cluster has. */
+export const versionLabel = `${ownLabelPrefix}version`;
 
 const accountIdRule = 'must be an account id of 12 digits, in quotes: "111122223333"';
 const accountId = z.string(accountIdRule).regex(/^\d{12}$/, accountIdRule);
@@ -91,6 +93,15 @@ const labelsSchema = z
     }
   });
 
+const discoveredValuesSchema = z
+  .strictObject({
+    /** Tags that become values of the cluster, under the same name. */
+    fromTags: boundedList(valueName, 100).min(1, "must name at least one tag").optional(),
+    /** Parameters of the cluster's account and region, directly below the path; they go before tags. */
+    ssm: z.strictObject({ path: boundedText(1000).min(1) }).optional(),
+  })
+  .refine(({ fromTags, ssm }) => fromTags !== undefined || ssm !== undefined, "needs fromTags, ssm or both");
+
 const goneSchema = z.strictObject({
   /** For how long their account has to say so, without a break: errors are no answer, and another answer ends it. */
   after: durationSchema({ minSeconds: 3600, maxSeconds: 30 * 86_400 }).default("24h"),
@@ -107,8 +118,7 @@ export const clusterDiscoverySpec = z.strictObject({
   /** How Starling becomes somebody whom the clusters know; as `spec.access` of a Cluster. */
   access: z.strictObject({ role: eksRoleSchema }).optional(),
   labels: labelsSchema.optional(),
-  /** Tags that become values of the cluster, under the same name. */
-  values: z.strictObject({ fromTags: boundedList(valueName, 100).min(1) }).optional(),
+  values: discoveredValuesSchema.optional(),
   /** What becomes of clusters that their own account says it does not have. Absent: they stay, and are shown so. */
   gone: goneSchema.optional(),
 });

@@ -1,21 +1,26 @@
-/** `{{ eks.name }}`, `{{ eks.accountId }}` and `{{ eks.region }}` in the name of a discovered cluster: a closed list, and no code. */
+/** `{{ eks.name }}`, `{{ eks.accountId }}` and `{{ eks.region }}` in the name of a discovered cluster, and in paths: a closed list, and no code. */
 import { excerpt } from "#shared/base/excerpt.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
-import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
 
 const reference = /\{\{ *eks\.(name|accountId|region) *\}\}/g;
 
 /** @returns what is wrong with the text, or undefined. */
 export function checkNameTemplate(text: string): string | undefined {
-  const rest = text.replaceAll(reference, "");
-  if (rest.includes("{{") || rest.includes("}}")) {
-    return `"${excerpt(text)}" has an expression that Starling does not know; use {{ eks.name }}, {{ eks.accountId }} and {{ eks.region }}`;
-  }
-  if (rest === text) {
+  const unknown = unknownExpression(text);
+  if (unknown !== undefined) return unknown;
+  if (!text.includes("{{")) {
     return `"${excerpt(text)}" is the same for every cluster; make it of {{ eks.name }}, and of {{ eks.accountId }} and {{ eks.region }} where one name is in more than one`;
   }
-  const tried = filled(text, { name: "a", accountId: "1", region: "a" });
+  const tried = filledWith(text, { name: "a", accountId: "1", region: "a" });
   return nameSchema.safeParse(tried).success ? undefined : `"${excerpt(text)}" makes no name: it ${nameRule}`;
+}
+
+/** @returns what is wrong with the expressions of a text, or undefined. */
+export function unknownExpression(text: string): string | undefined {
+  const rest = text.replaceAll(reference, "");
+  if (!rest.includes("{{") && !rest.includes("}}")) return undefined;
+  return `"${excerpt(text)}" has an expression that Starling does not know; use {{ eks.name }}, {{ eks.accountId }} and {{ eks.region }}`;
 }
 
 const nameRule = "must be 1 to 63 characters of a-z, 0-9 and -, beginning and ending with a letter or digit";
@@ -26,12 +31,13 @@ export type NamedCluster =
 
 /** EKS takes capitals and underscores where names here do not; what is too long is refused, since cut names collide. */
 export function clusterNameOf(template: string, cluster: Pick<EksArn, "name" | "accountId" | "region">): NamedCluster {
-  const name = filled(template, cluster).toLowerCase().replaceAll("_", "-");
+  const name = filledWith(template, cluster).toLowerCase().replaceAll("_", "-");
   if (nameSchema.safeParse(name).success) return { ok: true, name };
   const why = name.length > 63 ? `has ${name.length} characters; a name has at most 63` : nameRule;
   return { ok: false, message: `its name would be "${excerpt(name, 120)}", which ${why}: shorten spec.name` };
 }
 
-function filled(template: string, values: Pick<EksArn, "name" | "accountId" | "region">): string {
+/** With each expression replaced by what the cluster is. */
+export function filledWith(template: string, values: Pick<EksArn, "name" | "accountId" | "region">): string {
   return template.replaceAll(reference, (_all, field: keyof typeof values) => values[field]);
 }

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { boundedList } from "#shared/base/bounded.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import { ownValue } from "#shared/base/own-value.ts";
-import { labelKeySchema, labelsSchema, labelValueSchema, nameSchema } from "#shared/fleet/kinds/metadata.ts";
+import { labelKeySchema, labelsSchema, labelValueSchema } from "#shared/fleet/kinds/metadata.ts";
 
 const values = boundedList(labelValueSchema, 1000).min(1);
 const matchExpression = z.discriminatedUnion("operator", [

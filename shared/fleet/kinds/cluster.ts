@@ -63,6 +63,13 @@ export const clusterSpec = z
     endpoint: endpointSchema.optional(),
     /** How Starling becomes somebody the cluster knows. Absent: as itself. */
     access: z.strictObject({ role: eksRoleSchema }).optional(),
+    /**
+     * What charts are told, and the label `starling.dev/version`, where no ClusterDiscovery knows: only the minor version, so that
+     * clusters of one share their renderings.
+     */
+    kubeVersion: boundedText(10)
+      .regex(/^1\.\d{1,3}$/, 'must be a minor version of Kubernetes in quotes, as "1.34"')
+      .optional(),
     /** Facts about the cluster that paths may refer to as `{{ cluster.values.NAME }}`. */
     values: valuesSchema.optional(),
   })

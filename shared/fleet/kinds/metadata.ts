@@ -1,17 +1,12 @@
 import * as z from "zod";
 import { boundedMap } from "#shared/base/bounded.ts";
+import { dnsLabel, nameRule, nameSchema } from "#shared/base/name-schema.ts";
 
 /** The API version of every kind a user writes. */
 export const ourApiVersion = "starling.dev/v1alpha1";
 
-const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const labelKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const labelValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
-
-const nameRule = "must be 1 to 63 characters of a-z, 0-9 and -, beginning and ending with a letter or digit";
-
-/** RFC 1123 label: the rule of Kubernetes namespaces. */
-export const nameSchema = z.string().regex(dnsLabel, nameRule);
 
 export const labelKeySchema = z
   .string()

@@ -24,11 +24,28 @@ export function secondsOf(duration: string): number {
 
 /** A duration field with bounds in seconds; stays text in specs, as the user wrote it. */
 export function durationSchema(bounds: { readonly minSeconds: number; readonly maxSeconds: number }) {
-  const wanted = `must be a duration such as 30s, 5m or 1h30m, from ${bounds.minSeconds}s to ${bounds.maxSeconds}s`;
-  return z.string(wanted).refine((text) => {
-    const seconds = durationSeconds(text);
-    return seconds !== undefined && seconds >= bounds.minSeconds && seconds <= bounds.maxSeconds;
-  }, wanted);
+  const { minSeconds, maxSeconds } = bounds;
+  const isWithin = (seconds: number | undefined) =>
+    seconds !== undefined && seconds >= minSeconds && seconds <= maxSeconds;
+  const wanted = `must be a duration such as 30s, 5m or 1h30m, from ${minSeconds}s to ${maxSeconds}s`;
+  const meant = (input: unknown) => {
+    const text = likelyDuration(input);
+    return isWithin(durationSeconds(text)) ? `${wanted}: write ${text}` : wanted;
+  };
+  return z
+    .string({ error: ({ input }) => meant(input) })
+    .refine((text) => isWithin(durationSeconds(text)), { error: ({ input }) => meant(input) });
+}
+
+/** What was meant by a number without a unit, by days, or by one with blanks and words: `10s` of `10`. */
+function likelyDuration(input: unknown): string {
+  if (typeof input === "number") return `${input}s`;
+  if (typeof input !== "string") return "";
+  const text = input.toLowerCase().replaceAll(/\s+/g, "");
+  if (/^\d{1,9}$/.test(text)) return `${text}s`;
+  const [, days] = /^(\d{1,4})d(?:ays?)?$/.exec(text) ?? [];
+  if (days !== undefined) return `${Number(days) * 24}h`;
+  return text.replaceAll(/(\d)(h|m|s)(?:ours?|in(?:utes?)?|rs?|ec(?:onds?)?)?(?=\d|$)/g, "$1$2");
 }
 
 /** A count of clusters: `3` or `"10%"`. */

@@ -4,6 +4,7 @@ import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
+import { checkParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { checkGitUrl } from "#shared/source/git-url.ts";
@@ -38,12 +39,14 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
   return problems;
 }
 
-function discoveryProblems({ name, eks }: ClusterDiscoverySpec): readonly FieldProblem[] {
+function discoveryProblems({ name, eks, values }: ClusterDiscoverySpec): readonly FieldProblem[] {
   const problem = checkNameTemplate(name);
+  const pathProblem = values?.ssm === undefined ? undefined : checkParameterPath(values.ssm.path);
   const partitions = new Set(eks.regions.map(partitionOf));
   const mixed = `are of ${[...partitions].join(" and ")}; accounts are in one of these: write a ClusterDiscovery for each`;
   return [
     ...(problem === undefined ? [] : [{ field: "spec.name", message: problem }]),
+    ...(pathProblem === undefined ? [] : [{ field: "spec.values.ssm.path", message: pathProblem }]),
     ...(partitions.size === 1 ? [] : [{ field: "spec.eks.regions", message: mixed }]),
   ];
 }

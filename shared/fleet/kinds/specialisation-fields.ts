@@ -1,8 +1,8 @@
 /** What a template says of how clusters differ. */
 import * as z from "zod";
 import { boundedMap, boundedText } from "#shared/base/bounded.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import { checkPathTemplate, refersToParameters } from "#shared/base/path-template.ts";
-import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
 import { editFields } from "#shared/source/edits.ts";
 
 const parameterName = z
@@ -22,8 +22,8 @@ const targetNamespace = boundedText(1024).refine(
 export const specialisationFields = {
   /** By name; a text may hold `{{ cluster.name }}` and its like, as `path` may, but no other parameter. */
   parameters: boundedMap(parameterName, parameterValue, 100).optional(),
-  /** Whether `${NAME}` in the texts of objects is what the parameter says. */
-  substitute: z.boolean().optional(),
+  /** Whether `${NAME}` in the texts of objects is what the parameter says; `mode: text`: in their YAML, as Flux does it. */
+  substitute: z.union([z.boolean(), z.strictObject({ mode: z.literal("text", 'must be "text"') })]).optional(),
   /** Of every object that is in a namespace; may hold `{{ cluster.name }}` and its like. */
   targetNamespace: targetNamespace.optional(),
   ...editFields,
@@ -48,7 +48,7 @@ export function specialisationProblems(
 ): readonly Problem[] {
   const isUsed =
     all.some(
-      ([, { substitute, targetNamespace = "" }]) => substitute === true || refersToParameters(targetNamespace),
+      ([, { substitute = false, targetNamespace = "" }]) => substitute !== false || refersToParameters(targetNamespace),
     ) || expressions.some(refersToParameters);
   const isNamed = all.some(([, fields]) => fields.targetNamespace !== undefined);
   return all.flatMap(([at, { parameters = {}, targetNamespace: namespace = "", createNamespace }]) => {

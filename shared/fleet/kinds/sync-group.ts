@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { boundedList } from "#shared/base/bounded.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
-import { nameSchema, namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { syncSpec, syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { boundedList } from "#shared/base/bounded.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
-import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { specialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
 import { renderOptions } from "#shared/source/render-options.ts";

@@ -1,14 +1,21 @@
 /** A Cluster as it counts: what people write goes before what was discovered. */
 import { defined } from "#shared/base/defined.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import { versionLabel } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type ClusterRow, type FleetRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 type Texts = Readonly<Record<string, string>>;
 
-export function labelsOf({ labels, discovered }: Pick<ClusterRow, "labels" | "discovered">): Texts {
-  return { ...discovered?.labels, ...labels };
+interface Labelled extends Pick<ClusterRow, "labels" | "discovered"> {
+  readonly spec?: Pick<ClusterSpec, "kubeVersion">;
+}
+
+/** With the version of Kubernetes that somebody wrote down, where nobody looks it up. */
+export function labelsOf({ labels, spec, discovered }: Labelled): Texts {
+  const version = spec?.kubeVersion;
+  return { ...(version === undefined ? {} : { [versionLabel]: version }), ...discovered?.labels, ...labels };
 }
 
 /** How it is reached, and its values. */

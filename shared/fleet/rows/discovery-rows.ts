@@ -1,5 +1,6 @@
 /** Rows of `discover`: a ClusterDiscovery with its status, and what became of each ARN that was found. */
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
+import type { Values } from "#shared/fleet/kinds/values.ts";
 import type { Condition, ObjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
@@ -15,7 +16,14 @@ export interface UnseenPlace {
 /** A cluster that EKS has, and that is none of Starling's: why not. */
 export interface RefusedCluster {
   readonly arn: string;
-  readonly reason: "NameCollision" | "NameInvalid" | "NotReady" | "FoundByAnother" | "Unreadable" | "RegisteredByHand";
+  readonly reason:
+    | "NameCollision"
+    | "NameInvalid"
+    | "NotReady"
+    | "ParametersUnseen"
+    | "FoundByAnother"
+    | "Unreadable"
+    | "RegisteredByHand";
   readonly message: string;
 }
 
@@ -66,6 +74,13 @@ export interface RefusedTag {
   readonly kept?: string;
 }
 
+/** A parameter that became no value: a secret, one whose last level is no name of a value, or all of them, too large. */
+export interface RefusedParameter {
+  /** Its whole name. */
+  readonly parameter: string;
+  readonly reason: "SecureString" | "NoName" | "TooLarge";
+}
+
 /** What became of an ARN: there is one of each, whatever looks for it, so that no cluster gets two names. */
 export interface FoundRow extends Row {
   readonly type: "Found";
@@ -84,6 +99,8 @@ export interface FoundRow extends Row {
   /** It has other tags by now than are looked for. */
   readonly unselected?: true;
   readonly refusedTags?: readonly RefusedTag[];
+  /** What its parameters said when they were seen last. */
+  readonly parameters?: { readonly values: Values; readonly refused: readonly RefusedParameter[] };
   /**
    * Its Cluster was deleted, because it was gone: nobody's any more, and kept for a day, for there is a bound.
    * `open`: its Syncs may still have to be forgotten.

@@ -14,6 +14,9 @@ export const dueShardCount = 16;
 /** The first watchdog: longer than a queue's usual delay, shorter than anybody's patience. */
 const firstWatchdogSeconds = 30;
 const longestWatchdogSeconds = 900;
+/** Until the workers of a fleet get to the next one. A larger fleet has more workers. */
+const secondsBehindEach = 0.3;
+const longestBehindSeconds = 300;
 
 export interface DueAttributes {
   readonly dueShard: string;
@@ -57,6 +60,28 @@ export function dueAtOf(dueKey: string): string {
 /** When to look again at a row for which the n-th message (from 0) is being sent now. */
 export function watchdogAt(now: Date, dispatches: number): string {
   return later(now, watchdogSeconds(dispatches));
+}
+
+/**
+ * The same for the first message, where so many others wait for the same workers. A fleet has one for 50 clusters, 20 for a
+ * thousand, each of which may look for 6 s (decision 21): a message that is sent once more before the first one had its turn
+ * costs a claim and a look.
+ */
+export function watchdogBehind(now: Date, others: number): string {
+  const seconds = Math.min(others * secondsBehindEach, longestBehindSeconds);
+  return later(now, Math.max(watchdogSeconds(0), seconds));
+}
+
+/** When workers have got to one more, for whom a message is sent now. @param before - when to those that wait already. */
+export function queuedUntil(before: string | undefined, now: Date): string {
+  const at = now.toISOString();
+  return later(before === undefined || before < at ? at : before, secondsBehindEach);
+}
+
+/** How many wait for workers that get to all of them by then. */
+export function queuedNow(until: string | undefined, now: Date): number {
+  const seconds = until === undefined ? 0 : (Date.parse(until) - now.getTime()) / 1000;
+  return Math.max(0, Math.round(seconds / secondsBehindEach));
 }
 
 /**

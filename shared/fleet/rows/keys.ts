@@ -243,6 +243,7 @@ export const ranges = {
     const { pk, prefix: from = "" } = ranges.arrivals(subject, "away");
     return { pk, between: [from, `${ranges.arrivals(subject, "failed").prefix}\uffff`] };
   },
+  revisions: ({ namespace, name }: Named) => forms.revision.range({ namespace, name }),
   events: ({ namespace, kind, name }: About) => forms.event.range({ namespace, kind, name }),
 } as const;
 
@@ -281,6 +282,11 @@ export function clusterOf(key: RowKey): string {
 /** The name of a Sync on a cluster: `<group>.<template>`, or the name of the Sync a user wrote. */
 export function syncName(subject: Subject, template: string): string {
   return subject.kind === "Sync" ? subject.name : `${subject.name}.${template}`;
+}
+
+/** The template of a Sync of a subject, by the name that `syncName` gave it. */
+export function templateOf(subject: Subject, sync: string): string {
+  return subject.kind === "Sync" ? sync : sync.slice(subject.name.length + 1);
 }
 
 function decoder<Parts>(parse: (key: RowKey) => Parts | undefined) {

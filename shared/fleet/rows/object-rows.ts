@@ -75,8 +75,11 @@ export interface Artifact {
   /** Folders that are Helm charts, as far as they are noted. */
   readonly charts?: readonly string[];
   readonly storedAt: string;
+  /** Of the commit: the first line of its message, who wrote it, and when it was committed. */
   readonly subject: string;
   readonly author: string;
+  /** Absent of what was fetched before this was noted. */
+  readonly committedAt?: string;
 }
 
 /** A revision as it was asked for: another spec, or a newer `reconcile`, is another question. */
@@ -147,7 +150,7 @@ export interface Discovered {
   readonly by: string;
   readonly arn: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly values: Readonly<Record<string, string>>;
+  readonly values: Values;
   readonly access?: NonNullable<ClusterSpec["access"]>;
   /** When EKS made it: another time, and it is another cluster of the same ARN. */
   readonly createdAt?: string;

@@ -7,12 +7,18 @@ import type { Row } from "#shared/fleet/rows/row.ts";
 import type { BuildOptions, RenderOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 
-/** What one template means in a plan: pinned to a revision and its artifact. */
-export interface PlannedTemplate extends SpecialisationFields {
-  readonly name: string;
+/** A Source of the subject's namespace, pinned to a revision and its artifact. */
+export interface PinnedSource {
   readonly source: string;
   readonly revision: string;
   readonly artifactDigest: string;
+}
+
+/** What one template means in a plan. */
+export interface PlannedTemplate extends PinnedSource, SpecialisationFields {
+  readonly name: string;
+  /** Other Sources that it has files of values from, or an override of it has. */
+  readonly besides?: readonly PinnedSource[] | undefined;
   readonly path: string;
   readonly render?: RenderOptions;
   readonly apply: ApplyOptions;
@@ -125,18 +131,25 @@ export interface LedgerEntry {
   readonly at: string;
 }
 
+/** From the first of their revisions to the last. */
+export interface Skipped {
+  readonly count: number;
+  readonly from: string;
+  readonly to: string;
+}
+
 /**
  * Work on many clusters that is done in pages, one transaction each:
  * `arrive`: clusters that joined or moved to another stage; `leave`: those that are no longer selected;
  * `retry`: targets of a leg that failed, or arrivals, get another turn;
- * `restore`: those that a leg is through with come once more, for what it took away and is wanted again;
+ * `restore`: targets of a leg that lost what it, or one before it, took away come once more, for it is wanted again;
  * `clear`: a stage passed a content, and those that nothing came of as arrivals were judged with it; `look`: every Sync of the members is looked at;
  * `rename`: what clusters have in a stage goes by its new name.
  */
 export type Job =
   | { readonly do: "arrive" | "leave"; readonly clusters: string; readonly at: number }
   | { readonly do: "retry"; readonly leg?: LegRef; readonly after?: string }
-  | { readonly do: "restore"; readonly leg: LegRef; readonly from: number; readonly after?: string }
+  | { readonly do: "restore"; readonly leg: LegRef; readonly from: number; readonly at?: number }
   | { readonly do: "clear"; readonly stage: string; readonly after?: string }
   | { readonly do: "look"; readonly number: number; readonly at: number }
   | { readonly do: "rename"; readonly stage: string; readonly to: string; readonly after?: string };
@@ -182,14 +195,18 @@ export interface UnitRow extends Row {
   readonly seals: number;
   /** As the spec that was seen last has them, in order. */
   readonly stages: readonly UnitStage[];
+  /** The newest content that a stage had passed which is no more: its clusters may have it, and no stage be on it yet. */
+  readonly former?: number;
   readonly arrivals: ArrivalCounts;
   readonly arrivalsHeld?: ArrivalsHeld;
   /** Every content that a stage is on or moves to, and some more, the newest first. */
   readonly ledger: readonly LedgerEntry[];
   /** Numbers of the contents that are in it no more, until their rows are collected. */
   readonly past?: readonly number[];
-  /** Contents that were wanted since the newest was taken, and that no stage took. */
-  readonly skipped?: { readonly count: number; readonly identity: string; readonly from: string; readonly to: string };
+  /** What is wanted and no stage has taken yet. */
+  readonly wanted?: Pick<LedgerEntry, "identity" | "revision">;
+  /** Contents that were wanted since the newest was taken, and are no more. */
+  readonly skipped?: Skipped;
   /** Templates that were ever assigned and may be on a cluster still. */
   readonly templates: readonly string[];
   /** What `members` was computed from. */
@@ -202,8 +219,6 @@ export interface UnitRow extends Row {
   readonly unreadable?: readonly string[];
   /** No list that it or its legs name was stored before, and no artifact that its contents name much before. */
   readonly blobsAt?: string;
-  /** The same of lists alone, as versions wrote it that kept artifacts for ever; goes with the next `blobsAt`. */
-  readonly listsAt?: string;
   /** Grows with every list of members. */
   readonly membersVersion: number;
   /** Grows when the inputs of a member change: that is a new content. */
@@ -215,6 +230,8 @@ export interface UnitRow extends Row {
   readonly served?: readonly string[];
   /** No slot has used up its deadline before. */
   readonly deadline?: string;
+  /** By then workers have begun whatever was assigned, at the pace that `queuedUntil` of `due.ts` goes by. */
+  readonly queuedUntil?: string;
   /** Number of the newest `reconcile` and `restart` that were taken up. */
   readonly handledReconcile?: number;
   readonly handledRestart?: number;
@@ -239,7 +256,7 @@ export interface ContentRow extends Row {
   /** Of what it follows from: what it is assigned to days later follows from that, too. */
   readonly correlationId?: string;
   /** Contents that were wanted before it and that no stage took. */
-  readonly skipped?: { readonly count: number; readonly from: string; readonly to: string };
+  readonly skipped?: Skipped;
 }
 
 export const stalledPhases = ["Halted", "NothingVerified", "TooManyUnreachable"] as const;
@@ -307,6 +324,8 @@ export interface SlotRow extends Row {
   readonly content: number;
   /** Attempt number of each Sync that was assigned, by the Sync's name. */
   readonly attempts: Readonly<Record<string, number>>;
+  /** An arrival that was given what it lost of this content. */
+  readonly restores?: number;
   /** Assignments of the same target that are still to be written. */
   readonly unwritten?: true;
   readonly since: string;
@@ -333,10 +352,10 @@ export interface TargetRow extends Row {
 export interface ArrivalRow extends Row {
   readonly type: "Arrival";
   readonly cluster: string;
-  readonly why: "joined" | "returned" | "relabelled";
+  readonly why: "joined" | "returned";
   /** In which it failed, or does not answer. */
   readonly stage?: string;
-  /** It comes for what it lost of this content, and for nothing else. */
+  /** What it lost of this content and is wanted comes before what its stage is on. */
   readonly content?: number;
   readonly since: string;
   /** Why it failed. */
@@ -348,6 +367,8 @@ export interface SourceRef {
   readonly name: string;
   /** One of those of which it has, or had, the artifact. */
   readonly revision?: string | undefined;
+  /** Digest of the artifact, where that is another than the one that is rendered: it has files of values. */
+  readonly besides?: string | undefined;
 }
 
 export interface RenderingRow extends Row {
@@ -369,7 +390,7 @@ export interface RenderingRow extends Row {
   readonly claim?: { readonly by: string; readonly until: string };
   /** Subjects to tell when it is no longer Pending, or no longer Failed. */
   readonly waiting?: readonly Subject[];
-  /** Sources that may have the artifact. */
+  /** Sources that may have its artifacts. */
   readonly sources?: readonly SourceRef[];
   readonly digest?: string;
   readonly doneAt?: string;

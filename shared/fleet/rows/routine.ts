@@ -57,6 +57,12 @@ export function isRoutineDue(row: Resting, routine: Routine, now: Date): boolean
   return hasCome(at, now) && at !== undefined && (row.observed?.at ?? "") < at;
 }
 
+/** Whether it is due since a whole interval: by then its look has given way for long enough. */
+export function isRoutineLate(row: Resting, routine: Routine, now: Date): boolean {
+  const at = routineAt(row, routine);
+  return at !== undefined && isRoutineDue(row, routine, now) && hasCome(later(at, intervalOf(row.desired)), now);
+}
+
 /** When a Sync was last seen as its row says. */
 export function lastLook(row: SyncRow, routine: Routine = {}): string | undefined {
   const seen = row.observed?.at;

@@ -79,6 +79,15 @@ export interface ObjectTrouble {
   readonly message: string;
 }
 
+/** What the last look that found drift found. */
+export interface Drift {
+  readonly at: string;
+  readonly objects: number;
+  readonly corrected: boolean;
+  /** By name, each with what has changed and by whom; at most `maxTroubles`. */
+  readonly named?: readonly ObjectTrouble[];
+}
+
 /** What the API server said of an object that it took all the same. */
 export interface ObjectWarning {
   /** `Ingress shop/web and 2 more` */
@@ -97,6 +106,8 @@ export interface Applied {
   readonly revision: string;
   readonly attempt: number;
   readonly at: string;
+  /** What it holds of a rendering that has other objects for an upgrade; absent: those of an upgrade. */
+  readonly event?: "install";
   /** Digests of renderings that may have left objects which this attempt did not look for; absent: none. */
   readonly unsettled?: readonly string[];
 }
@@ -162,7 +173,7 @@ export interface Observed {
   readonly warnings?: readonly ObjectWarning[];
   /** Objects that are not put back any more because somebody undoes it each time; at most five. */
   readonly leftAlone?: readonly ObjectTrouble[];
-  readonly drift?: { readonly at: string; readonly objects: number; readonly corrected: boolean };
+  readonly drift?: Drift;
   /** A suspend kept from the cluster what it lacks. */
   readonly withheld?: "Suspended";
   /** Number of the newest `prune` that was carried out, as far as it could be. */

@@ -28,6 +28,8 @@ const failedAfterSeconds = 60;
 /** Between looks at objects that are not ready: doubling from one second, as readiness usually comes soon. */
 const longestPollSeconds = 30;
 const longestProbeSeconds = 300;
+/** As long as the longest back-off. */
+const longestAskedSeconds = 600;
 /** Of what a cluster says; a row with all of it is far below DynamoDB's 400 KB. */
 const maxReason = 100;
 const maxObject = 700;
@@ -67,6 +69,8 @@ export interface Finding {
   readonly handledPrune?: number;
   /** Nobody looks before, unless something else is wanted or somebody asks. */
   readonly restSeconds?: number;
+  /** The cluster asked to be left alone for so long; it is believed for ten minutes. */
+  readonly notBeforeSeconds?: number;
   /** The uid of the cluster that answered, when it was asked and is the one it is to be. */
   readonly clusterUid?: string;
   /** Token of the assignment that was begun in the cluster. */
@@ -90,7 +94,7 @@ export function observe(
   const leftAlone = finding.leftAlone ?? (sameAttempt ? (before.leftAlone ?? []) : []);
   const warnings = allWarnings(sameAttempt ? before.warnings : [], finding.warnings);
   const withheld = finding.withheld?.reason === "Suspended" ? finding.withheld.reason : undefined;
-  const next = finding.restSeconds ?? nextLookSeconds(finding.phase, { desired, tries });
+  const next = finding.restSeconds ?? lookSeconds(finding, { desired, tries });
   const base = {
     attempt: desired.attempt,
     phase: finding.phase,
@@ -183,6 +187,9 @@ function fitForRow(finding: Finding): Finding {
     message: foreignText(finding.message, maxMessage),
     troubles: fitTroubles(troubles),
     ...(finding.leftAlone === undefined ? {} : { leftAlone: fitTroubles(finding.leftAlone) }),
+    ...(finding.drift?.named === undefined
+      ? {}
+      : { drift: { ...finding.drift, named: fitTroubles(finding.drift.named) } }),
   };
 }
 
@@ -205,6 +212,14 @@ function fitTroubles(troubles: readonly ObjectTrouble[]): readonly ObjectTrouble
     reason: foreignText(reason, maxReason),
     message: foreignText(message, maxMessage),
   }));
+}
+
+function lookSeconds(
+  { phase, notBeforeSeconds = 0 }: Finding,
+  when: Parameters<typeof nextLookSeconds>[1],
+): number | undefined {
+  const seconds = nextLookSeconds(phase, when);
+  return seconds === undefined ? undefined : Math.max(seconds, Math.min(notBeforeSeconds, longestAskedSeconds));
 }
 
 /** @returns undefined for phases that wait for their interval, or for the planner. */

@@ -88,3 +88,26 @@ test("whoever works on a message knows how often it was received", async () => {
     { to: "apply", cluster: "b", receives: 4 },
   ]);
 });
+
+test("whoever works on a message is told when it was sent, where that is known", async () => {
+  const seen: unknown[] = [];
+  const handler = sqsHandler({
+    queue: "apply",
+    log: silentLog,
+    async work(messages) {
+      seen.push(...messages.map(({ cluster, sentAt }) => [cluster, sentAt]));
+      return [];
+    },
+  });
+  const { Records } = eventOf({ known: 1, unknown: 1, strange: 1 });
+  const times = [{ SentTimestamp: "1795507200123" }, {}, { SentTimestamp: "yesterday" }];
+  await handler(
+    { Records: Records.map((one, index) => ({ ...one, attributes: { ...one.attributes, ...times[index] } })) },
+    context,
+  );
+  expect(seen).toEqual([
+    ["known", new Date("2026-11-24T08:00:00.123Z")],
+    ["unknown", undefined],
+    ["strange", undefined],
+  ]);
+});

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { maskedOrigins } from "#shared/fleet/forecast/masked-origins.ts";
 import { originsOf } from "#shared/fleet/forecast/origins.ts";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
+import { helmOptions } from "#shared/source/helm/helm-options.ts";
 
 const parsed = syncTemplate.parse({
   name: "app",
@@ -35,7 +37,10 @@ test("each input of a rendering says who set it", () => {
     name,
     spec: { clusters: { all: true as const }, priority: 1, values: { domain } },
   });
-  const origins = originsOf(planned, cluster, [layer("low", "low.example"), layer("high", "high.example")]);
+  const origins = originsOf(planned, {
+    cluster,
+    layers: [layer("low", "low.example"), layer("high", "high.example")],
+  });
   expect(origins).toEqual([
     { field: "path", value: "apps/gold", from: ["template", "cluster.labels.tier"] },
     { field: "targetNamespace", value: "own", from: ["overrides[2]"] },
@@ -48,5 +53,80 @@ test("each input of a rendering says who set it", () => {
     { field: "parameters.SIZE", value: "3", from: ["overrides[2]"] },
     { field: "parameters.OWN", value: "me/one", from: ["template", "cluster.values.own: cluster/one", "cluster.name"] },
     { field: "parameters.FOUND", value: "tag", from: ["template", "cluster.values.found: clusterdiscovery"] },
+    { field: "substitute", value: "true", from: ["template"] },
   ]);
+});
+
+const chart = {
+  ...planned,
+  targetNamespace: undefined,
+  parameters: {},
+  substitute: undefined,
+  path: "charts/shop",
+  render: {
+    helm: helmOptions.parse({
+      values: { replicas: 2, "odd.key": [1], db: { host: "{{ cluster.values.host }}", port: 1 } },
+      valuesFrom: [{ path: "env/all.yaml" }, { path: "env/{{ cluster.labels.tier }}.yaml", optional: true }],
+    }),
+  },
+  overrides: [
+    { clusters: { names: ["one"] }, namePrefix: "x-", images: [{ name: "web", newTag: "2" }] },
+    { clusters: { names: ["other"] }, namePrefix: "y-" },
+  ],
+};
+
+test("each value of a chart says which file, or the template, set it last", () => {
+  const cluster = { name: "one", labels: { tier: "gold" }, values: { host: "db.example" } };
+  const files = new Map<number, unknown>([
+    [0, { replicas: 1, colour: "red", db: { host: "localhost", user: "app" }, flat: { a: 1 }, whole: 1 }],
+    [1, { colour: "green", flat: 2, whole: { b: 1 } }],
+  ]);
+  const told = originsOf(chart, { cluster, layers: [], files }).map(
+    ({ field, value, from }) => `${field} = ${value} (${from.join(" <- ")})`,
+  );
+  expect(told).toEqual([
+    "path = charts/shop (template)",
+    "namePrefix = x- (overrides[0])",
+    'images = [{"name":"web","newTag":"2"}] (overrides[0])',
+    "render.helm.valuesFrom[0] = env/all.yaml (template)",
+    "render.helm.valuesFrom[1] = env/gold.yaml (template <- cluster.labels.tier)",
+    "render.helm.values.db.user = app (template <- valuesFrom[0]: env/all.yaml)",
+    "render.helm.values.colour = green (template <- valuesFrom[1]: env/gold.yaml)",
+    "render.helm.values.flat = 2 (template <- valuesFrom[1]: env/gold.yaml)",
+    "render.helm.values.whole.b = 1 (template <- valuesFrom[1]: env/gold.yaml)",
+    "render.helm.values.replicas = 2 (template)",
+    'render.helm.values["odd.key"] = [1] (template)',
+    "render.helm.values.db.host = db.example (template <- cluster.values.host: cluster/one)",
+    "render.helm.values.db.port = 1 (template)",
+  ]);
+});
+
+test("a value that came into a Secret is not told, wherever it was said", () => {
+  const origin = (field: string, value: string) => ({ field, value, from: ["template"] });
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "s" },
+    data: { a: Buffer.from("hunter2").toString("base64"), d: "7" },
+    stringData: { dsn: "postgres://u:swordfish@db" },
+  };
+  const origins = [
+    origin("parameters.PASSWORD", "hunter2"),
+    origin("parameters.PART", "swordfish"),
+    origin("patches", '[{"patch":"stringData: {dsn: \\"postgres://u:swordfish@db\\"}"}]'),
+    origin("patches", '[{"patch":"x","target":{"name":"hunter2"}}]'),
+    origin("parameters.DIGIT", "7"),
+    origin("parameters.TIER", "gold"),
+    origin("parameters.NONE", ""),
+  ];
+  expect(maskedOrigins(origins, [secret]).map(({ value }) => value)).toEqual([
+    "***",
+    "***",
+    "***",
+    "***",
+    "***",
+    "gold",
+    "",
+  ]);
+  expect(maskedOrigins(origins, [{ ...secret, kind: "ConfigMap" }])).toEqual(origins);
 });

@@ -8,9 +8,12 @@ import {
   dueShardCount,
   jittered,
   later,
+  queuedNow,
+  queuedUntil,
   restSeconds,
   timerAttributes,
   watchdogAt,
+  watchdogBehind,
 } from "#shared/fleet/rows/due.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
@@ -82,6 +85,26 @@ test.each([
   [10_000, 900],
 ])("the watchdog after %i dispatches is %i seconds", (dispatches, seconds) => {
   expect(watchdogAt(new Date(at), dispatches)).toBe(later(at, seconds));
+});
+
+test.each([
+  [0, 30],
+  [100, 30],
+  [110, 33],
+  [1_000, 300],
+  [10_000, 300],
+])("the watchdog of whoever waits behind %i others is %i seconds", (others, seconds) => {
+  expect(watchdogBehind(new Date(at), others)).toBe(later(at, seconds));
+});
+
+test.each([
+  ["nobody waits", undefined, later(at, 0.3), 0],
+  ["all have had their turns", later(at, -60), later(at, 0.3), 0],
+  ["the last has its turn now", at, later(at, 0.3), 0],
+  ["ten wait", later(at, 3), later(at, 3.3), 10],
+])("where %s, one more is begun after them", (_what, until, next, waiting) => {
+  expect(queuedUntil(until, new Date(at))).toBe(next);
+  expect(queuedNow(until, new Date(at))).toBe(waiting);
 });
 
 test.each([

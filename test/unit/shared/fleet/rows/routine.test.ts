@@ -2,7 +2,15 @@ import { describe, expect, test } from "vitest";
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { isAtRest, nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
-import { isRoutineDue, lastLook, nextRoutine, routineAfter, routineAt, routineOf } from "#shared/fleet/rows/routine.ts";
+import {
+  isRoutineDue,
+  isRoutineLate,
+  lastLook,
+  nextRoutine,
+  routineAfter,
+  routineAt,
+  routineOf,
+} from "#shared/fleet/rows/routine.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
@@ -91,6 +99,15 @@ describe("the routine of a cluster", () => {
     // It had its turn in a run that was too short for all.
     expect(isRoutineDue(resting("a", { observed: { at: due } }), routine, new Date(later(due, 5)))).toBe(false);
     expect(isRoutineDue(resting("a", { interval: "1h" }), routine, new Date(due))).toBe(false);
+  });
+
+  test("is late an interval after it was due, until the Sync has had its turn", () => {
+    const routine = { 600: at };
+    const late = later(routineAt(resting("a"), routine) ?? "", 600);
+    expect(isRoutineLate(resting("a"), routine, new Date(later(late, -1)))).toBe(false);
+    expect(isRoutineLate(resting("a"), routine, new Date(late))).toBe(true);
+    expect(isRoutineLate(resting("a", { observed: { at: later(late, -5) } }), routine, new Date(late))).toBe(false);
+    expect(isRoutineLate(resting("a", { interval: "1h" }), routine, new Date(late))).toBe(false);
   });
 
   test("says when a Sync was looked at last, where its own row does not", () => {

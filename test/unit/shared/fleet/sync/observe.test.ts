@@ -139,6 +139,22 @@ describe("what is written about a look", () => {
   });
 });
 
+test.each<[Phase, number, number, number | undefined]>([
+  ["Retrying", 0, 3, 5],
+  ["Retrying", 0, 30, 30],
+  ["Retrying", 30, 30, 600],
+  ["Retrying", 0, 86_400, 600],
+  ["Failed", 0, 30, undefined],
+])(
+  "a cluster in the phase %s after %i tries that asks for %i seconds is looked at in %s",
+  (phase, tries, asked, seconds) => {
+    const before = observedOf({ attempt: 2, phase, reason: phase, tries: tries - 1 });
+    const row = { desired: desiredOf({ attempt: 2 }), ...(tries === 0 ? {} : { observed: before }) };
+    const next = observe(row, { ...finding(phase), notBeforeSeconds: asked }, { now: new Date(at), fence: 1 });
+    expect(next.nextAt).toBe(seconds === undefined ? undefined : later(at, seconds));
+  },
+);
+
 test("what is not ready is looked at no later than its interval", () => {
   const often = desiredOf({ attempt: 2, apply: applyOptions.parse({ interval: "10s" }) });
   const before = observedOf({ attempt: 2, phase: "Verifying", reason: "Verifying", tries: 9 });

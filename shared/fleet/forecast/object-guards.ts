@@ -1,0 +1,79 @@
+/** What of a plan would be deleted, and what holds single objects back: pure. */
+import { counted } from "#shared/base/counted.ts";
+import { compareText } from "#shared/base/text-order.ts";
+import { reasonToKeep } from "#shared/kube/engine/deletion-guards.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { objectIdOf } from "#shared/kube/kube-object.ts";
+import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+import { isHook } from "#shared/kube/order-marks.ts";
+
+/**
+ * - `kept`: it stays, whatever git says; `waits`: it goes when nothing is left that would go with it;
+ * - `unasked`: it takes along what git does not have, and nobody is asked.
+ */
+export interface ObjectGuard {
+  readonly id: ObjectId;
+  readonly effect: "kept" | "waits" | "unasked";
+  /** How many lose it. */
+  readonly clusters: number;
+  readonly why: string;
+}
+
+export interface Deletions {
+  /** Objects on clusters that would be deleted; those that stay are not counted. */
+  readonly objects: number;
+  readonly clusters: number;
+  readonly guards: readonly ObjectGuard[];
+}
+
+/** Objects of a rendering on clusters that would have them no more. */
+export interface Leaving {
+  readonly clusters: readonly string[];
+  readonly objects: readonly ManifestObject[];
+  readonly prune: boolean;
+}
+
+export function deletionsOf(leaving: readonly Leaving[]): Deletions {
+  const guards = new Map<string, ObjectGuard>();
+  const clusters = new Set<string>();
+  let objects = 0;
+  for (const { clusters: on, objects: gone, prune } of leaving) {
+    for (const object of gone.filter((one) => !isHook(one))) {
+      const guard = prune ? guardOf(object) : undefined;
+      if (guard !== undefined) note(guards, { ...guard, id: objectIdOf(object), clusters: on.length });
+      if (!prune || guard?.effect === "kept") continue;
+      objects += on.length;
+      for (const cluster of on) clusters.add(cluster);
+    }
+  }
+  const sorted = [...guards.values()].sort(
+    (a, b) => b.clusters - a.clusters || compareText(objectIdKey(a.id), objectIdKey(b.id)),
+  );
+  return { objects, clusters: clusters.size, guards: sorted };
+}
+
+function note(guards: Map<string, ObjectGuard>, guard: ObjectGuard): void {
+  const key = `${guard.effect} ${objectIdKey(guard.id)} ${guard.why}`;
+  guards.set(key, { ...guard, clusters: (guards.get(key)?.clusters ?? 0) + guard.clusters });
+}
+
+/** As `pruneSet` and its guards have it; by the marks that were assigned, for a plan asks no cluster. */
+function guardOf(object: ManifestObject): Pick<ObjectGuard, "effect" | "why"> | undefined {
+  const id = objectIdOf(object);
+  const why = reasonToKeep(id, object);
+  return why === undefined ? byKind[`${id.group}/${id.kind}`] : { effect: "kept", why };
+}
+
+const byKind: Readonly<Record<string, Pick<ObjectGuard, "effect" | "why">>> = {
+  "/Namespace": { effect: "waits", why: "it goes when nothing is left in it" },
+  "apiextensions.k8s.io/CustomResourceDefinition": { effect: "waits", why: "it goes when no object of it is left" },
+  "/PersistentVolumeClaim": {
+    effect: "unasked",
+    why: "what its volume holds goes with it, where its class says Delete",
+  },
+};
+
+/** `Namespace shop on 3 clusters: it goes when ...`. */
+export function guardText({ id, clusters, why }: ObjectGuard): string {
+  return `${describeObject(id)} on ${counted(clusters, "cluster")}: ${why}`;
+}

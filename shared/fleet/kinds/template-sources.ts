@@ -1,0 +1,16 @@
+/** Which Sources a template names: pure. */
+import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
+import type { RenderOptions } from "#shared/source/render-options.ts";
+
+type Naming = Pick<SyncTemplate, "source" | "render" | "overrides">;
+
+/** Names of Sources of its namespace, each once: its own first, then those that only files of values come from. */
+export function templateSources(template: Naming): readonly string[] {
+  const ways = [template, ...(template.overrides ?? [])] satisfies Pick<TemplateOverride, "render">[];
+  return [...new Set([template.source, ...ways.flatMap(({ render }) => valueSources(render))])];
+}
+
+/** Names of the Sources besides the template's, that files of values come from. */
+export function valueSources(render: RenderOptions | undefined): readonly string[] {
+  return (render?.helm?.valuesFrom ?? []).flatMap(({ source }) => source ?? []);
+}

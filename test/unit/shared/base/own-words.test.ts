@@ -1,0 +1,140 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { parseDocument } from "#shared/fleet/kinds/document.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+
+/** As Node and the SDK make them. */
+function thrown(message: string, more: { readonly code?: string; readonly name?: string } = {}): Error {
+  return Object.assign(new Error(message), more);
+}
+
+function caught(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+function answered(status: number, message: string): KubeError {
+  const request = { method: "PATCH", path: "/apis/apps/v1/namespaces/shop/deployments/web", secret: false };
+  return new KubeError(request, { status, message, causes: [] });
+}
+
+const fetchFailed = Object.assign(new TypeError("fetch failed"), {
+  cause: thrown("getaddrinfo ENOTFOUND git.acme.invalid", { code: "ENOTFOUND" }),
+});
+const everyAddress = Object.assign(
+  new AggregateError([thrown("connect ECONNREFUSED ::1:8443", { code: "ECONNREFUSED" })], ""),
+  { code: "ECONNREFUSED" },
+);
+const denied =
+  "User: arn:aws:sts::1:assumed-role/dev/ana is not authorized to perform: eks:ListClusters on resource: *";
+const modified =
+  'Operation cannot be fulfilled on deployments.apps "web": the object has been modified; please apply your changes to the latest version and try again';
+
+/** Legend: what a library, the system or a server says, the words before it, and whether it stays behind them. */
+const said: readonly (readonly [unknown, string, "kept" | "left out"])[] = [
+  [thrown("connect ECONNREFUSED 10.0.0.1:443", { code: "ECONNREFUSED" }), "nobody listens at 10.0.0.1:443 (", "kept"],
+  [everyAddress, "nobody listens at ::1:8443 (", "kept"],
+  [fetchFailed, "no host has the name git.acme.invalid; is it spelt right, and known where this runs? (", "left out"],
+  [thrown("getaddrinfo EAI_AGAIN sts.eu-west-1", { code: "EAI_AGAIN" }), "the name sts.eu-west-1 cannot be", "kept"],
+  [thrown("write EPIPE", { code: "EPIPE" }), "the other side closed the connection in the middle: nobody read", "kept"],
+  [thrown("read ECONNRESET", { code: "ECONNRESET" }), "the other side closed the connection in the middle (", "kept"],
+  [thrown("socket hang up", { code: "ECONNRESET" }), "the other side closed the connection in the middle (", "kept"],
+  [thrown("connect ETIMEDOUT 10.0.0.1:443", { code: "ETIMEDOUT" }), "10.0.0.1:443 did not answer in time (", "kept"],
+  [
+    thrown("self-signed certificate", { code: "DEPTH_ZERO_SELF_SIGNED_CERT" }),
+    "the certificate that answers is",
+    "kept",
+  ],
+  [
+    thrown("certificate has expired", { code: "CERT_HAS_EXPIRED" }),
+    "the certificate that answers has expired (",
+    "kept",
+  ],
+  [thrown("write EPROTO 0A:wrong version number", { code: "EPROTO" }), "what answers does not speak TLS", "kept"],
+  [thrown("listen EADDRINUSE: address already in use 127.0.0.1:80", { code: "EADDRINUSE" }), "127.0.0.1:80 is", "kept"],
+  [caught(() => readFileSync("/no/such")), "there is no /no/such (", "kept"],
+  [thrown("Token is expired", { name: "ExpiredTokenException" }), "the AWS credentials have expired; sign in", "kept"],
+  [thrown("Rate exceeded", { name: "ThrottlingException" }), "AWS is asked too often for now; it passes", "kept"],
+  [thrown(denied, { name: "AccessDeniedException" }), "arn:aws:sts::1:assumed-role/dev/ana may not eks:List", "kept"],
+  [caught(() => JSON.parse('{"password": "hunter2"')), "the JSON is wrong in line 1, column 23", "left out"],
+  [caught(() => JSON.parse('{"password": "hunter2')), "the JSON ends too early: a brace, a bracket or", "left out"],
+  [caught(() => JSON.parse("<html>hunter2")), "it is no JSON: nothing in it may begin with <", "left out"],
+  [answered(409, modified), "somebody else changed it in between; it is read and tried again (", "kept"],
+  [answered(404, 'namespaces "shop" not found'), "there is no Namespace shop; put it among the manifests", "kept"],
+  [answered(500, "etcdserver: request timed out"), "the cluster's own store (etcd) has trouble; it is tried", "kept"],
+  [
+    answered(500, 'Internal error occurred: failed calling webhook "v.acme.io": connection refused'),
+    "the webhook v.acme.io does not answer; does what serves it run? (",
+    "kept",
+  ],
+  [
+    answered(409, 'Apply failed with 1 conflict: conflict with "helm" using apps/v1: .spec.replicas'),
+    "helm holds fields of it and does not give them up (",
+    "kept",
+  ],
+];
+
+test.each(said)("of %s it is said: %s", (error, words, raw) => {
+  const told = errorMessage(error);
+  expect(told.startsWith(words)).toBe(true);
+  expect(told).not.toContain("hunter2");
+  const own = error instanceof KubeError ? /\((.*)\)$/.exec(told)?.[1] : (error as Error).message;
+  if (raw === "kept" && own !== "") expect(told).toContain(`(${own})`);
+});
+
+test.each([
+  ["what Starling says itself", new StarlingError("the table is busy", { code: "ECONNRESET", retry: "transient" })],
+  ["a code without the system's text", thrown("no answer within 5000 ms", { code: "ETIMEDOUT" })],
+  ["what nobody knows", thrown("something odd")],
+])("%s stays as it is", (_, error) => {
+  expect(errorMessage(error)).toBe(error.message);
+});
+
+/** Legend: the file, and what is said of it. */
+const yaml: readonly (readonly [string, string])[] = [
+  ["a: {b: 1\nc: 2\n", "f.yaml:2:1: unclosed { in line 1"],
+  ["a:\n  b: 1\n   c: 2\n", "f.yaml:3:5: a key that is not indented as those beside it"],
+  ["a:\n\tb: 1\n", "f.yaml:2:1: a tab where blanks are wanted"],
+  ["a: @shop\n", "f.yaml:1:4: a text may not begin with @; put it in quotes"],
+  ["a: *\n", "f.yaml:1:5: "],
+  ["a: *.acme.io\n", "none of this name is before it; a text that begins with * is to be in quotes"],
+  ["a: 1\nb\nc: 2\n", 'f.yaml:3:2: a line without ":" between lines with one'],
+  ['a: "\\d"\n', "a backslash in double quotes that begins nothing YAML knows"],
+  ["- a\nb: 1\n", "something that belongs to nothing before it"],
+];
+
+test.each(yaml)("of the YAML %j it is said: %s", (text, words) => {
+  expect(errorMessage(caught(() => parseDocuments(text, "f.yaml")))).toContain(words);
+});
+
+/** Legend: a duration as people write it, and what to write instead; undefined where nobody knows. */
+const durations: readonly (readonly [unknown, string | undefined])[] = [
+  [10, "write 10s"],
+  ["90", "write 90s"],
+  ["1d", "write 24h"],
+  ["5 min", "write 5m"],
+  ["2 Hours", "write 2h"],
+  ["soon", undefined],
+  [5, undefined],
+];
+
+describe("a duration without its unit", () => {
+  test.each(durations)("%j: %s", (interval, words) => {
+    const parsed = parseDocument({
+      apiVersion: "starling.dev/v1alpha1",
+      kind: "Source",
+      metadata: { name: "shop", namespace: "shop" },
+      spec: { git: { url: "https://git.acme.io/shop" }, interval },
+    });
+    const [problem] = parsed.ok ? [] : parsed.problems;
+    expect(problem).toMatchObject({ field: "spec.interval" });
+    const suggested = /: (write \S+) \(got/.exec(problem?.message ?? "")?.[1];
+    expect(suggested).toBe(words);
+  });
+});

@@ -1,0 +1,32 @@
+import { describe, expect, test } from "vitest";
+import { describedSchema, everySchema } from "#shared/fleet/kinds/described-schema.ts";
+import { writableKinds } from "#shared/fleet/kinds/document.ts";
+import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
+import { meaningOf } from "#shared/fleet/kinds/meanings.ts";
+
+describe.each(writableKinds)("%s", (kind) => {
+  test("says of every field what it means", () => {
+    const silent = fieldsOf(kind).filter(({ path }) => meaningOf(kind, path) === undefined);
+    expect(silent.map(({ path }) => path)).toEqual([]);
+  });
+
+  test("says nothing of what a field is not: meanings are short, plain and no markup", () => {
+    for (const { path } of fieldsOf(kind))
+      expect([path, meaningOf(kind, path)]).toEqual([path, expect.not.stringMatching(/\]\(|\n|^$/)]);
+  });
+});
+
+test("schemas have them where editors look", () => {
+  const schema = describedSchema("SyncGroup") as {
+    properties: { spec: { properties: { rollout: { properties: Record<string, { description?: string }> } } } };
+  };
+  expect(schema.properties.spec.properties.rollout.properties.progressDeadline?.description).toMatch(
+    /^without progress/,
+  );
+});
+
+test("one schema is for a file with any of the kinds", () => {
+  const { oneOf, $schema } = everySchema() as { oneOf: { title: string }[]; $schema: string };
+  expect(oneOf.map(({ title }) => title)).toEqual(writableKinds);
+  expect($schema).toContain("json-schema.org");
+});

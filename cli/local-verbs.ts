@@ -21,6 +21,8 @@ export function localVerbs(program: Command, verb: AddVerb): void {
     .option("--git-port <n>", "port of its git server, likewise", wholeNumber)
     .option("--cluster-port <n>", "port of its clusters' API servers, likewise", wholeNumber)
     .option("--repo <path>", "a git repository of this machine to serve, or an https URL")
+    .option("--path <folder>", "a folder of it, to be rolled out: makes its Source and its SyncGroup")
+    .option("--ref <name>", "with --path: a branch, a tag or a commit id; what HEAD is when left out")
     .option("--foreground", "stay until Ctrl-C, which stops it");
   verb(local, "down", async (session, _args, options: LocalOptions) =>
     (await import("#cli/commands/local.ts")).localDown(session, options),

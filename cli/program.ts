@@ -1,30 +1,28 @@
 /** The command tree: what there is, and what it calls. Verbs are loaded when they run. */
 import { Argument, Command, Option } from "commander";
+import { askVerbs } from "#cli/ask-verbs.ts";
 import type { ApplyOptions } from "#cli/commands/apply.ts";
 import type { AcceptOptions } from "#cli/commands/cluster.ts";
 import type { AddOptions } from "#cli/commands/cluster-add.ts";
 import type { CheckOptions } from "#cli/commands/cluster-check.ts";
 import type { ContextAddOptions } from "#cli/commands/context-add.ts";
 import type { DeleteOptions } from "#cli/commands/delete.ts";
-import type { DescribeOptions } from "#cli/commands/describe.ts";
 import type { FreezeOptions } from "#cli/commands/freeze.ts";
-import type { GetOptions } from "#cli/commands/get.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
-import type { LogsOptions } from "#cli/commands/logs.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
-import type { PlanOptions } from "#cli/commands/plan.ts";
 import type { PruneOptions } from "#cli/commands/prune.ts";
 import type { RecoverOptions } from "#cli/commands/recover.ts";
-import type { RenderOptions } from "#cli/commands/render.ts";
 import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
 import type { UiOptions } from "#cli/commands/ui.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
 import { localVerbs } from "#cli/local-verbs.ts";
+import { kindArgument, lookVerbs } from "#cli/look-verbs.ts";
 import { exitCodes } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { type GlobalOptions, openSession, outputs } from "#cli/session/session.ts";
-import { type Action, type AddVerb, wholeNumber } from "#cli/session/verb.ts";
+import { type Action, type AddVerb, repeated, wholeNumber } from "#cli/session/verb.ts";
+import { starlingVersion } from "#shared/base/version.ts";
 
 const exitHelp = `
 Exit codes: 0 done, equal or ready; 1 no (not ready, halted, failed, refused); 2 wrong input; 3 could not find out
@@ -36,6 +34,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   const program = new Command("starling")
     .description("Keeps any number of Kubernetes clusters in sync with git, with no control plane to run.")
     .addHelpText("after", exitHelp)
+    .version(`starling ${starlingVersion}`, "--version", "the version of the command; starling version has more")
     .exitOverride()
     .configureOutput({
       writeOut: io.out,
@@ -50,7 +49,9 @@ export function createProgram(io: CliIo, finish: Finish): Command {
 
   /** Adds a verb whose action gets the session, its arguments and its own options. */
   function verb<Options>(parent: Command, name: string, action: Action<Options>): Command {
-    const command = parent.command(name, { hidden: name === "serve" }).configureHelp({ showGlobalOptions: false });
+    const command = parent
+      .command(name, { hidden: name === "serve" || name === "complete" })
+      .configureHelp({ showGlobalOptions: false });
     command.showHelpAfterError(`  next: ${pathOf(command)} --help`);
     return command.action(async () => {
       const args = command.processedArgs.flat().filter((arg): arg is string => typeof arg === "string");
@@ -87,81 +88,6 @@ function globalOptions(program: Command): void {
     .option("--timeout <duration>", "give up waiting after this long, e.g. 5m (exit code 4)")
     .option("--reason <text>", "why, kept with what is done")
     .option("--yes", "answer questions with yes");
-}
-
-const kindArgument = "KIND/NAME, or KIND and names (source, cluster, syncgroup, sync, rollout)";
-
-function lookVerbs(program: Command, verb: AddVerb): void {
-  verb(program, "get", async (session, args, options: GetOptions) =>
-    (await import("#cli/commands/get.ts")).get(session, args, options),
-  )
-    .description("List objects, worst first.")
-    .addArgument(
-      new Argument("<kind>", "source, cluster, syncgroup, sync, rollout or freezes; plural and short names too"),
-    )
-    .addArgument(new Argument("[names...]", "only these"))
-    .option("-l, --selector <labels>", "by label: env=prod,ring in (a,b),!legacy")
-    .option("--state <word>", "by state: Ready, Failed, Halted, ...")
-    .option("--cluster <name>", "Syncs on this cluster")
-    .option("--group <name>", "Syncs of this SyncGroup")
-    .option("--limit <n>", "at most so many", wholeNumber, 500)
-    .option("--continue <token>", "where the last list ended")
-    .option("-w, --watch", "print again what changes");
-
-  verb(program, "describe", async (session, args, options: DescribeOptions) =>
-    (await import("#cli/commands/describe.ts")).describe(session, args, options),
-  )
-    .description("Everything about one object: what is desired, what is there, what is wrong, what to do.")
-    .addArgument(new Argument("<object...>", kindArgument))
-    .option("--cluster <name>", "for a Sync of a group: on this cluster")
-    .option("--events <n>", "newest events to show", wholeNumber, 10);
-
-  verb(program, "logs", async (session, args, options: LogsOptions) =>
-    (await import("#cli/commands/logs.ts")).logs(session, args, options),
-  )
-    .description("What the functions have logged of an object, or under one correlation id, the oldest first.")
-    .addArgument(new Argument("[object...]", kindArgument))
-    .option("--id <correlation>", "all that one push, call or tick led to")
-    .option("--cluster <name>", "for a Sync or a group: on this cluster")
-    .option("--since <duration>", "how far back, at most 31 days", "1h")
-    .option("--limit <n>", "at most so many lines", wholeNumber, 200)
-    .option("-f, --follow", "go on with what comes");
-
-  verb(program, "explain", async (session, args) =>
-    (await import("#cli/commands/explain.ts")).explain(session, args[0] ?? ""),
-  )
-    .description("The fields of a kind; with -o json its JSON Schema.")
-    .addArgument(new Argument("<field>", "KIND or KIND.spec.field"));
-}
-
-const subjectArgument = "GROUP, sync/NAME or sync/GROUP.TEMPLATE";
-
-function changeOptions(command: Command): Command {
-  return command
-    .option("--source <name=folder>", "a working folder in the place of what the Source has; may be repeated", repeated)
-    .option("-f, --filename <path>", "documents in the place of those that are there; may be repeated", repeated)
-    .option("-R, --recursive", "subfolders of -f too")
-    .option("--offline", "ask no installation: the documents of -f and the folders of --source are all there is");
-}
-
-function askVerbs(program: Command, verb: AddVerb): void {
-  const render = verb(program, "render", async (session, args, options: RenderOptions) =>
-    (await import("#cli/commands/render.ts")).render(session, args[0] ?? "", options),
-  )
-    .description("What a group or Sync comes to: each distinct rendering once, with the clusters that have it.")
-    .addArgument(new Argument("<subject>", subjectArgument))
-    .option("--cluster <name>", "on this cluster only")
-    .option("--show-origin", "also where each parameter and value was said")
-    .option("--show-secrets", "values of Secrets as they are, instead of ***");
-  changeOptions(render);
-
-  const plan = verb(program, "plan", async (session, args, options: PlanOptions) =>
-    (await import("#cli/commands/plan.ts")).plan(session, args, options),
-  )
-    .description("What would change where, against what clusters were assigned. Exit 1 when something would.")
-    .addArgument(new Argument("[groups...]", "GROUP or sync/NAME; every group of the namespace when left out"))
-    .option("--all", "every difference, object and field");
-  changeOptions(plan);
 }
 
 function changeVerbs(program: Command, verb: AddVerb): void {
@@ -332,12 +258,16 @@ function recoverVerb(program: Command, verb: AddVerb): void {
 
 function runVerbs(program: Command, verb: AddVerb): void {
   verb(program, "init", async (session, args, options: InitOptions) =>
-    (await import("#cli/commands/init.ts")).init(session, args[0], options),
+    options.local === true
+      ? (await import("#cli/commands/local-fleet.ts")).initLocal(session, args[0], options)
+      : (await import("#cli/commands/init.ts")).init(session, args[0], options),
   )
     .description("Write an example fleet to start from; nothing is overwritten.")
     .addArgument(new Argument("[folder]", "where").default("starling"))
     .option("--source <url>", "git repository to roll out")
-    .option("--path <folder>", "folder of it with the manifests");
+    .option("--path <folder>", "folder of it with the manifests")
+    .option("--local", "for the repository and the clusters of starling local up, instead of an example")
+    .option("--state <folder>", "with --local: where the machine keeps everything");
 
   const context = program.command("context").description("The installations this machine knows.");
   verb(context, "list", async (session) => (await import("#cli/commands/context.ts")).contextList(session)).description(
@@ -389,18 +319,20 @@ function runVerbs(program: Command, verb: AddVerb): void {
     "Version of this command.",
   );
 
-  verb(program, "completion", async (session) =>
-    (await import("#cli/commands/completion.ts")).completion(session, program),
+  verb(program, "completion", async (session, args) =>
+    (await import("#cli/commands/completion.ts")).completion(session, args[0] ?? ""),
   )
-    .description("A completion script: source <(starling completion bash)")
-    .addArgument(new Argument("<shell>").choices(["bash"]));
+    .description("A completion script: source <(starling completion bash), or starling completion fish | source")
+    .addArgument(new Argument("<shell>").choices(["bash", "zsh", "fish"]));
+
+  verb(program, "complete", async (session, args) =>
+    (await import("#cli/commands/complete.ts")).complete(session, args, program),
+  )
+    .description("What may stand where the last word is being written: for the completion scripts.")
+    .addArgument(new Argument("[words...]"));
 }
 
 /** As it is typed: `starling local up`. */
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
-}
-
-function repeated(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
 }

@@ -1,6 +1,6 @@
 import { dump } from "js-yaml";
 import { clusterSteps, roleSteps, type WantedAccess } from "#cli/access/access-steps.ts";
-import { clustersByTags, EksAccounts, parseTags } from "#cli/access/eks-accounts.ts";
+import { clustersByTags, EksAccounts, type FoundCluster, parseTags } from "#cli/access/eks-accounts.ts";
 import { grantAccess } from "#cli/access/grant-access.ts";
 import { type PlannedCluster, planClusters } from "#cli/access/plan-clusters.ts";
 import { requireRegion } from "#cli/access/require-region.ts";
@@ -94,10 +94,15 @@ interface Searching {
   readonly accounts: EksAccounts;
 }
 
-async function clustersOf(session: Session, arns: readonly string[], { options, accounts }: Searching) {
+async function clustersOf(
+  session: Session,
+  arns: readonly string[],
+  { options, accounts }: Searching,
+): Promise<readonly FoundCluster[]> {
   const { selector } = options;
   if (arns.length > 0 === (selector !== undefined)) {
-    throw usageFailure("which clusters?", "starling cluster add ARN..., or -l tag=value");
+    const given = selector === undefined ? "which clusters?" : "both ARNs and -l are given; expected one of them";
+    throw usageFailure(given, "starling cluster add ARN..., or -l tag=value");
   }
   if (selector === undefined) return [...new Set(arns)].map(parsed);
   const tags = parseTags(selector);

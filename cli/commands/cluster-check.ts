@@ -46,7 +46,8 @@ export async function clusterCheck(
 ): Promise<ExitReason> {
   const ways = [names.length > 0, options.all === true, options.selector !== undefined].filter(Boolean).length;
   if (ways !== 1) {
-    throw usageFailure("which clusters?", "starling cluster check NAME..., -l SELECTOR or --all");
+    const given = ways === 0 ? "which clusters?" : "names, -l and --all: more than one is given; expected one of them";
+    throw usageFailure(given, "starling cluster check NAME..., -l SELECTOR or --all");
   }
   const clusters = names.length > 0 ? [...new Set(names)] : await clustersOf(session, options);
   const checked = new Map<string, CheckedCluster>();

@@ -1,39 +1,37 @@
-import type { Command } from "commander";
 import type { ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 
-const kinds = "source cluster syncgroup sync rollout";
-
-/** Completes verbs, flags and kinds; names would need a request for every key. */
-export async function completion(session: Session, program: Command): Promise<ExitReason> {
-  const cases = commandPaths(program, []).map(
-    ({ path, words }) => `    "${path.join(" ")}") words="${words.join(" ")}" ;;`,
-  );
-  session.io.out(`_starling() {
-  local words path="" word
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in -*) ;; *) path="\${path:+$path }$word" ;; esac
-  done
-  case "$path" in
-${cases.join("\n")}
-    *) words="" ;;
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+/** Scripts that ask `starling complete -- WORDS`, whose last word is the one that is being written. */
+const scripts: Readonly<Record<string, string>> = {
+  bash: `_starling() {
+  local line words
+  # COMP_WORDS parts at colons, names do not.
+  words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
+  COMPREPLY=()
+  while IFS= read -r line; do COMPREPLY+=("$line"); done < <(starling complete -- "\${words[@]}" 2>/dev/null)
 }
 complete -o default -F _starling starling
-`);
-  return "done";
+`,
+  zsh: `#compdef starling
+_starling() {
+  local -a found
+  found=("\${(@f)$(starling complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  found=("\${(@)found:#}")
+  (( \${#found} )) && compadd -a found || _files
 }
+compdef _starling starling
+`,
+  fish: `function __starling_complete
+    set -l words (commandline -opc)
+    starling complete -- $words[2..-1] (commandline -ct) 2>/dev/null
+end
+complete -c starling -f -a '(__starling_complete)'
+complete -c starling -s f -l filename -r -F
+`,
+};
 
-function commandPaths(
-  command: Command,
-  path: readonly string[],
-): { path: readonly string[]; words: readonly string[] }[] {
-  const visible = new Set(command.createHelp().visibleCommands(command));
-  const children = command.commands.filter((child) => visible.has(child));
-  const flags = command.options.flatMap((option) => option.long ?? []);
-  const takesKind = command.registeredArguments.some((argument) => ["kind", "object"].includes(argument.name()));
-  const words = [...children.map((child) => child.name()), ...(takesKind ? kinds.split(" ") : []), ...flags];
-  const below = children.flatMap((child) => commandPaths(child, [...path, child.name()]));
-  return [{ path, words }, ...below];
+/** For `source <(starling completion bash)`; verbs, flags, kinds and names of objects are asked of the command. */
+export async function completion(session: Session, shell: string): Promise<ExitReason> {
+  session.io.out(scripts[shell] ?? "");
+  return "done";
 }

@@ -46,7 +46,9 @@ export async function contextAdd(session: Session, name: string, options: Contex
       next: `starling context remove ${name}   (or choose another name)`,
     });
   }
+  // What is not said anew stays: an address that is read again forgets nobody's namespace.
   const context: Context = {
+    ...before,
     ...place,
     ...defined({ namespace, role: options.role }),
     ...(profile === undefined ? {} : { credentials: { profile } }),

@@ -2,13 +2,17 @@ import { describeClusterValues } from "#cli/format/describe-cluster-values.ts";
 import { describeDiscovery } from "#cli/format/describe-discovery.ts";
 import { describeCluster, describeGroup, describeSource, describeUnreadable } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
+import type { ShownInputs } from "#cli/format/inputs-text.ts";
 import { formatRolloutStatus } from "#cli/format/rollout-status.ts";
 import { manyClusters } from "#cli/format/target-lines.ts";
-import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { inputsOn } from "#cli/seeing/described-inputs.ts";
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { hasNamespace, type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import type {
+  ApiList,
   ClusterObject,
   ClusterValuesObject,
   DiscoveryObject,
@@ -19,7 +23,9 @@ import type {
   SyncObject,
   TargetItem,
 } from "#shared/fleet/api/objects.ts";
+import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
 
 /** Syncs in trouble on the page of a group; the list has them all. */
 const failingShown = 10;
@@ -28,6 +34,7 @@ const syncsOfCluster = 500;
 export interface DescribeOptions {
   readonly cluster?: string;
   readonly events: number;
+  readonly objects: number;
 }
 
 export async function describe(
@@ -68,7 +75,12 @@ async function pageOf(session: Session, object: NamedObject, options: DescribeOp
       const group = await read<SyncGroupObject>(session, path);
       if (isUnreadable(group)) return describeUnreadable(group, now);
       const failing = await troubled(session, path);
-      return describeGroup({ object: group, events: await events(session, path, options), failing, now });
+      const found = await events(session, path, options);
+      const { cluster } = options;
+      if (cluster === undefined) return describeGroup({ object: group, events: found, failing, now });
+      const { name } = object;
+      const of = await inputsOf(session, { namespace: session.namespace(), kind: "SyncGroup", name }, { cluster });
+      return describeGroup({ object: group, events: found, failing, inputs: { cluster, of }, now });
     }
     case "Sync":
       return syncPage(session, { object, path, options });
@@ -87,8 +99,50 @@ async function syncPage(
   }
   const sync = await read<SyncObject>(session, path, { cluster: options.cluster });
   if (isUnreadable(sync)) return describeUnreadable(sync, session.io.now());
-  const found = await events(session, path, { ...options, cluster: sync.spec.cluster });
-  return describeSync({ sync, events: found, now: session.io.now() });
+  const { cluster } = sync.spec;
+  const found = await events(session, path, { ...options, cluster });
+  const { group, template } = sync.status;
+  const subject: Subject =
+    group === undefined
+      ? { namespace: session.namespace(), kind: "Sync", name: object.name }
+      : { namespace: session.namespace(), kind: "SyncGroup", name: group };
+  return describeSync({
+    sync,
+    events: found,
+    inputs: await inputsOf(session, subject, { cluster, template }),
+    objects: await objectsOf(session, path, { ...options, cluster }),
+    now: session.io.now(),
+  });
+}
+
+/** Likewise where a Source has nothing yet, or the group is gone. */
+async function inputsOf(
+  session: Session,
+  subject: Subject,
+  { cluster, template }: { readonly cluster: string; readonly template?: string | undefined },
+): Promise<ShownInputs> {
+  try {
+    const all = await inputsOn(session, subject, cluster);
+    if (all.length === 0) return { unknown: `${subject.kind} ${subject.name} does not select cluster ${cluster}` };
+    return all.filter(({ template: of }) => template === undefined || of === template);
+  } catch (error) {
+    if (error instanceof CliFailure) return { unknown: error.message };
+    throw error;
+  }
+}
+
+/** The rest of the page stands also where the API cannot tell: it is older, or what the worker stored is lost. */
+async function objectsOf(
+  session: Session,
+  path: string,
+  { cluster, objects: limit }: DescribeOptions,
+): Promise<ApiList<SyncObjectItem> | { readonly unknown: string }> {
+  try {
+    return await readList<SyncObjectItem>(session, { path: `${path}/objects`, query: { cluster }, limit });
+  } catch (error) {
+    if (error instanceof ApiFailure) return { unknown: error.message };
+    throw error;
+  }
 }
 
 async function rolloutPage(session: Session, path: string): Promise<string> {

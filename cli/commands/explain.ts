@@ -1,19 +1,21 @@
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
+import { tableStyle } from "#cli/format/table-style.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { parseKind } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
-import { jsonSchemaOf } from "#shared/fleet/kinds/document.ts";
+import { describedSchema } from "#shared/fleet/kinds/described-schema.ts";
 import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
+import { meaningOf } from "#shared/fleet/kinds/meanings.ts";
 
-/** The fields of a kind, or those below `KIND.spec.field`; with `-o json` its JSON Schema, for editors. */
+/** The fields of a kind and what each means, or those below `KIND.spec.field`; with `-o json` its JSON Schema, for editors. */
 export async function explain(session: Session, text: string): Promise<ExitReason> {
   const [kindText = "", ...steps] = text.split(".");
   const kind = parseKind(kindText);
   if (kind === "Rollout") throw usageFailure("nobody writes rollouts", "starling explain syncgroup.spec.rollout");
-  const { output, headers } = session.options;
+  const { output } = session.options;
   if (output === "json" || output === "yaml") {
-    session.io.out(serialise(jsonSchemaOf(kind), output));
+    session.io.out(serialise(describedSchema(kind), output));
     return "done";
   }
   const prefix = steps.join(".");
@@ -24,9 +26,8 @@ export async function explain(session: Session, text: string): Promise<ExitReaso
     field.path,
     field.type,
     field.required ? "required" : field.default === undefined ? "" : `default ${field.default}`,
+    meaningOf(kind, field.path) ?? "",
   ]);
-  session.io.out(
-    formatTable({ columns: ["FIELD", "TYPE", ""], rows }, { headers: headers === false ? "hide" : "show" }),
-  );
+  session.io.out(formatTable({ columns: ["FIELD", "TYPE", "", "MEANS"], rows }, tableStyle(session)));
   return "done";
 }

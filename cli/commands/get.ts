@@ -1,7 +1,7 @@
 import { getTable, worstFirst } from "#cli/format/get-table.ts";
-import { paintState } from "#cli/format/paint-state.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
+import { tableStyle } from "#cli/format/table-style.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import {
   hasNamespace,
@@ -49,6 +49,11 @@ export async function get(session: Session, args: readonly string[], options: Ge
     const { getFreezes } = await import("#cli/commands/freeze.ts");
     return getFreezes(session, freezeName === undefined ? rest : [freezeName, ...rest]);
   }
+  if (word === "versions" || word === "version") {
+    const { getVersions } = await import("#cli/commands/get-versions.ts");
+    return getVersions(session, options);
+  }
+  if (first.includes(",")) return getSeveral(session, first.split(","), rest, options);
   const named = first.includes("/") || rest.length > 0 ? parseNamed(args, "get") : [];
   const query = {
     kind: named[0]?.kind ?? parseKind(first),
@@ -61,6 +66,44 @@ export async function get(session: Session, args: readonly string[], options: Ge
   if (options.watch === true) return watch(session, query);
   const list = await read(session, query);
   print(session, query, list);
+  return "done";
+}
+
+/** One table after the other, each object named with its kind, as kubectl has it. */
+async function getSeveral(
+  session: Session,
+  words: readonly string[],
+  names: readonly string[],
+  options: GetOptions,
+): Promise<ExitReason> {
+  if (names.length > 0 || options.watch === true || options.continue !== undefined) {
+    throw usageFailure("several kinds are listed, not named, watched or continued", "starling get syncgroups,clusters");
+  }
+  const kinds = words.map(parseKind);
+  const queries = kinds.map((kind) => ({ kind, names: [], options: { ...options, ...canonicalState(options.state) } }));
+  const lists: ApiList<ListedObject>[] = [];
+  for (const query of queries) lists.push(await read(session, query));
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") {
+    session.io.out(
+      serialise(
+        listOf(
+          "",
+          lists.flatMap(({ items }) => items),
+          undefined,
+        ),
+        output,
+      ),
+    );
+    return "done";
+  }
+  let isFirst = true;
+  for (const [index, query] of queries.entries()) {
+    const list = lists[index] ?? { items: [], metadata: {} };
+    if (!isFirst && output !== "name" && list.items.length > 0) session.io.out("\n");
+    if (list.items.length > 0) isFirst = false;
+    print(session, query, list as ApiList<ListedObject>, "kinds");
+  }
   return "done";
 }
 
@@ -124,7 +167,7 @@ function readOne(
   return session.api.call<ListedObject>({ method: "GET", path, query: { cluster } });
 }
 
-function print(session: Session, query: Query, list: ApiList<ListedObject>): void {
+function print(session: Session, query: Query, list: ApiList<ListedObject>, names: "names" | "kinds" = "names"): void {
   const { io, options } = session;
   const { output } = options;
   if (output === "json" || output === "yaml") {
@@ -141,7 +184,7 @@ function print(session: Session, query: Query, list: ApiList<ListedObject>): voi
     session.note(`no ${query.kind} found${options.allNamespaces === true ? "" : whereText(session, query.kind)}`);
     return;
   }
-  io.out(tableText(session, { kind: query.kind, items, headers: options.headers === false ? "hide" : "show" }));
+  io.out(tableText(session, { kind: query.kind, items, names }));
   if (list.metadata.continue !== undefined) {
     session.note(`… and more: --limit ${query.options.limit * 2}, or --continue ${list.metadata.continue}`);
   }
@@ -158,16 +201,21 @@ function needsYou(object: ListedObject): boolean {
 
 function tableText(
   session: Session,
-  table: { readonly kind: KindName; readonly items: readonly ListedObject[]; readonly headers: "show" | "hide" },
+  table: {
+    readonly kind: KindName;
+    readonly items: readonly ListedObject[];
+    readonly names?: "names" | "kinds";
+    readonly headers?: "hide";
+  },
 ): string {
   const { io, options } = session;
   const contents = getTable(table.kind, table.items, {
     now: io.now(),
     width: options.output === "wide" ? "wide" : "normal",
     namespaces: options.allNamespaces === true ? "all" : "one",
+    ...defined({ names: table.names }),
   });
-  const coloured = io.outIsTerminal && options.color !== false && io.env.NO_COLOR === undefined;
-  return formatTable(contents, { headers: table.headers, ...(coloured ? { paint: paintState } : {}) });
+  return formatTable(contents, { ...tableStyle(session), ...defined({ headers: table.headers }) });
 }
 
 function troubleText(troubled: readonly ListedObject[]): string {
@@ -191,7 +239,7 @@ function whereText(session: Session, kind: KindName): string {
 /** Prints every object once, and again whenever it was written. Ends with Ctrl-C or `--timeout`. */
 async function watch(session: Session, query: Query): Promise<ExitReason> {
   const shown = new Map<string, string>();
-  let headers: "show" | "hide" = session.options.headers === false ? "hide" : "show";
+  let headers: "hide" | undefined;
   for (;;) {
     const list = await read(session, query);
     const items = worstFirst(list.items).filter((object) => {
@@ -205,7 +253,7 @@ async function watch(session: Session, query: Query): Promise<ExitReason> {
     if (items.length > 0) {
       const { output } = session.options;
       if (output === "json" || output === "yaml") for (const object of items) session.io.out(serialise(object, output));
-      else session.io.out(tableText(session, { kind: query.kind, items, headers }));
+      else session.io.out(tableText(session, { kind: query.kind, items, ...defined({ headers }) }));
       headers = "hide";
     }
     await session.pause(watchMs);

@@ -1,38 +1,33 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
+import { serialise } from "#cli/format/serialise.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
-import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
+import { everySchema } from "#shared/fleet/kinds/described-schema.ts";
 import { partPath } from "#shared/fleet/kinds/source.ts";
 import { checkGitUrl } from "#shared/source/git-url.ts";
 
 const files = ["source.yaml", "clusters.yaml", "sync-group.yaml"] as const;
+const schemaFile = "starling.schema.json";
+/** As YAML language servers read it: the path is the file's own. */
+const schemaLine = `# yaml-language-server: $schema=./${schemaFile}\n`;
 const examples = new URL("../../examples/fleet/", import.meta.url);
 
 export interface InitOptions {
   readonly source?: string;
   readonly path?: string;
+  readonly local?: boolean;
 }
 
 /** Writes the example fleet with the caller's repository, folder and namespace. Nothing that is there is overwritten. */
 export async function init(session: Session, folder: string | undefined, options: InitOptions): Promise<ExitReason> {
   const namespace = session.options.namespace ?? "shop";
-  checkArguments(namespace, options);
-  const target = resolve(session.io.cwd, folder ?? "starling");
-  const present = files.map((file) => join(target, file)).filter((file) => existsSync(file));
-  if (present.length > 0) {
-    const names = present.map((file) => relative(session.io.cwd, file)).join(", ");
-    throw new CliFailure(`${names} is there already, and init overwrites nothing`, {
-      exit: "wrongInput",
-      next: "starling init OTHER-FOLDER",
-    });
-  }
-  mkdirSync(target, { recursive: true });
-  const shown = relative(session.io.cwd, target) || ".";
-  for (const file of files) {
-    writeFileSync(join(target, file), adapted(readFileSync(new URL(file, examples), "utf8"), { namespace, options }));
-    session.io.out(`${join(shown, file)} written\n`);
-  }
+  checkArguments(options);
+  const texts = files.map((file): [string, string] => [
+    file,
+    adapted(readFileSync(new URL(file, examples), "utf8"), { namespace, options }),
+  ]);
+  const shown = writeDocuments(session, folder, new Map(texts));
   session.note(`
 Next:
   1. name your clusters in ${join(shown, "clusters.yaml")}, by their ARNs, or by an address and a secret that holds it and a token
@@ -43,10 +38,37 @@ Next:
   return "done";
 }
 
-function checkArguments(namespace: string, options: InitOptions): void {
-  const name = nameSchema.safeParse(namespace);
-  if (!name.success)
-    throw usageFailure(`-n is "${namespace}"; it ${name.error.issues[0]?.message}`, "starling init -n NAME");
+/**
+ * Writes documents into a folder, each with the line by which editors complete it, and the schema beside them.
+ * @param texts - by file name. @returns the folder as it is shown.
+ * @throws CliFailure when one of the files is there.
+ */
+export function writeDocuments(
+  session: Session,
+  folder: string | undefined,
+  texts: ReadonlyMap<string, string>,
+): string {
+  const target = resolve(session.io.cwd, folder ?? "starling");
+  const present = [...texts.keys(), schemaFile].map((file) => join(target, file)).filter((file) => existsSync(file));
+  if (present.length > 0) {
+    const names = present.map((file) => relative(session.io.cwd, file)).join(", ");
+    throw new CliFailure(`${names} is there already, and init overwrites nothing`, {
+      exit: "wrongInput",
+      next: "starling init OTHER-FOLDER",
+    });
+  }
+  mkdirSync(target, { recursive: true });
+  const shown = relative(session.io.cwd, target) || ".";
+  for (const [file, text] of texts) {
+    writeFileSync(join(target, file), `${schemaLine}${text}`);
+    session.io.out(`${join(shown, file)} written\n`);
+  }
+  writeFileSync(join(target, schemaFile), serialise(everySchema(), "json"));
+  session.io.out(`${join(shown, schemaFile)} written, by which editors complete and explain fields\n`);
+  return shown;
+}
+
+function checkArguments(options: InitOptions): void {
   const url = options.source === undefined ? undefined : checkGitUrl(options.source);
   if (url !== undefined) throw usageFailure(`--source ${url}`, "starling init --source https://HOST/PATH");
   const path = options.path === undefined ? undefined : partPath.safeParse(options.path);

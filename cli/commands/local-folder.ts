@@ -5,6 +5,7 @@ import { type Context, readContexts, writeContexts } from "#cli/session/contexts
 import { CliFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { LocalFailure } from "#local/base/local-failure.ts";
+import { type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import { type ControlCall, callControl, type ListedFaults } from "#local/serve/control-server.ts";
 import { type MachineFile, readMachine } from "#local/serve/machine-file.ts";
 import { errorMessage } from "#shared/base/errors.ts";
@@ -56,13 +57,23 @@ export function runningMachine(session: Session, folder: string): MachineFile {
   });
 }
 
-export function contextOf(session: Session, machine: MachineFile): Context {
+function contextOf(session: Session, machine: MachineFile): Context {
   const given = readContexts({ env: { STARLING_CONFIG: machine.access } }).contexts[localContext];
   if (given === undefined) {
     const next = `starling local down${stateFlag(session, machine.folder)}`;
     throw new CliFailure(`${machine.access} has no context`, { exit: "unknown", next });
   }
   return given;
+}
+
+/** The API as the machine's own user, whatever the current context is. @throws CliFailure when its file has no keys. */
+export function machineApi(session: Session, machine: MachineFile): ApiSession {
+  const { endpoint, region, credentials } = contextOf(session, machine);
+  if (credentials === undefined || !("accessKeyId" in credentials)) {
+    const next = `starling local down${stateFlag(session, machine.folder)}`;
+    throw new CliFailure(`${machine.access} has no keys`, { exit: "unknown", next });
+  }
+  return openApiSession({ endpoint, region, credentials });
 }
 
 export function adoptContext(session: Session, machine: MachineFile): void {

@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
+import { lookAtFleet, makeFleet } from "#cli/commands/local-fleet.ts";
 import {
   adoptContext,
   forgetContext,
@@ -49,6 +50,8 @@ export interface LocalUpOptions extends LocalOptions {
   readonly gitPort?: number;
   readonly clusterPort?: number;
   readonly repo?: string;
+  readonly path?: string;
+  readonly ref?: string;
   readonly foreground?: boolean;
 }
 
@@ -64,6 +67,8 @@ export async function localUp(session: Session, options: LocalUpOptions): Promis
   });
   const clusters = await withLocalFailures(() => clustersOf(folder, { known: known?.clusters, wanted: plan.clusters }));
   refuseClusterPort(clusters, plan);
+  const asked = { folder, repo: plan.repo, ...defined({ path: options.path, ref: options.ref }) };
+  const fleet = await lookAtFleet({ ...asked, known: known?.repository, choice: clusters });
   if (clusters?.kind === "kubeconfig") await askForAccount(session, { clusters, known, options });
   warnOfGitPort(session, { known, plan });
   session.note(`starting Starling on this machine; its state is in ${folder}`);
@@ -72,6 +77,7 @@ export async function localUp(session: Session, options: LocalUpOptions): Promis
   adoptContext(session, machine);
   printMachine(session, machine);
   sayWhatNext(session, machine);
+  if (fleet !== undefined) await makeFleet(session, machine, fleet);
   if (options.foreground === true) return stayWith(session, { machine, child });
   child.disconnect();
   return "done";
@@ -82,7 +88,7 @@ function isUpAlready(
   running: MachineFile,
   { options, plan }: { readonly options: LocalUpOptions; readonly plan: ServePlan },
 ): Promise<ExitReason> {
-  return withLocalFailures(() => {
+  return withLocalFailures(async () => {
     clustersOf(running.folder, { known: running.kept, wanted: plan.clusters });
     const state = stateFlag(session, running.folder);
     for (const [name, flag] of Object.entries(portFlags)) {
@@ -99,14 +105,19 @@ function isUpAlready(
     if (options.foreground === true) {
       throw usageFailure(`it is up already, in the background: process ${running.pid}`, `starling local down${state}`);
     }
+    const asked = { folder: running.folder, repo: plan.repo, ...defined({ path: options.path, ref: options.ref }) };
+    const fleet = await lookAtFleet({ ...asked, known: repository?.url, choice: running.kept });
     session.note("it is up already");
     adoptContext(session, running);
     printMachine(session, running);
     sayRepository(session, running);
+    if (fleet !== undefined) await makeFleet(session, running, fleet);
     return "done" as const;
   });
 }
 
+/** `https://`, `file://`, and what other programs take: it is named when it is refused. */
+const isUrl = /^([a-z+]+:|[^/]+@[^/]+:)/;
 const kindsHelp = "--clusters, --kubeconfig and --envtest exclude each other";
 
 /** @throws CliFailure for flags that do not go together, and values out of range. */
@@ -125,7 +136,7 @@ function planOf(session: Session, options: LocalUpOptions): ServePlan {
   return {
     ports,
     ...defined({ clusters: choice }),
-    ...(repo === undefined ? {} : { repo: /^https:\/\//.test(repo) ? repo : resolve(session.io.cwd, repo) }),
+    ...(repo === undefined ? {} : { repo: isUrl.test(repo) ? repo : resolve(session.io.cwd, repo) }),
   };
 }
 

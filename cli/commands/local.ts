@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import {
   askMachine,
-  contextOf,
   forgetContext,
   type LocalOptions,
   logFile,
+  machineApi,
   machineIn,
   maxClusters,
   printMachine,
@@ -18,7 +18,7 @@ import { formatTable } from "#cli/format/table.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { removalCommand } from "#local/clusters/own-cluster.ts";
-import { type ApiSession, openApiSession } from "#local/machine/api-session.ts";
+import type { ApiSession } from "#local/machine/api-session.ts";
 import type { ListedFaults } from "#local/serve/control-server.ts";
 import { holderOf, isServing, type MachineFile } from "#local/serve/machine-file.ts";
 import { describeClusters } from "#local/serve/state-folder.ts";
@@ -158,12 +158,7 @@ interface Shown {
 }
 
 async function whatItShows(session: Session, machine: MachineFile): Promise<Shown> {
-  const { endpoint, region, credentials } = contextOf(session, machine);
-  if (credentials === undefined || !("accessKeyId" in credentials)) {
-    const next = `starling local down${stateFlag(session, machine.folder)}`;
-    throw new CliFailure(`${machine.access} has no keys`, { exit: "unknown", next });
-  }
-  const api = openApiSession({ endpoint, region, credentials });
+  const api = machineApi(session, machine);
   const faults = await askMachine(session, machine, { method: "GET" });
   try {
     const clusters = await api.call<ApiList<ClusterObject>>("GET", `/v1/clusters?limit=${maxClusters}`);

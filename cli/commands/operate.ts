@@ -5,6 +5,7 @@ import { hasNamespace, type NamedObject, objectPath, parseNamed, shortName } fro
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 import { actText, objectState, planOf } from "#shared/words/object-state.ts";
 
@@ -113,7 +114,7 @@ async function waitForSources(session: Session, object: NamedObject): Promise<"n
   if (current.kind !== "SyncGroup" && current.kind !== "Sync") return "none";
   const templates = current.kind === "Sync" ? [current.spec] : current.spec.templates;
   let outcome: "found" | "failed" = "found";
-  for (const name of new Set(templates.map((template) => template.source))) {
+  for (const name of new Set(templates.flatMap(templateSources))) {
     const source: NamedObject = { kind: "Source", name };
     const { operations } = await readObject(session, source);
     const number = operations?.reconcile?.number ?? 0;

@@ -1,87 +1,47 @@
 import { planText, type ShownPlan } from "#cli/format/plan-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { type ChangeOptions, namespaceOf, readChanges } from "#cli/seeing/change-options.ts";
-import { type Changes, type FleetView, fleetOf, viewFleet } from "#cli/seeing/fleet-view.ts";
-import { Renderer } from "#cli/seeing/renderer.ts";
-import { assignedDigests, renderingsOf } from "#cli/seeing/renderings-of.ts";
-import { subjectArgument } from "#cli/seeing/subject-argument.ts";
+import { type ChangeOptions, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
+import { type FleetView, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
+import { type GroupPlan, groupPlan } from "#cli/seeing/group-plan.ts";
+import { planTargets } from "#cli/seeing/plan-targets.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { listPath } from "#cli/session/kind-names.ts";
-import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
-import type { SyncGroupObject } from "#shared/fleet/api/objects.ts";
-import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
-import { type Forecast, forecast, type TargetChange } from "#shared/fleet/forecast/forecast.ts";
-import { distinctInputs, wantedClusters } from "#shared/fleet/forecast/wanted-clusters.ts";
-import { describeRevisions, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { defined } from "#shared/base/defined.ts";
+import type { Forecast } from "#shared/fleet/forecast/forecast.ts";
+import { deletionsOf, type Leaving } from "#shared/fleet/forecast/object-guards.ts";
+import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
+import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { objectDifferences } from "#shared/kube/object-differences.ts";
+import { objectIdKey } from "#shared/kube/object-id.ts";
 
 export interface PlanOptions extends ChangeOptions {
+  readonly cluster?: string;
   readonly all?: boolean;
 }
 
-const mostGroups = 1000;
-
 /** What would change where, against what clusters were assigned. Nothing is written, and no cluster is asked. */
 export async function plan(session: Session, groups: readonly string[], options: PlanOptions): Promise<ExitReason> {
-  const changes = await readChanges(session, options);
-  const namespace = namespaceOf(session, changes);
-  const targets = groups.length > 0 ? groups : await allGroups(session, namespace, changes);
+  const changes = { ...(await readChanges(session, options)), ...defined({ cluster: options.cluster }) };
   const plans: ShownPlan[] = [];
-  for (const target of targets) {
-    const { subject, template } = subjectArgument(target, namespace);
+  const sources = new Set<string>();
+  for (const { target, subject, template } of await planTargets(session, groups, changes)) {
     if (template !== undefined)
       throw usageFailure(`${target} is one template; a plan is of its group`, `starling plan ${subject.name}`);
-    plans.push(await planOf(session, await viewFleet(session, subject, changes)));
+    const view = await viewFleet(session, subject, changes);
+    for (const source of sourcesOf(view.wanted)) sources.add(source);
+    plans.push(await planOf(session, view));
   }
+  refuseUnused(changes, sources);
   const { output } = session.options;
   if (output === "json" || output === "yaml")
     session.io.out(serialise({ kind: "PlanList", metadata: {}, items: plans }, output));
   else session.io.out(plans.map((one) => planText(one, options.all === true ? "all" : "some")).join("\n"));
-  return plans.every(({ differences }) => differences.length === 0) ? "done" : "no";
-}
-
-async function allGroups(
-  session: Session,
-  namespace: string,
-  { documents, from }: Changes,
-): Promise<readonly string[]> {
-  const written = documents.flatMap((document) =>
-    document.kind === "SyncGroup" && document.metadata.namespace === namespace ? [document.metadata.name] : [],
-  );
-  // Of a group's own documents the plan is the group's; anything else may be about all of them.
-  const isAbout = written.length > 0 && documents.every(({ kind }) => kind === "SyncGroup" || kind === "Source");
-  if (isAbout || from === "documents alone") return written;
-  const path = listPath("SyncGroup", namespace);
-  const { items } = await readList<SyncGroupObject | UnreadableObject>(session, { path, limit: mostGroups });
-  return [...new Set([...items.map(({ metadata }) => metadata.name), ...written])].sort();
+  if (plans.some(({ differences }) => differences.length > 0)) return "no";
+  return plans.some(({ unreadable }) => unreadable.length > 0) ? "unknown" : "done";
 }
 
 async function planOf(session: Session, view: FleetView): Promise<ShownPlan> {
-  const renderer = new Renderer(session, view);
-  const wanted = wantedClusters(view.wanted, view.plan, fleetOf(view));
-  const { distinct } = distinctInputs(wanted);
-  const assigned = assignedDigests(view);
-  // What was assigned somewhere is known by its digest: it is read where it is compared.
-  const made = await renderer.made(distinct.filter(({ digest }) => !assigned.has(digest)));
-  const renderings = new Map([
-    ...assigned,
-    ...[...made.renderings].map(([input, { digest }]) => [input, digest] as const),
-  ]);
-  const { stages } = relationOf(view.wanted).rollout;
-  const found = forecast({
-    wanted,
-    fleet: view.clusters,
-    renderings,
-    failures: made.failures,
-    stages: stages.map(({ name }) => name),
-  });
-  const objects = await renderingsOf(renderer, found);
-  const differencesOf = ({ how, before, after }: TargetChange) => {
-    if (how === "leave" || how === "options" || how === "fail") return {};
-    const [old, now] = [objects.get(before ?? "") ?? [], objects.get(after ?? "") ?? []];
-    return { objects: objectDifferences(old, now) };
-  };
+  const { found, sidesOf } = await groupPlan(session, view);
   return {
     kind: "Plan",
     namespace: view.subject.namespace,
@@ -90,11 +50,27 @@ async function planOf(session: Session, view: FleetView): Promise<ShownPlan> {
     ...found,
     differences: found.differences.map(({ clusters, changes }) => ({
       clusters,
-      changes: changes.map((change) => ({ ...change, ...differencesOf(change) })),
+      changes: changes.map((change) => {
+        const sides = sidesOf(change);
+        return sides === undefined ? change : { ...change, objects: objectDifferences(...sides) };
+      }),
     })),
+    deletions: deletionsOf(leavingOf(found, sidesOf)),
     guards: guardsOf(view, found),
     unreadable: view.unreadable,
   };
+}
+
+/** What is in the rendering of a cluster and in its next one no more, or goes with its template. */
+function leavingOf({ differences }: Forecast, sidesOf: GroupPlan["sidesOf"]): readonly Leaving[] {
+  return differences.flatMap(({ clusters, changes }) =>
+    changes.flatMap((change) => {
+      const [before, after] = sidesOf(change) ?? [[], []];
+      const stays = new Set(after.map((object) => objectIdKey(objectIdOf(object))));
+      const objects = before.filter((object) => !stays.has(objectIdKey(objectIdOf(object))));
+      return [{ clusters, objects, prune: change.how === "delete" || change.apply?.prune !== false }];
+    }),
+  );
 }
 
 function guardsOf({ present, subject, wanted }: FleetView, { differences }: Forecast): readonly string[] {

@@ -9,6 +9,7 @@ import { defined } from "#shared/base/defined.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { AnyObject, ClusterObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 import type { Remembered } from "#shared/kube/parent-object.ts";
 import { objectState } from "#shared/words/object-state.ts";
@@ -168,10 +169,10 @@ async function lookAtSources(session: Session, refused: readonly Refused[]): Pro
 async function sourcesOf(session: Session, { namespace, sync }: Refused): Promise<readonly string[]> {
   const { group } = sync.status;
   if (sync.spec.source === "") return [];
-  if (group === undefined) return [sync.spec.source];
+  if (group === undefined) return templateSources(sync.spec);
   const path = objectPath({ kind: "SyncGroup", name: group }, namespace);
   const row = requireReadable(await session.api.call<AnyObject>({ method: "GET", path }));
-  return row.kind === "SyncGroup" ? row.spec.templates.map(({ source }) => source) : [];
+  return row.kind === "SyncGroup" ? row.spec.templates.flatMap(templateSources) : [];
 }
 
 interface Accepting {

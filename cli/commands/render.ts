@@ -1,14 +1,17 @@
 import { clustersText } from "#cli/format/clusters-text.ts";
 import { manifestYaml } from "#cli/format/manifest-yaml.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { type ChangeOptions, namespaceOf, readChanges } from "#cli/seeing/change-options.ts";
-import { type FleetView, fleetOf, viewFleet } from "#cli/seeing/fleet-view.ts";
-import { Renderer, type Rendering } from "#cli/seeing/renderer.ts";
+import { type ChangeOptions, namespaceOf, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
+import { type FleetView, fleetOf, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
+import { isApart, Renderer, type Rendering } from "#cli/seeing/renderer.ts";
 import { assignedDigests } from "#cli/seeing/renderings-of.ts";
 import { subjectArgument } from "#cli/seeing/subject-argument.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
+import { eventOn } from "#shared/fleet/forecast/event-on.ts";
+import { maskedOrigins } from "#shared/fleet/forecast/masked-origins.ts";
 import { type Origin, originsOf } from "#shared/fleet/forecast/origins.ts";
 import {
   type DistinctInput,
@@ -20,6 +23,7 @@ import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { isSecret, maskedObject } from "#shared/kube/masked-object.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
+import { type ApplyEvent, applyEvents } from "#shared/kube/order-marks.ts";
 
 export interface RenderOptions extends ChangeOptions {
   readonly cluster?: string;
@@ -34,6 +38,8 @@ interface Shown {
   readonly revision: string;
   readonly digest: string;
   readonly clusters: readonly string[];
+  /** Where the rendering has other objects for an install than for an upgrade: which these are. */
+  readonly event?: ApplyEvent;
   readonly leftOut: readonly string[];
   readonly origins?: readonly Origin[];
   readonly objects: readonly ManifestObject[];
@@ -44,6 +50,7 @@ export async function render(session: Session, target: string, options: RenderOp
   const changes = await readChanges(session, options);
   const { subject, template } = subjectArgument(target, namespaceOf(session, changes));
   const view = await viewFleet(session, subject, changes);
+  refuseUnused(changes, sourcesOf(view.wanted));
   const clusters = chosen(wantedClusters(view.wanted, view.plan, fleetOf(view)), view, options.cluster);
   const found = distinctInputs(clusters);
   const inputs = found.distinct.filter((input) => template === undefined || input.template.name === template);
@@ -53,11 +60,17 @@ export async function render(session: Session, target: string, options: RenderOp
       exit: "wrongInput",
     });
   }
-  const { renderings, failures } = await renderingsOf(new Renderer(session, view), view, inputs);
-  const shown = inputs.flatMap((input) => {
+  const renderer = new Renderer(session, view);
+  const { renderings, failures } = await renderingsOf(renderer, view, inputs);
+  const shown: Shown[] = [];
+  for (const input of inputs) {
     const rendering = renderings.get(input.digest);
-    return rendering === undefined ? [] : [shownOf(input, rendering, { view, options })];
-  });
+    if (rendering === undefined) continue;
+    for (const part of byEvent(input, rendering, view)) {
+      const origins = options.showOrigin === true ? await originsIn(renderer, view, part) : undefined;
+      shown.push(shownOf(part, rendering, { origins, options }));
+    }
+  }
   print(session, shown, options);
   for (const { template: of, problem, cluster } of found.problems) {
     if (template === undefined || of === template) session.note(`${cluster}: template ${of}: ${problem}`);
@@ -116,22 +129,50 @@ async function renderingsOf(
   return { renderings, failures: made.failures };
 }
 
-function shownOf(
+interface InputPart extends DistinctInput {
+  /** Where a rendering has other objects for an install than for an upgrade: which these clusters would get. */
+  readonly event?: ApplyEvent;
+}
+
+function byEvent(input: DistinctInput, rendering: Rendering, view: FleetView): readonly InputPart[] {
+  if (!isApart(rendering)) return [input];
+  const syncs = new Map(
+    view.clusters.map(({ name, syncs: all }) => [name, all.find((one) => one.name === input.sync)]),
+  );
+  return applyEvents.flatMap((event) => {
+    const clusters = input.clusters.filter((name) => eventOn(syncs.get(name), rendering.digest) === event);
+    return clusters.length === 0 ? [] : [{ ...input, clusters, event }];
+  });
+}
+
+/** On the first of its clusters. */
+async function originsIn(
+  renderer: Renderer,
+  { clusters, layers }: FleetView,
   input: DistinctInput,
-  { digest, objects, leftOut }: Rendering,
-  { view, options }: { readonly view: FleetView; readonly options: RenderOptions },
+): Promise<readonly Origin[]> {
+  const cluster = clusters.find(({ name }) => name === input.clusters[0]);
+  if (cluster === undefined) return [];
+  return originsOf(input.template, { cluster, layers, files: await renderer.valuesFiles(input) });
+}
+
+function shownOf(
+  { template, sync, clusters, event }: InputPart,
+  { digest, objects: all, leftOut }: Rendering,
+  { origins, options }: { readonly origins: readonly Origin[] | undefined; readonly options: RenderOptions },
 ): Shown {
-  const { template, sync, clusters } = input;
-  const first = view.clusters.find(({ name }) => name === clusters[0]);
+  const isOpen = options.showSecrets === true;
+  const objects = all[event ?? "upgrade"];
   return {
     sync,
     template: template.name,
     revision: template.revision,
     digest,
     clusters,
+    ...defined({ event }),
     leftOut,
-    ...(options.showOrigin === true && first !== undefined ? { origins: originsOf(template, first, view.layers) } : {}),
-    objects: options.showSecrets === true ? objects : objects.map(maskedObject),
+    ...defined({ origins: origins === undefined || isOpen ? origins : maskedOrigins(origins, objects) }),
+    objects: isOpen ? objects : objects.map(maskedObject),
   };
 }
 
@@ -154,9 +195,10 @@ function print(session: Session, shown: readonly Shown[], options: RenderOptions
 }
 
 /** Comments, so that all of it is YAML. */
-function headOf({ sync, clusters, revision, digest, leftOut, origins = [] }: Shown): string {
+function headOf({ sync, clusters, event, revision, digest, leftOut, origins = [] }: Shown): string {
+  const what = event === undefined ? "" : event === "install" ? ", for a first install" : ", for an upgrade";
   const lines = [
-    `${sync} on ${clustersText(clusters)}, ${revision}`,
+    `${sync} on ${clustersText(clusters)}${what}, ${revision}`,
     `rendering ${digest}`,
     ...leftOut.map((text) => `not of the rendering: ${text}`),
     ...(origins.length === 0 ? [] : [`on ${clusters[0] ?? ""}:`]),

@@ -18,13 +18,19 @@ import type { RolloutObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import { formatTime } from "#shared/words/age.ts";
+import { hindered, hindranceLines } from "#shared/words/hindered.ts";
 import { objectState } from "#shared/words/object-state.ts";
+import { timeLeft } from "#shared/words/time-left.ts";
 
 const pollMs = 1000;
 const allOfThem = Number.MAX_SAFE_INTEGER;
 /** Targets read for the reasons of a large rollout; the counts stand in its stages. */
 const troubledRead = 1000;
 const troubledStates = "Failed,Unreachable";
+/** Of clusters that are being changed so many are read, to say what stands in their way. */
+const changingRead = 100;
+const changingStates = "Assigned,Applying,Verifying";
 
 export interface RolloutStatusOptions {
   readonly number?: string;
@@ -79,6 +85,10 @@ interface Source<Shown> {
   readonly isHeard: (session: Session) => Promise<boolean>;
   readonly isEnd: (shown: Shown) => boolean;
   readonly progress: (shown: Shown, now: Date) => string;
+  /** How long it will take, where that can be said. */
+  readonly left: (shown: Shown, now: Date) => string | undefined;
+  /** Clusters that are being changed and do not get on, while that is so. */
+  readonly hindered: (session: Session, shown: Shown) => Promise<readonly TargetItem[]>;
   readonly view: (
     session: Session,
     shown: Shown,
@@ -93,6 +103,11 @@ function rolloutSource(subject: string, options: RolloutStatusOptions): Source<R
     isHeard: (session) => isHeard(session, subject),
     isEnd: ({ status }) => status.phase !== "Rolling" && status.phase !== "Waiting",
     progress: formatProgress,
+    left: () => undefined,
+    async hindered(session, { spec, status }) {
+      const isChanging = status.stages.some(({ counts }) => counts.Assigned > 0);
+      return isChanging ? readHindered(session, spec.subject, { content: spec.number }) : [];
+    },
     async view(session, rollout) {
       const { number, subject: about } = rollout.spec;
       const everything = isEverything(options, rollout.status.size);
@@ -131,8 +146,19 @@ function overviewSource(subject: string, options: RolloutStatusOptions): Source<
       return phase === "Complete" && wanted === undefined && !waits.some(({ on }) => on === "source");
     },
     progress: formatOverviewProgress,
+    left: timeLeft,
+    async hindered(session, { spec, status }) {
+      const found: TargetItem[] = [];
+      for (const { name: stage, moving, changing } of status.stages) {
+        if (moving === undefined || changing === 0 || (options.stage ?? stage) !== stage) continue;
+        found.push(...(await readHindered(session, spec.subject, { content: moving.content, stage })));
+      }
+      return found;
+    },
     async view(session, overview) {
-      const targets = await readOverviewTargets(session, overview, options);
+      const everything = isEverything(options, membersOf(overview)) || options.state !== undefined;
+      const slow = everything ? [] : await overviewSource(subject, options).hindered(session, overview);
+      const targets = [...(await readOverviewTargets(session, overview, options)), ...slow];
       return { targets, text: formatOverview({ overview, targets, lines: linesOf(options), now: session.io.now() }) };
     },
     verdict(overview) {
@@ -175,6 +201,16 @@ async function readOverviewTargets(
   return targets;
 }
 
+async function readHindered(
+  session: Session,
+  subject: Subject,
+  { content, stage }: { readonly content: number; readonly stage?: string },
+): Promise<readonly TargetItem[]> {
+  const path = `${subjectOf(subject)}/rollouts/${content}/targets`;
+  const found = await readTargets(session, path, { state: changingStates, stage, limit: changingRead });
+  return hindered(found, session.io.now());
+}
+
 function linesOf(options: RolloutStatusOptions): "all" | "some" {
   return options.all === true || options.state !== undefined ? "all" : "some";
 }
@@ -204,6 +240,7 @@ async function readTargets(
 async function watch<Shown>(session: Session, subject: string, source: Source<Shown>): Promise<Shown> {
   let line = "";
   let drawnLines = 0;
+  const told = new Set<string>();
   for (;;) {
     const heard = await source.isHeard(session);
     const shown = await readUnlessNone(session, subject, source);
@@ -224,12 +261,23 @@ async function watch<Shown>(session: Session, subject: string, source: Source<Sh
       } else {
         const progress = source.progress(shown, session.io.now());
         const changed = progress.slice(progress.indexOf(" "));
-        if (changed !== line) session.note(progress);
+        const left = source.left(shown, session.io.now());
+        if (changed !== line) session.note(left === undefined ? progress : `${progress}, ${left}`);
         line = changed;
         if (ended) return shown;
+        noteHindrances(session, await source.hindered(session, shown), told);
       }
     }
     await session.pause(pollMs);
+  }
+}
+
+/** One line for each cause, when it shows first. */
+function noteHindrances(session: Session, targets: readonly TargetItem[], told: Set<string>): void {
+  const now = session.io.now();
+  for (const { cause, line } of hindranceLines(targets)) {
+    if (!told.has(cause)) session.note(`${formatTime(now.toISOString(), now)}   ${line}`);
+    told.add(cause);
   }
 }
 

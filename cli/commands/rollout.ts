@@ -1,7 +1,7 @@
 import { getTable } from "#cli/format/get-table.ts";
-import { paintState } from "#cli/format/paint-state.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
+import { tableStyle } from "#cli/format/table-style.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { listPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -23,7 +23,7 @@ export async function rolloutList(
   const path = subject === undefined ? listPath("Rollout", session.scope()) : `${subject}/rollouts`;
   const list = await readList<RolloutObject>(session, { path, limit: options.limit });
   if (subject !== undefined && list.items.length === 0) await requireSubject(session, subject);
-  const { output, headers, allNamespaces } = session.options;
+  const { output, allNamespaces } = session.options;
   if (output === "json" || output === "yaml") {
     session.io.out(serialise(list, output));
     return "done";
@@ -42,12 +42,7 @@ export async function rolloutList(
     width: output === "wide" ? "wide" : "normal",
     namespaces: allNamespaces === true ? "all" : "one",
   });
-  session.io.out(
-    formatTable(table, {
-      headers: headers === false ? "hide" : "show",
-      ...(paints(session) ? { paint: paintState } : {}),
-    }),
-  );
+  session.io.out(formatTable(table, tableStyle(session)));
   if (list.metadata.continue !== undefined) session.note(`… and more: --limit ${options.limit * 2}`);
   return "done";
 }
@@ -62,8 +57,4 @@ export async function rolloutRestart(session: Session, group: string): Promise<E
   if (reason === undefined) session.note("the next one who looks will want to know why: --reason TEXT");
   session.note(`  next: starling rollout status ${group}${session.where()} -w`);
   return "done";
-}
-
-function paints(session: Session): boolean {
-  return session.io.outIsTerminal && session.options.color !== false && session.io.env.NO_COLOR === undefined;
 }

@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
 import { type PageServer, servePages } from "#shared/pages/serve-pages.ts";
@@ -29,10 +29,9 @@ export async function ui(session: Session, { port = 0 }: UiOptions): Promise<Exi
 }
 
 async function serve(session: Session, port: number): Promise<PageServer> {
-  const word = randomBytes(16).toString("hex");
   const where = `context ${session.contextName()}`;
   try {
-    return await servePages({ ask: askWith(session), clock: session.io, where, port, word });
+    return await servePages({ ask: askWith(session), clock: session.io, where, port, onFault: session.note });
   } catch (error) {
     const next = "starling ui   (without --port: any that is free)";
     throw new CliFailure(`the pages cannot be served on port ${port}: ${errorMessage(error)}`, {
@@ -47,7 +46,9 @@ function askWith({ api }: Session): Ask {
     try {
       return await api.call<T>({ method: "GET", path, query });
     } catch (error) {
-      throw error instanceof ApiFailure ? new Refusal(error.status, error.message) : error;
+      if (!(error instanceof ApiFailure)) throw error;
+      const { status, message, code, correlationId } = error;
+      throw new Refusal(status, message, defined({ code, correlationId }));
     }
   };
 }

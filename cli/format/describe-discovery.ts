@@ -21,6 +21,7 @@ export function describeDiscovery(discovery: DiscoveryObject, now: Date): string
       ["External id", status.externalId],
       ["Names", spec.name],
       ["Access", spec.access?.role.name],
+      ["Parameters", spec.values?.ssm?.path],
       ["Labels", pairsText(spec.labels?.fromTags)],
       ["Interval", spec.interval],
       ["Gone", goneText(spec.gone)],

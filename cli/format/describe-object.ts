@@ -1,5 +1,6 @@
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText, getTable, worstFirst } from "#cli/format/get-table.ts";
+import { inputsText, type ShownInputs, writtenInputsText } from "#cli/format/inputs-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { clusterValuesText } from "#cli/format/values-text.ts";
 import type {
@@ -124,8 +125,13 @@ export function describeGroup({
   object: group,
   events,
   failing,
+  inputs,
   now,
-}: Described<SyncGroupObject> & { readonly failing: readonly SyncObject[] }): string {
+}: Described<SyncGroupObject> & {
+  readonly failing: readonly SyncObject[];
+  /** On one cluster; absent: as they are written. */
+  readonly inputs?: { readonly cluster: string; readonly of: ShownInputs };
+}): string {
   const { status, spec, metadata } = group;
   const { clusters } = status;
   const templates = spec.templates.map((template) => [
@@ -165,6 +171,7 @@ export function describeGroup({
       "Templates",
       formatTable({ columns: ["", "", "", "", ""], rows: templates }, { headers: "hide", indent: "  " }),
     ),
+    inputs === undefined ? writtenInputsText(spec.templates) : inputsText(inputs.of, inputs.cluster),
     sectionText("Stages", formatTable({ columns: ["", "", ""], rows: stages }, { headers: "hide", indent: "  " })),
     sectionText("Conditions", conditionsText(status.conditions, now)),
     sectionText(

@@ -1,9 +1,12 @@
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText } from "#cli/format/get-table.ts";
+import { inputsText, type ShownInputs } from "#cli/format/inputs-text.ts";
+import { objectsText } from "#cli/format/sync-objects.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { plainLine, plainText } from "#shared/base/plain-text.ts";
-import type { EventItem, SyncObject } from "#shared/fleet/api/objects.ts";
-import type { ObjectTrouble, ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
+import type { ApiList, EventItem, SyncObject } from "#shared/fleet/api/objects.ts";
+import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
+import type { Drift, ObjectTrouble, ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
@@ -14,11 +17,14 @@ export interface DescribedSync {
   readonly sync: SyncObject;
   /** Newest first. */
   readonly events: readonly EventItem[];
+  /** The worst first, or why nobody can tell. */
+  readonly objects?: ApiList<SyncObjectItem> | { readonly unknown: string };
+  readonly inputs?: ShownInputs;
   readonly now: Date;
 }
 
 /** One Sync on one cluster: what is desired, what is there, what is wrong and what to do. */
-export function describeSync({ sync, events, now }: DescribedSync): string {
+export function describeSync({ sync, events, objects, inputs = [], now }: DescribedSync): string {
   const { metadata, spec, status, operations } = sync;
   const { observed } = status;
   const state = objectState(sync);
@@ -39,6 +45,7 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
         `${state.word} for ${formatAge(state.since, now)}, seen ${formatAge(state.seenAt, now)} ago${state.remark === "" ? "" : `   ${state.remark}`}`,
       ],
     ]),
+    inputsText(inputs, spec.cluster),
     sectionText("Conditions", conditionsText(status.conditions, now)),
     sectionText("Objects in trouble", troublesText(observed?.troubles)),
     sectionText("Objects left alone", troublesText(observed?.leftAlone)),
@@ -47,9 +54,8 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
     observed === undefined
       ? ""
       : `\nObjects: ${observed.objects.total}   ready ${observed.objects.ready}   failed ${observed.objects.failed}   foreign ${observed.objects.foreign}\n`,
-    observed?.drift === undefined
-      ? ""
-      : `Drift: ${observed.drift.objects} objects at ${formatTime(observed.drift.at, now)}${observed.drift.corrected ? ", corrected" : ", not corrected"}\n`,
+    heldText(sync, objects, now),
+    driftText(observed?.drift, now),
     observed?.rebuilt === undefined
       ? ""
       : `Inventory: ${plainText(observed.rebuilt.message)}, ${formatTime(observed.rebuilt.at, now)}\n`,
@@ -58,6 +64,26 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
     sectionText("Events", eventsText(events, now)),
     nextText([...nextCommands(sync, state.word), ...pruneCommands(sync)]),
   ].join("");
+}
+
+/** Object by object, the worst first. */
+function heldText({ status, spec, metadata }: SyncObject, list: DescribedSync["objects"], now: Date): string {
+  if (list === undefined) return "";
+  if ("unknown" in list) return `  object by object: ${plainText(list.unknown)}\n`;
+  const left = (status.observed?.objects.total ?? 0) - list.items.length;
+  const command = `starling tree sync/${metadata.name} --cluster ${spec.cluster} -n ${metadata.namespace ?? ""} --all`;
+  const more = list.metadata.continue === undefined ? {} : { more: `… ${left > 0 ? `${left} ` : ""}more: ${command}` };
+  return objectsText(list.items, { now, ...more });
+}
+
+/** What had drifted when that was looked for last, by object and field. */
+function driftText(drift: Drift | undefined, now: Date): string {
+  if (drift === undefined) return "";
+  const { objects, at, corrected, named = [] } = drift;
+  const word = objects === 1 ? "object" : "objects";
+  const head = `Drift: ${objects} ${word} at ${formatTime(at, now)}${corrected ? ", corrected" : ", not corrected"}\n`;
+  const rest = named.length > 0 && objects > named.length ? `  and ${objects - named.length} more\n` : "";
+  return `${head}${troublesText(named)}${rest}`;
 }
 
 /** What is wanted and was not assigned. */

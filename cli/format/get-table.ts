@@ -16,16 +16,14 @@ import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { formatAge } from "#shared/words/age.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
-import { shorten } from "#shared/words/shorten.ts";
 import { stateRank } from "#shared/words/state-words.ts";
-
-/** Remarks of a row; `-o wide` shows them whole. */
-const remarkWidth = 70;
 
 export interface TableOptions {
   readonly now: Date;
   readonly width: "normal" | "wide";
   readonly namespaces: "all" | "one";
+  /** `kinds`: each object is called `kind/name`. */
+  readonly names?: "names" | "kinds";
 }
 
 interface Column<O> {
@@ -51,10 +49,10 @@ export function getTable(kind: KindName, objects: readonly ListedObject[], optio
 
 /** Its place says what it is called, and where; the rest is the newer version's to read. */
 function unreadableCell({ name: column }: Column<AnyObject>, object: UnreadableObject, options: TableOptions): string {
-  if (column === name.name) return object.metadata.name;
+  if (column === name.name) return name.cell(object, options);
   if (column === "CLUSTER") return object.spec.cluster ?? "-";
   if (column === state.name) return objectState(object).word;
-  return column === remark.name ? remark.cell(object, options) : "-";
+  return column === remark.name ? remark.cell(object) : "-";
 }
 
 /** Worst state first, then by namespace and name. */
@@ -68,7 +66,11 @@ export function worstFirst<O extends ListedObject>(objects: readonly O[]): reado
   );
 }
 
-const name = { name: "NAME", cell: (object: AnyObject) => object.metadata.name };
+const name = {
+  name: "NAME",
+  cell: (object: ListedObject, { names }: TableOptions) =>
+    names === "kinds" ? `${object.kind.toLowerCase()}/${object.metadata.name}` : object.metadata.name,
+};
 const state = { name: "STATE", cell: (object: AnyObject) => objectState(object).word };
 const since = {
   name: "FOR",
@@ -80,10 +82,7 @@ const seen = {
 };
 const remark = {
   name: "",
-  cell: (object: ListedObject, { width }: TableOptions) => {
-    const text = objectState(object).remark;
-    return width === "wide" ? text : shorten(text, remarkWidth);
-  },
+  cell: (object: ListedObject) => objectState(object).remark,
 };
 
 const sourceColumns: readonly Column<SourceObject>[] = [

@@ -1,7 +1,9 @@
 import { clustersText } from "#cli/format/clusters-text.ts";
+import { counted } from "#shared/base/counted.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
 import type { ClusterDifference, Forecast, TargetChange } from "#shared/fleet/forecast/forecast.ts";
+import { type Deletions, guardText } from "#shared/fleet/forecast/object-guards.ts";
 import type { FieldDifference, ObjectDifference } from "#shared/kube/object-differences.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 
@@ -19,6 +21,8 @@ export interface ShownPlan extends Omit<Forecast, "differences"> {
   readonly differences: readonly (Omit<ClusterDifference, "changes"> & {
     readonly changes: readonly PlannedChange[];
   })[];
+  /** What would be deleted, and what single objects are kept or held back by. */
+  readonly deletions: Deletions;
   /** What holds it back, or asks first. */
   readonly guards: readonly string[];
   /** Clusters of which nothing can be said. */
@@ -29,6 +33,7 @@ export interface ShownPlan extends Omit<Forecast, "differences"> {
 const objectsShown = 20;
 const fieldsShown = 8;
 const differencesShown = 10;
+const guardsShown = 10;
 const valueLength = 60;
 const marks = { created: "+", changed: "~", deleted: "-" } as const;
 
@@ -39,7 +44,7 @@ export function planText(plan: ShownPlan, extent: "some" | "all"): string {
   const shown = extent === "all" ? differences : differences.slice(0, differencesShown);
   const lines = [
     `Plan ${hash.slice("sha256:".length, "sha256:".length + 7)} for ${subject} -n ${namespace}   (${revision}, against what was assigned; no cluster was asked)`,
-    `${selected} clusters selected: ${changing} change, ${unchanged} unchanged`,
+    `${counted(selected, "cluster")} selected: ${changing} change, ${unchanged} unchanged`,
     ...shown.flatMap(({ clusters, changes }, index) => [
       "",
       `[${index + 1}] ${clustersText(clusters)}`,
@@ -54,6 +59,8 @@ export function planText(plan: ShownPlan, extent: "some" | "all"): string {
           "",
           `Order: ${stages.map(({ name, changing: some, clusters }) => `${name} ${some} of ${clusters}`).join(" -> ")}`,
         ]),
+    ...appliesLines(plan),
+    ...deletionLines(plan.deletions, extent),
     ...guards.map((guard) => `Guard: ${guard}`),
     ...(unreadable.length === 0
       ? []
@@ -62,11 +69,29 @@ export function planText(plan: ShownPlan, extent: "some" | "all"): string {
   return lines.map((line) => `${plainLine(line)}\n`).join("");
 }
 
+function appliesLines({ applies: { installs, upgrades } }: ShownPlan): readonly string[] {
+  if (installs + upgrades === 0) return [];
+  return [`Applies: ${counted(installs, "first install")}, ${counted(upgrades, "upgrade")}`];
+}
+
+const effects = { kept: "Stays", waits: "Guard", unasked: "Mind" } as const;
+
+function deletionLines({ objects, clusters, guards }: Deletions, extent: "some" | "all"): readonly string[] {
+  const shown = extent === "all" ? guards : guards.slice(0, guardsShown);
+  return [
+    ...(objects === 0
+      ? []
+      : [`Deletes: ${counted(objects, "object")} on ${counted(clusters, "cluster")}, once all else is applied there`]),
+    ...shown.map((guard) => `${effects[guard.effect]}: ${guardText(guard)}`),
+    ...(shown.length < guards.length ? [`... and ${guards.length - shown.length} more guards (--all)`] : []),
+  ];
+}
+
 function changeLines(change: PlannedChange, extent: "some" | "all"): readonly string[] {
-  const { sync, how, reason, objects = [], apply } = change;
+  const { sync, how, reason, event, objects = [], apply } = change;
   const said = {
     install: "is new there",
-    change: "is rendered otherwise",
+    change: `is rendered otherwise${event === "install" ? ", for a first install" : ""}`,
     options: "has other options of apply, and the same objects",
     delete: "goes, and its objects with it",
     leave: "is given to it no more; its objects stay",

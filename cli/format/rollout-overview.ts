@@ -8,7 +8,16 @@ import { stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { isQuiet, worstFirst } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
-import { clearCommand, clearWord, phaseWords, rolloutArgument, waitText } from "#shared/words/rollout-words.ts";
+import {
+  type BudgetState,
+  budgetOf,
+  clearCommand,
+  clearWord,
+  phaseWords,
+  rolloutArgument,
+  waitText,
+} from "#shared/words/rollout-words.ts";
+import { timeLeft } from "#shared/words/time-left.ts";
 
 export interface OverviewView extends TargetLines {
   readonly overview: RolloutOverview;
@@ -22,7 +31,7 @@ export function formatOverview(view: OverviewView): string {
   const command = `starling rollout status ${rolloutArgument(overview.spec.subject)} --state failed --all`;
   const clusters = many ? reasonsText(targets, { size, command }) : targetsText(view);
   const body = `${clusters}${lines === "some" ? nextText(view, many) : ""}`;
-  return [headText(overview), stagesText(view), contentsText(view), waitsText(view), body]
+  return [headText(view), stagesText(view), contentsText(view), waitsText(view), body]
     .filter((part) => part !== "")
     .join("\n");
 }
@@ -52,7 +61,8 @@ export function isStanding({ moving }: OverviewStage): boolean {
   return stalledPhases.some((phase) => phase === moving?.phase);
 }
 
-function headText({ metadata, spec, status }: RolloutOverview): string {
+function headText({ overview, now }: OverviewView): string {
+  const { metadata, spec, status } = overview;
   const { newest, contents, stages, slots, arrivals, wanted, state } = status;
   const [first] = contents;
   const underWay = new Set(stages.flatMap(({ on, moving }) => moving?.content ?? on ?? [])).size;
@@ -65,10 +75,12 @@ function headText({ metadata, spec, status }: RolloutOverview): string {
   const came = Object.entries({ waiting, changing, failed, unreachable })
     .filter(([, count]) => count > 0)
     .map(([word, count]) => `${count.toLocaleString("en")} ${word}`);
+  const left = timeLeft(overview, now);
   const parts = [
     `${slots.used} of ${slots.bound} changing (maxConcurrent ${maxConcurrent})`,
     `failures ${maxFailures}, unreachable ${maxUnreachable} in a stage`,
     ...(came.length === 0 ? [] : [`arrivals: ${came.join(", ")}`]),
+    ...(left === undefined ? [] : [left]),
   ];
   return `${line}\n${parts.join(" · ")}\n`;
 }
@@ -94,15 +106,14 @@ function stagesText({ overview, now }: OverviewView): string {
   return formatTable({ columns, rows }, { headers: "show", indent: "  " });
 }
 
-/** `2/5`: so many of those that are allowed; of what has passed, how many there were. */
-function budgetText(leg: OverviewLeg | undefined, state: "Failed" | "Unreachable"): string {
+/** `2/5 (+1 before)`: so many of those that are allowed, beside what had failed before. */
+function budgetText(leg: OverviewLeg | undefined, state: BudgetState): string {
   if (leg === undefined) return "-";
-  const { counts, preexistingFailures, allows, phase } = leg;
-  if (state === "Unreachable")
-    return phase === "Passed" ? String(counts.Unreachable) : `${counts.Unreachable}/${allows.unreachable}`;
-  const failed = counts.Failed - preexistingFailures;
-  const before = preexistingFailures === 0 ? "" : ` (+${preexistingFailures} before)`;
-  return phase === "Passed" ? String(counts.Failed) : `${failed}/${allows.failures}${before}`;
+  const { spent, allowed } = budgetOf(leg, state);
+  if (allowed === undefined) return String(spent);
+  const { preexistingFailures } = leg;
+  const before = state === "Unreachable" || preexistingFailures === 0 ? "" : ` (+${preexistingFailures} before)`;
+  return `${spent}/${allowed}${before}`;
 }
 
 function stateText(stage: OverviewStage, now: Date): string {

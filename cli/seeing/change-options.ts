@@ -1,4 +1,4 @@
-import type { Changes } from "#cli/seeing/fleet-view.ts";
+import type { Changes } from "#cli/seeing/changes.ts";
 import { usageFailure } from "#cli/session/failure.ts";
 import { readDocuments } from "#cli/session/read-documents.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -8,6 +8,8 @@ import { defined } from "#shared/base/defined.ts";
 export interface ChangeOptions {
   /** NAME=FOLDER */
   readonly source?: readonly string[];
+  /** REVISION, where there is one Source, or NAME=REVISION */
+  readonly revision?: readonly string[];
   readonly filename?: readonly string[];
   readonly recursive?: boolean;
   readonly offline?: boolean;
@@ -21,6 +23,14 @@ export async function readChanges(session: Session, options: ChangeOptions): Pro
     if (name === undefined || folder === undefined)
       throw usageFailure(`--source is "${text}"; expected the name of a Source and a folder`, "--source app=./app");
     folders.set(name, folder);
+  }
+  const revisions = new Map<string, string>();
+  for (const text of options.revision ?? []) {
+    const [, name = "", revision = ""] = /^(?:([^=]*)=)?(.*)$/s.exec(text) ?? [];
+    if (revision === "" || (name === "" && text.includes("=")))
+      throw usageFailure(`--revision is "${text}"; expected a branch, tag or commit`, "--revision app=feature/x");
+    if (folders.has(name)) throw usageFailure(`Source ${name} is a folder and a revision`, `--source ${name}=FOLDER`);
+    revisions.set(name, revision);
   }
   const isOffline = options.offline === true;
   if (isOffline && options.filename === undefined)
@@ -40,8 +50,28 @@ export async function readChanges(session: Session, options: ChangeOptions): Pro
   return {
     documents: documents.map(({ document }) => document),
     folders,
+    revisions,
     from: isOffline ? "documents alone" : "installation",
   };
+}
+
+/**
+ * Whoever names a Source that nothing uses has mistyped it, and would take what is there for what he asked for.
+ * @param used - names of the Sources of whatever is looked at.
+ */
+export function refuseUnused({ folders, revisions }: Changes, used: ReadonlySet<string>): void {
+  const known = [...used].sort().join(", ");
+  for (const [flag, names] of [
+    ["--source", [...folders.keys()]],
+    ["--revision", [...revisions.keys()]],
+  ] as const) {
+    const unused = names.find((name) => name !== "" && !used.has(name));
+    if (unused !== undefined)
+      throw usageFailure(
+        `${flag} names Source ${unused}, which nothing here uses; there is ${known}`,
+        "starling get sources",
+      );
+  }
 }
 
 /** That of the context, or of `-n`; offline, where neither says one, that of the documents. */

@@ -1,12 +1,15 @@
 /** What there is to plan with, read once: from an installation, from files, or from both. */
 
 import { requireReadable } from "#cli/format/require-readable.ts";
+import type { Changes } from "#cli/seeing/changes.ts";
 import { type LocalArtifact, readLocalArtifact } from "#cli/seeing/local-artifact.ts";
+import { readRevision } from "#cli/seeing/source-revision.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import { listPath, objectPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { isNotFound } from "#cli/session/rollout-subject.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { FleetMember, UnreadableMember } from "#shared/fleet/api/fleet-member.ts";
 import type {
   ClusterObject,
@@ -17,23 +20,15 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { effectiveValues, inOrder } from "#shared/fleet/effective-values.ts";
-import type { Document } from "#shared/fleet/kinds/document.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { desiredPlan, type PlannedArtifact, type PlannedSubject, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Discovered, Operations, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { Plan } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** More than any fleet has clusters. */
 const allOfThem = 100_000;
-
-/** What is to be seen instead of what is there. */
-export interface Changes {
-  readonly documents: readonly Document[];
-  /** Folder by name of the Source. */
-  readonly folders: ReadonlyMap<string, string>;
-  /** Whether an installation is asked for what the documents do not say. */
-  readonly from: "installation" | "documents alone";
-}
 
 /** As a list of them tells, and laid over one another in their order. */
 export type Layer = Pick<ClusterValuesObject, "spec"> & { readonly name: string };
@@ -131,16 +126,48 @@ interface SourceArtifacts {
 async function artifactsOf(session: Session, wanted: PlannedSubject, changes: Changes): Promise<SourceArtifacts> {
   const artifacts = new Map<string, { readonly status: { readonly artifact?: PlannedArtifact } }>();
   const local = new Map<string, LocalArtifact>();
-  for (const name of new Set(relationOf(wanted).templates.map(({ source }) => source))) {
+  const names = [...sourcesOf(wanted)];
+  const onlyOne = changes.revisions.get("");
+  if (onlyOne !== undefined && names.length > 1) {
+    const next = names.map((name) => `--revision ${name}=${onlyOne}`).join(" or ");
+    throw usageFailure(`${wanted.name} has ${names.length} Sources; --revision does not say of which`, next);
+  }
+  for (const name of names) {
     const found = await sourceOf(session, wanted.namespace, name, changes);
-    const folder = changes.folders.get(name);
-    if (folder !== undefined) {
-      const read = await readLocalArtifact(session.io, folder, found?.spec.paths ?? ["."]);
+    const read = await instead(session, { wanted, name, found }, changes);
+    if (read !== undefined) {
       local.set(read.artifact.digest, read);
       artifacts.set(name, { status: { artifact: read.artifact } });
     } else if (found?.status !== undefined) artifacts.set(name, { status: found.status });
   }
   return { artifacts, local };
+}
+
+/** Names of the Sources that it has. */
+export function sourcesOf(subject: PlannedSubject): ReadonlySet<string> {
+  return new Set(relationOf(subject).templates.flatMap(templateSources));
+}
+
+/** What is asked for in the place of what the Source has. */
+async function instead(
+  session: Session,
+  {
+    wanted,
+    name,
+    found,
+  }: { readonly wanted: PlannedSubject; readonly name: string; readonly found?: KnownSource | undefined },
+  { folders, revisions, from }: Changes,
+): Promise<LocalArtifact | undefined> {
+  const folder = folders.get(name);
+  if (folder !== undefined) return readLocalArtifact(session.io, folder, found?.spec.paths ?? ["."]);
+  const revision = revisions.get(name) ?? revisions.get("");
+  if (revision === undefined) return undefined;
+  const { namespace, type: kind } = wanted;
+  if (found === undefined)
+    throw usageFailure(`nobody says where Source ${name} is`, `-f FILE with the Source, or --source ${name}=FOLDER`);
+  const { paths, git } = found.spec;
+  const subject = { namespace, kind, name: wanted.name };
+  return readRevision(session, { subject, name, url: git.url, paths, revision }, from);
 }
 
 interface KnownSource extends Pick<SourceObject, "spec"> {
@@ -151,7 +178,7 @@ async function sourceOf(
   session: Session,
   namespace: string,
   name: string,
-  { documents, from, folders }: Changes,
+  { documents, from, folders, revisions }: Changes,
 ): Promise<KnownSource | undefined> {
   const written = documents.find(
     (document) =>
@@ -159,7 +186,7 @@ async function sourceOf(
   );
   const spec = written?.kind === "Source" ? written.spec : undefined;
   if (from === "documents alone") {
-    if (folders.has(name)) return spec && { spec };
+    if (folders.has(name) || revisions.has(name) || revisions.has("")) return spec && { spec };
     throw usageFailure(`nobody says where Source ${name} is`, `--source ${name}=FOLDER`);
   }
   const path = objectPath({ kind: "Source", name }, namespace);
@@ -192,30 +219,38 @@ interface Members {
   readonly unreadable: readonly string[];
 }
 
-async function membersOf(session: Session, subject: Subject, { documents, from }: Changes): Promise<Members> {
-  const written = documents.flatMap((document) => (document.kind === "Cluster" ? [document] : []));
+async function membersOf(session: Session, subject: Subject, changes: Changes): Promise<Members> {
+  const { documents, from, cluster } = changes;
+  const written = documents.flatMap((document) =>
+    document.kind === "Cluster" && (cluster === undefined || document.metadata.name === cluster) ? [document] : [],
+  );
   const stored: (FleetMember | UnreadableMember)[] = [];
   if (from === "installation") {
     const path = `${objectPath({ kind: subject.kind, name: subject.name }, subject.namespace)}/fleet`;
-    stored.push(...(await readList<FleetMember | UnreadableMember>(session, { path, limit: allOfThem })).items);
+    stored.push(
+      ...(await readList<FleetMember | UnreadableMember>(session, { path, limit: allOfThem, query: { cluster } }))
+        .items,
+    );
   }
   const unreadable = stored.flatMap((member) => ("unreadable" in member ? [member.cluster] : []));
   const members = new Map(
     stored.flatMap((member) => ("unreadable" in member ? [] : [[member.cluster, member] as const])),
   );
   for (const { metadata, spec } of written) {
-    const { name, labels = {} } = metadata;
+    const { name } = metadata;
     const discovered = members.has(name) ? await discoveredOf(session, name) : undefined;
     const values = { ...discovered?.values, ...spec.values };
     const found = Object.keys(values).filter((key) => !Object.hasOwn(spec.values ?? {}, key));
     members.set(name, {
       ...(members.get(name) ?? { uid: "", syncs: [] }),
       cluster: name,
-      labels: { ...discovered?.labels, ...labels },
+      labels: labelsOf({ labels: metadata.labels ?? {}, spec, ...defined({ discovered }) }),
       values,
       ...(found.length === 0 ? {} : { discoveredValues: found }),
     });
   }
+  if (cluster !== undefined && members.size + unreadable.length === 0)
+    throw new CliFailure(`cluster ${cluster} is not registered`, { exit: "no", next: "starling get clusters" });
   return { members: [...members.values()], unreadable };
 }
 

@@ -37,14 +37,31 @@ export async function readLocalArtifact(io: CliIo, dir: string, paths: readonly 
     const content = new Uint8Array(await readFile(join(folder, path)));
     files.push({ path, executable: (found.mode & 0o100) !== 0, content });
   }
+  const next = "--source NAME=FOLDER, where the folder is the root of the repository";
+  return artifactOf(files, { paths, revision: `folder ${dir}`, where: dir, next });
+}
+
+export interface ArtifactAbout {
+  /** Of the Source. */
+  readonly paths: readonly string[];
+  readonly revision: string;
+  /** For whoever misses something there: where that is, and what to do. */
+  readonly where: string;
+  readonly next: string;
+}
+
+/** @throws CliFailure when one of the paths has nothing. */
+export function artifactOf(
+  files: readonly ListedFile[],
+  { paths, revision, where, next }: ArtifactAbout,
+): LocalArtifact {
   for (const path of paths) {
     if (files.some((file) => isWithin(file.path, [path]))) continue;
-    const where = path === "." ? dir : `${dir}/${path}, a path of the Source`;
-    throw usageFailure(`no files in ${where}`, "--source NAME=FOLDER, where the folder is the root of the repository");
+    const place = path === "." ? where : `${where}/${path}, a path of the Source`;
+    throw usageFailure(`no files in ${place}`, next);
   }
   const charts = chartFolders(files);
-  const artifact = { revision: `folder ${dir}`, digest: treeDigest(files), ...(charts.length === 0 ? {} : { charts }) };
-  return { artifact, files };
+  return { artifact: { revision, digest: treeDigest(files), ...(charts.length === 0 ? {} : { charts }) }, files };
 }
 
 /** As git would add them; all of them where the folder is no working tree, or there is no git. */

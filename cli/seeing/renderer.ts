@@ -1,10 +1,8 @@
 /** Renderings as a fleet has them: those that are stored, and others made here with the same code. */
 import type { FleetView } from "#cli/seeing/fleet-view.ts";
-import { CliFailure } from "#cli/session/failure.ts";
-import { objectPath } from "#cli/session/kind-names.ts";
+import { contentLinks, lost, storedArtifact } from "#cli/seeing/stored-contents.ts";
 import type { Session } from "#cli/session/session.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
-import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
@@ -14,18 +12,23 @@ import { defined } from "#shared/base/defined.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { parseJson } from "#shared/base/json.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import type { ValuesFiles } from "#shared/fleet/forecast/origins.ts";
 import type { DistinctInput } from "#shared/fleet/forecast/wanted-clusters.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import type { ApplyEvent } from "#shared/kube/order-marks.ts";
 import type { TreeFile } from "#shared/ports.ts";
-import { encodeRendering } from "#shared/source/rendering.ts";
+import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
+import { decodeRendering, encodeRendering } from "#shared/source/rendering.ts";
+import { normalFolder } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 export interface Rendering {
   /** `sha256:<hex>` of the bytes as they are stored. */
   readonly digest: string;
-  readonly objects: readonly ManifestObject[];
+  /** The same list, where an install has the objects of an upgrade. */
+  readonly objects: Readonly<Record<ApplyEvent, readonly ManifestObject[]>>;
   readonly leftOut: readonly string[];
 }
 
@@ -34,8 +37,6 @@ const linksAtOnce = 100;
 const transfersAtOnce = 8;
 /** kubectl and helm are processes that take a processor each. */
 const rendersAtOnce = 4;
-
-type Kind = "renderings" | "artifacts";
 
 export class Renderer {
   readonly #session: Session;
@@ -65,11 +66,11 @@ export class Renderer {
   async stored(digests: readonly string[]): Promise<ReadonlyMap<string, Rendering>> {
     const missing = [...new Set(digests)].filter((digest) => !this.#stored.has(digest));
     for (const part of inParts(missing, linksAtOnce)) {
-      const links = Object.entries(await this.#links("renderings", part));
+      const links = Object.entries(await contentLinks(this.#session, this.#view.subject, ["renderings", part]));
       await runConcurrently(links, transfersAtOnce, async ([digest, url]) => {
         const bytes = await this.#transfer.download(url);
         if (sha256(bytes) !== digest) throw lost(`rendering ${digest}`, "its bytes are others");
-        const objects = parseJson(new TextDecoder().decode(bytes)) as unknown as readonly ManifestObject[];
+        const objects = decodeRendering(new TextDecoder().decode(bytes));
         this.#stored.set(digest, { digest, objects, leftOut: [] });
       });
     }
@@ -85,10 +86,13 @@ export class Renderer {
     await runConcurrently(missing, rendersAtOnce, async (input) => {
       const { artifactDigest, path, render, specialise } = input.build;
       const files = await this.#files(artifactDigest);
+      const others = new Map<string, readonly TreeFile[]>();
+      for (const digest of valueArtifacts(render?.helm)) others.set(digest, await this.#files(digest));
       try {
-        const request = { files, path, ...defined({ render, specialise }) };
-        const { objects, leftOut } = await renderObjects(request, this.#renderers);
-        this.#made.set(input.digest, { digest: encodeRendering(objects).digest, objects, leftOut });
+        const request = { files, others, path, ...defined({ render, specialise }) };
+        const { objects: install, upgrade, leftOut } = await renderObjects(request, this.#renderers);
+        const { digest } = encodeRendering(install, upgrade);
+        this.#made.set(input.digest, { digest, objects: { install, upgrade }, leftOut });
       } catch (error) {
         if (!isOfInput(error)) throw error;
         failures.set(input.digest, errorMessage(error));
@@ -97,30 +101,30 @@ export class Renderer {
     return { renderings: this.#made, failures };
   }
 
+  /** What the files of `valuesFrom` say, by their places there. */
+  async valuesFiles({ build }: Pick<DistinctInput, "build">): Promise<ValuesFiles> {
+    const said = new Map<number, unknown>();
+    for (const [index, { path, from }] of (build.render?.helm?.valuesFrom ?? []).entries()) {
+      const files = await this.#files(from?.artifactDigest ?? build.artifactDigest);
+      const file = files.find((one) => one.path === normalFolder(path));
+      if (file === undefined) continue;
+      said.set(index, parseDocuments(new TextDecoder().decode(file.content), path)[0]?.value ?? {});
+    }
+    return said;
+  }
+
   #files(digest: string): Promise<readonly TreeFile[]> {
     const local = this.#view.local.get(digest);
     if (local !== undefined) return Promise.resolve(local.files);
-    const known = this.#artifacts.get(digest) ?? this.#fetched(digest);
+    const known = this.#artifacts.get(digest) ?? storedArtifact(this.#session, this.#view.subject, digest);
     this.#artifacts.set(digest, known);
     return known;
   }
+}
 
-  async #fetched(digest: string): Promise<readonly TreeFile[]> {
-    const { [digest]: url } = await this.#links("artifacts", [digest]);
-    if (url === undefined) throw lost(`artifact ${digest}`, "nobody says where it is");
-    return unpackArtifact(await this.#transfer.download(url), digest);
-  }
-
-  async #links(kind: Kind, digests: readonly string[]): Promise<Readonly<Record<string, string>>> {
-    const { kind: of, namespace, name } = this.#view.subject;
-    const path = `${objectPath({ kind: of, name }, namespace)}/contents`;
-    const answer = await this.#session.api.call<Readonly<Record<Kind, Record<string, string>>>>({
-      method: "POST",
-      path,
-      body: { [kind]: digests },
-    });
-    return answer[kind];
-  }
+/** Whether an install has other objects than an upgrade. */
+export function isApart({ objects }: Pick<Rendering, "objects">): boolean {
+  return objects.install !== objects.upgrade;
 }
 
 /** What a machine lacks says nothing of what is rendered on it. */
@@ -135,8 +139,4 @@ export interface Made {
   readonly renderings: ReadonlyMap<string, Rendering>;
   /** By digest of the input, in words. */
   readonly failures: ReadonlyMap<string, string>;
-}
-
-function lost(what: string, why: string): CliFailure {
-  return new CliFailure(`${what} is not to be had: ${why}`, { exit: "unknown", next: "try the same command again" });
 }

@@ -1,8 +1,7 @@
 /** What was assigned, and what of it is compared. */
 import type { FleetView } from "#cli/seeing/fleet-view.ts";
-import type { Renderer } from "#cli/seeing/renderer.ts";
+import type { Renderer, Rendering } from "#cli/seeing/renderer.ts";
 import type { Forecast } from "#shared/fleet/forecast/forecast.ts";
-import type { ManifestObject } from "#shared/kube/kube-object.ts";
 
 /** Of the rendering, by digest of its input. */
 export function assignedDigests({ clusters }: Pick<FleetView, "clusters">): ReadonlyMap<string, string> {
@@ -15,15 +14,15 @@ export function assignedDigests({ clusters }: Pick<FleetView, "clusters">): Read
   return assigned;
 }
 
-/** The objects on both sides of what would change, by digest of the rendering. */
+/** The renderings on both sides of what would change, by their digests. */
 export async function renderingsOf(
   renderer: Renderer,
   { differences }: Pick<Forecast, "differences">,
-): Promise<ReadonlyMap<string, readonly ManifestObject[]>> {
+): Promise<ReadonlyMap<string, Rendering>> {
   const changes = differences.flatMap((difference) => difference.changes);
   const compared = changes.filter(({ how }) => how === "install" || how === "change" || how === "delete");
   const digests = [...new Set(compared.flatMap(({ before, after }) => [before ?? [], after ?? []].flat()))];
   const made = renderer.known();
   const stored = await renderer.stored(digests.filter((digest) => !made.has(digest)));
-  return new Map([...stored, ...made].map(([digest, { objects }]) => [digest, objects]));
+  return new Map([...stored, ...made]);
 }

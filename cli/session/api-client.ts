@@ -47,23 +47,47 @@ export class ApiFailure extends CliFailure {
   readonly code: string;
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
+  /** What the installation's logs know it by. */
+  readonly correlationId: string | undefined;
 
   constructor(
-    answer: { readonly status: number; readonly body: Readonly<Record<string, unknown>> },
+    answer: {
+      readonly status: number;
+      readonly body: Readonly<Record<string, unknown>>;
+      readonly correlationId?: string | undefined;
+    },
     asked: { readonly path: string; readonly context: string },
   ) {
     const { status, body } = answer;
     const code = typeof body.code === "string" ? body.code : `HTTP ${status}`;
     const message = typeof body.message === "string" ? body.message : `the API answered ${status}`;
-    super(status === 403 ? `${message} (context ${asked.context})` : message, {
+    const told = status === 403 ? `${message} (context ${asked.context})` : message;
+    super(isOfAnotherVersion(answer, asked.path) ? `${told}${otherVersionText}` : told, {
       ...exitOf(status),
       ...nextAfter(code, asked.path),
+      ...(isOfAnotherVersion(answer, asked.path) ? { exit: "unknown", next: "starling doctor" } : {}),
     });
     this.name = "ApiFailure";
     this.code = code;
     this.status = status;
     this.body = body;
+    this.correlationId = answer.correlationId;
   }
+}
+
+const otherVersionText = ": this installation does not know what the command asks for; are they of one version?";
+
+/** A path that the API has no route for, though it names nothing that could be misspelt. */
+function isOfAnotherVersion(
+  { status, body }: { readonly status: number; readonly body: Readonly<Record<string, unknown>> },
+  path: string,
+): boolean {
+  if (status !== 404 && status !== 405) return false;
+  if (!/^(there is no|\w+ is not possible on) \/v1\//.test(String(body.message))) return false;
+  return path
+    .split("/")
+    .slice(1)
+    .every((part) => /^[a-z0-9][-a-z0-9.]{0,127}$/.test(part));
 }
 
 function nextAfter(code: string, path: string): { readonly next?: string } {
@@ -107,7 +131,8 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         return parseAnswer(await retrying(policy, options, () => once(call))) as T;
       } catch (error) {
         if (error instanceof Refused) {
-          const answer = { status: error.answer.status, body: parseAnswer(error.answer) };
+          const { status, correlationId } = error.answer;
+          const answer = { status, body: parseAnswer(error.answer), correlationId };
           throw new ApiFailure(answer, { path: call.path, context: name });
         }
         if (!isOfTheNetwork(error)) throw error;
@@ -176,6 +201,7 @@ class Refused extends Error {
 interface Answer {
   readonly status: number;
   readonly text: string;
+  readonly correlationId: string | undefined;
 }
 
 interface Sending {
@@ -202,7 +228,11 @@ function send(url: URL, sending: Sending): Promise<Answer> {
         response.on("data", (chunk: Buffer) => chunks.push(chunk));
         response.on("error", reject);
         response.on("end", () =>
-          resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") }),
+          resolve({
+            status: response.statusCode ?? 0,
+            text: Buffer.concat(chunks).toString("utf8"),
+            correlationId: response.headers["x-correlation-id"]?.toString(),
+          }),
         );
       },
     );

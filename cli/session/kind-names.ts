@@ -35,6 +35,11 @@ const plurals: Readonly<Record<KindName, string>> = {
   Rollout: "rollouts",
 };
 
+/** Every word that names a kind, but for the short ones. */
+export function kindWords(): readonly string[] {
+  return Object.keys(aliases).filter((word) => word.length > 3);
+}
+
 /** The kind an argument names, as kubectl does: any case, plural or short. */
 export function findKind(text: string): KindName | undefined {
   return aliases[text.toLowerCase()];

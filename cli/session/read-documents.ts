@@ -15,6 +15,8 @@ import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 /** Thousands of small files are an accident: somebody named the wrong folder. */
 const maxFiles = 5000;
 const extensions = /\.(ya?ml|json)$/;
+/** What `starling init` writes for editors is no document. */
+const schemaName = /\.schema\.json$/;
 
 /** For documents of namespaced kinds that name none; where `-n` says it, one that names another is wrong. */
 export interface DocumentNamespace {
@@ -174,7 +176,8 @@ function expand(path: string, request: FileRequest): readonly string[] {
   const found: string[] = [];
   const entries = readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of entries) {
-    if (entry.isFile() && extensions.test(entry.name)) found.push(join(path, entry.name));
+    const isDocument = extensions.test(entry.name) && !schemaName.test(entry.name);
+    if (entry.isFile() && isDocument) found.push(join(path, entry.name));
     const hidden = entry.name.startsWith(".") || entry.name === "node_modules";
     if (entry.isDirectory() && request.folders === "recursive" && !hidden) {
       found.push(...expand(join(path, entry.name), request));

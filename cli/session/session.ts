@@ -8,6 +8,8 @@ import type { DocumentNamespace } from "#cli/session/read-documents.ts";
 import { stackOutputs } from "#cli/session/stack-outputs.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
@@ -59,7 +61,9 @@ export interface Session {
   pause(milliseconds: number): Promise<void>;
 }
 
+/** @throws CliFailure for a flag whose value cannot be. */
 export function openSession(io: CliIo, options: GlobalOptions): Session {
+  checkNamespace(options.namespace);
   const signal = signalOf(io, options);
   const note = (line: string) => {
     if (options.quiet !== true) io.err(`${plainText(line)}\n`);
@@ -134,6 +138,15 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
     },
     pause: clock.sleep,
   };
+}
+
+/** A name that none can have would be asked for all the same, and the answer be about a path. */
+function checkNamespace(namespace: string | undefined): void {
+  if (namespace === undefined || nameSchema.safeParse(namespace).success) return;
+  throw usageFailure(
+    `-n is "${excerpt(namespace)}"; expected 1 to 63 characters of a-z, 0-9 and -, beginning and ending with a letter or digit`,
+    "-n payments",
+  );
 }
 
 function signalOf(io: CliIo, options: GlobalOptions): AbortSignal {

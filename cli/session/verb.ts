@@ -12,3 +12,8 @@ export function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text) || number < 1) throw new InvalidArgumentError("expected a whole number from 1.");
   return number;
 }
+
+/** Of an option that may be given several times. */
+export function repeated(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}

@@ -15,6 +15,7 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { quietParts } from "#test/support/quiet-parts.ts";
+import { serveBlobs } from "#test/support/served-blobs.ts";
 import { type Ran, ranTo, startNode } from "#test/support/started-process.ts";
 
 export const principal = "arn:aws:iam::000000000000:user/ana";
@@ -26,6 +27,8 @@ export interface Terminal {
   /** What the person at the terminal answers; absent: there is no terminal. */
   readonly answer?: string;
   readonly outIsTerminal?: boolean;
+  /** 120 where nothing is said. */
+  readonly columns?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly interrupted?: AbortSignal;
   /** Told of all that was written so far. */
@@ -62,6 +65,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
   const log: Record<string, unknown>[] = [];
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
   const blobs = new MemoryBlobStore();
+  const links = await serveBlobs(blobs);
   const logLines: LogLine[] = [];
   const handler = apiHandler({
     table,
@@ -71,6 +75,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
     ids: randomIds,
     installation: "starling.111122223333.eu-west-1",
     ...quietParts,
+    links,
     logs: { read: async (query) => linesSince(logLines, query) },
     log: { info: write, warn: write, error: write },
   });
@@ -130,7 +135,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
         },
         outIsTerminal: terminal.outIsTerminal === true,
         canAsk: terminal.answer !== undefined,
-        columns: 120,
+        columns: terminal.columns ?? 120,
         env: { ...env, ...terminal.env },
         cwd: folder,
         readInput: async () => terminal.input ?? "",
@@ -154,6 +159,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
     },
     async stop() {
       await front.stop();
+      await links.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };

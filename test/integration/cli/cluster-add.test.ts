@@ -207,7 +207,7 @@ describe("names", () => {
     [`${arnOf("a")} --apply-role admin`, '--apply-role is "admin"; expected the ARN of a role'],
     [`${arnOf("a")} --group system:masters`, '--group is "system:masters"; expected a name of a-z, 0-9, . and -'],
     ["", "which clusters?"],
-    [`${arnOf("a")} -l env=prod`, "which clusters?"],
+    [`${arnOf("a")} -l env=prod`, "both ARNs and -l are given; expected one of them"],
     ["-l env --regions eu-west-1", '-l is "env"; expected tags'],
     ["-l env=prod", "in which regions?"],
     ["-l env=prod --regions europe", "--regions: europe is no region of AWS that this version knows"],
@@ -242,6 +242,20 @@ describe("by tags", () => {
     expect(calls().filter((call) => call.startsWith("sts"))).toHaveLength(2);
   });
 
+  test("writes down which Kubernetes they have, and another one when it is run again after an upgrade", async () => {
+    addCluster(arnOf("a"), { version: "1.35" });
+    await add(search);
+    expect((await registered()).map(({ name, spec }) => [name, spec.kubeVersion])).toEqual([["a", "1.35"]]);
+    const { out } = await cli.run("get clusters -o json");
+    const { items } = JSON.parse(out) as { readonly items: readonly ClusterObject[] };
+    expect(items[0]?.status.labels).toEqual({ "starling.dev/version": "1.35" });
+    clusters.put({ ...clusters.get(arnOf("a")), version: "1.36" });
+    await add(search);
+    // By its ARN nobody is asked: it stays.
+    await add(`${arnOf("a")} ${full}`);
+    expect((await registered()).map(({ spec }) => spec.kubeVersion)).toEqual(["1.36"]);
+  });
+
   test("writes nothing where an account or a region does not answer: half a list is not a list", async () => {
     addCluster(arnOf("a"));
     failure = ({ operation, region }) =>
@@ -250,10 +264,12 @@ describe("by tags", () => {
         : undefined;
     const ran = await add(search);
     expect(ran).toMatchObject({ code: 3, out: "" });
-    expect(ran.err).toContain(`account ${home}, us-east-1: no`);
+    expect(ran.err).toContain(`account ${home}, us-east-1: AWS does not allow it (no)`);
     expect(ran.err).toContain("next: leave them out with --account and --regions");
     const refused = await add(search.replace(spoke, far));
-    expect(refused.err).toContain(`cannot assume ${adminIn(far)}: User: ${principal} is not authorized`);
+    expect(refused.err).toContain(
+      `cannot assume ${adminIn(far)}: ${principal} may not sts:AssumeRole (User: ${principal} is not authorized`,
+    );
     expect(await registered()).toEqual([]);
   });
 

@@ -62,6 +62,8 @@ describe("context add", () => {
     const again = await cli.run(`context add prod --url ${url} -n search`);
     expect(again.out).toContain("context prod changed");
     expect(written().contexts).toMatchObject({ prod: { namespace: "search" } });
+    await cli.run(`context add prod --url ${url} --profile night`);
+    expect(written().contexts).toMatchObject({ prod: { namespace: "search", credentials: { profile: "night" } } });
     const before = written();
     const other = await cli.run("context add prod --url https://zzz.execute-api.us-east-1.amazonaws.com");
     expect(other).toMatchObject({ code: 1, out: "" });
@@ -108,6 +110,7 @@ describe("context add", () => {
     [`context add __proto__ --url ${url}`, 'NAME is "__proto__"'],
     [`context add ${"p".repeat(64)} --url ${url}`, "expected at most 63 letters"],
     [`context add prod --url ${url} --role starling-operator`, "expected the ARN of a role"],
+    [`context add prod --url ${url} -n Team_A`, '-n is "Team_A"; expected 1 to 63 characters of a-z'],
     ["context remove prod", 'there is no context "prod"; there is here, forged, gone'],
     ["context use constructor", 'there is no context "constructor"'],
     ["context show constructor", 'there is no context "constructor"'],
@@ -180,7 +183,7 @@ describe("a role", () => {
   test("that does not trust them is named, and nothing is asked of the installation", async () => {
     const ran = await cli.run("whoami");
     expect(ran).toMatchObject({ code: 3, out: "" });
-    expect(ran.err).toContain(`cannot assume role ${role} of context prod: User: ${principal} is not authorized`);
+    expect(ran.err).toContain(`cannot assume role ${role} of context prod: ${principal} may not sts:AssumeRole (`);
     expect(cli.requests()).toBe(0);
   });
 });

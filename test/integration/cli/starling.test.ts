@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { starlingVersion } from "#shared/base/version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
@@ -202,18 +203,22 @@ describe("get", () => {
   });
 
   test.each([
-    "get cluster ..",
-    "get source/.",
-    "get sources -n ..",
-    "delete source app -n .",
-    "get syncs --cluster ..",
-  ])("%s asks nothing, for it would be another path", async (line) => {
+    ["get cluster ..", /"\.\." cannot be the name of an object or a namespace/],
+    ["get source/.", /"\." cannot be the name of an object or a namespace/],
+    ["get sources -n ..", /-n is "\.\."; expected 1 to 63 characters/],
+    ["delete source app -n .", /-n is "\."; expected 1 to 63 characters/],
+    ["get syncs --cluster ..", /"\.\." cannot be the name of an object or a namespace/],
+  ])("%s asks nothing, for it would be another path", async (line, error) => {
     await applied();
     const asked = cli.requests();
     const ran = await cli.run(line);
     expect(ran).toMatchObject({ code: 2, out: "" });
-    expect(ran.err).toMatch(/"\.\.?" cannot be the name of an object or a namespace/);
+    expect(ran.err).toMatch(error);
     expect(cli.requests()).toBe(asked);
+  });
+
+  test("says its version where that is asked for as of any command", async () => {
+    expect(await cli.run("--version")).toEqual({ code: 0, out: `starling ${starlingVersion}\n`, err: "" });
   });
 
   test.each([
@@ -590,18 +595,77 @@ describe("rollout", () => {
   });
 });
 
+test.each(["get sources", "describe sg/shop", "events", "init", "rollout status shop"])(
+  "%s names -n where no namespace can be called so, and asks nobody",
+  async (line) => {
+    const before = cli.requests();
+    const ran = await cli.run(`${line} -n Bad_NS`);
+    expect(ran).toMatchObject({ code: 2, out: "" });
+    expect(ran.err).toContain('-n is "Bad_NS"; expected 1 to 63 characters of a-z, 0-9 and -');
+    expect(cli.requests()).toBe(before);
+  },
+);
+
 describe("init", () => {
   test("writes a fleet that is valid, once", async () => {
     const ran = await cli.run("init fleet -n team --source https://git.example.com/team/app --path manifests");
     expect(ran.code).toBe(0);
-    expect(ran.out).toBe("fleet/source.yaml written\nfleet/clusters.yaml written\nfleet/sync-group.yaml written\n");
+    expect(ran.out).toBe(
+      "fleet/source.yaml written\nfleet/clusters.yaml written\nfleet/sync-group.yaml written\nfleet/starling.schema.json written, by which editors complete and explain fields\n",
+    );
+    const schema = JSON.parse(readFileSync(join(cli.folder, "fleet", "starling.schema.json"), "utf8"));
+    expect(schema.oneOf).toHaveLength(6);
     const source = readFileSync(join(cli.folder, "fleet", "source.yaml"), "utf8");
     expect(source).toContain('url: "https://git.example.com/team/app"');
     expect(source).toContain('paths: ["manifests"]');
+    expect(source).toMatch(/^# yaml-language-server: \$schema=\.\/starling\.schema\.json\n/);
     expect(await cli.run("validate -f fleet")).toEqual({ code: 0, out: "6 documents are valid\n", err: "" });
     const again = await cli.run("init fleet");
     expect(again.code).toBe(2);
     expect(again.err).toContain("init overwrites nothing");
+  });
+});
+
+describe("explain", () => {
+  test("says of each field what it means, and gives editors the same", async () => {
+    const { out } = await cli.run("explain syncgroup.spec.rollout");
+    expect(out).toMatch(/spec\.rollout\.progressDeadline +string +default "10m" +without progress/);
+    const schema = JSON.parse((await cli.run("explain source -o json")).out);
+    expect(schema.properties.spec.properties.git.properties.url.description).toContain("https://HOST/PATH");
+  });
+});
+
+describe("completion", () => {
+  const complete = async (...words: readonly string[]) =>
+    (await cli.run(["complete", "--", ...words])).out.split("\n").filter((word) => word !== "");
+
+  test("knows verbs, flags, kinds, and the names of what there is", async () => {
+    await applied();
+    expect(await complete("desc")).toEqual(["describe"]);
+    expect(await complete("rollout", "st")).toEqual(["status"]);
+    expect(await complete("get", "--st")).toEqual(["--state"]);
+    expect(await complete("get", "syncg")).toEqual(["syncgroup", "syncgroups"]);
+    expect(await complete("describe", "cluster/")).toEqual(["cluster/c1"]);
+    expect(await complete("get", "clusters", "")).toEqual(["c1"]);
+    expect(await complete("describe", "sync", "--cluster", "")).toEqual(["c1"]);
+    expect(await complete("rollout", "status", "")).toEqual(["shop"]);
+    expect(await complete("get", "-n", "payments", "sg", "")).toEqual(["shop"]);
+    expect(await complete("frob", "")).toEqual([]);
+  });
+
+  test("is silent where nobody answers, and ends well", async () => {
+    await applied();
+    expect(await cli.run(["complete", "--", "--context", "gone", "describe", "cluster/"])).toEqual({
+      code: 0,
+      out: "",
+      err: "",
+    });
+  });
+
+  test.each(["bash", "zsh", "fish"])("is a script for %s that asks the command", async (shell) => {
+    const { code, out } = await cli.run(`completion ${shell}`);
+    expect(code).toBe(0);
+    expect(out).toContain("starling complete --");
   });
 });
 

@@ -156,7 +156,7 @@ payments   fresh   -                  -          -          -      -         -  
     ];
     expect(table("Sync", worstFirst(syncs))).toBe(
       `NAMESPACE  NAME      CLUSTER  REVISION  READY  STATE   FOR  SEEN
-payments   shop.web  c2       -         3/4    Failed  10m  2m    ApplyFailed: Service shop/web: spec.ports[1].nodePort: 31443: provide…
+payments   shop.web  c2       -         3/4    Failed  10m  2m    ApplyFailed: Service shop/web: spec.ports[1].nodePort: 31443: provided port is already allocated by another Service
 payments   shop.web  c9       -         4/4    Ready   10m  2m
 payments   shop.web  c10      -         4/4    Ready   10m  2m
 `,

@@ -1,0 +1,121 @@
+import { diffText, type ShownDiff } from "#cli/format/diff-text.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { type ChangeOptions, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
+import type { Changes } from "#cli/seeing/changes.ts";
+import { type FleetView, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
+import { groupPlan } from "#cli/seeing/group-plan.ts";
+import { liveDiffs } from "#cli/seeing/live-diff.ts";
+import type { OwnAccess } from "#cli/seeing/own-cluster.ts";
+import { planTargets } from "#cli/seeing/plan-targets.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
+import type { TargetChange } from "#shared/fleet/forecast/forecast.ts";
+import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
+import { objectIdOf } from "#shared/kube/kube-object.ts";
+import { objectDifferences } from "#shared/kube/object-differences.ts";
+import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
+
+export interface DiffOptions extends ChangeOptions, OwnAccess {
+  readonly cluster?: string;
+  /** Absent: assigned where there are changes to see, else live. */
+  readonly against?: "live" | "assigned";
+}
+
+/**
+ * What is otherwise, object by object: a cluster against what was assigned to it, or what was assigned against changes.
+ * Nothing is written. Exit codes as kubectl diff has them: 0 without differences, 1 with some, above for errors.
+ */
+export async function diff(session: Session, targets: readonly string[], options: DiffOptions): Promise<ExitReason> {
+  const { cluster } = options;
+  const changes: Changes = { ...(await readChanges(session, options)), ...defined({ cluster }) };
+  const hasChanges = changes.documents.length + changes.folders.size + changes.revisions.size > 0;
+  const against = options.against ?? (hasChanges ? "assigned" : "live");
+  if (targets.length === 0 && !hasChanges)
+    throw usageFailure("what is compared?", "starling diff sync/NAME, or starling diff -f FILE");
+  if (against === "live" && changes.from === "documents alone")
+    throw usageFailure("--offline asks no cluster", "starling diff --against assigned, or without --offline");
+  const diffs: ShownDiff[] = [];
+  const sources = new Set<string>();
+  for (const { subject, template } of await planTargets(session, targets, changes)) {
+    const view = await viewFleet(session, subject, changes);
+    for (const source of sourcesOf(view.wanted)) sources.add(source);
+    const found =
+      against === "live"
+        ? await liveDiffs(session, { view, template, cluster, access: options, of: hasChanges ? "wanted" : "assigned" })
+        : await assignedDiffs(session, view, template);
+    diffs.push(...found);
+  }
+  refuseUnused(changes, sources);
+  print(session, diffs);
+  if (diffs.some(({ unread }) => unread.length > 0)) return "unknown";
+  return diffs.some(isDifferent) ? "no" : "done";
+}
+
+function isDifferent({ differences, refused, notes, against }: ShownDiff): boolean {
+  return differences.length > 0 || refused.length > 0 || (against === "assigned" && notes.length > 0);
+}
+
+async function assignedDiffs(
+  session: Session,
+  view: FleetView,
+  template: string | undefined,
+): Promise<readonly ShownDiff[]> {
+  const { found, sidesOf } = await groupPlan(session, view);
+  const name = template === undefined ? undefined : `${view.subject.name}.${template}`;
+  return found.differences.flatMap(({ clusters, changes }) =>
+    changes
+      .filter(({ sync }) => name === undefined || sync === name)
+      .map((change) => {
+        const [before, after] = sidesOf(change) ?? [[], []];
+        const differences = objectDifferences(before, after);
+        const old = new Map(before.map((object) => [objectIdKey(objectIdOf(object)), object]));
+        const now = new Map(after.map((object) => [objectIdKey(objectIdOf(object)), object]));
+        const sides = differences.map(({ id }) => {
+          const [was, is] = [old.get(objectIdKey(id)), now.get(objectIdKey(id))];
+          return { id, ...(was === undefined ? {} : { before: was }), ...(is === undefined ? {} : { after: is }) };
+        });
+        const revision = describeRevisions(view.plan);
+        const nothing = { refused: [], unread: [], kept: [] };
+        return {
+          sync: change.sync,
+          clusters,
+          against: "assigned" as const,
+          revision,
+          differences,
+          notes: notesOf(change),
+          ...nothing,
+          sides,
+        };
+      }),
+  );
+}
+
+/** What the objects do not show. */
+function notesOf({ how, reason = "" }: TargetChange): readonly string[] {
+  const said = {
+    install: "it is new there",
+    change: undefined,
+    options: "it has other options of apply, and the same objects",
+    delete: "it goes, and its objects with it",
+    leave: "it is given to it no more; its objects stay",
+    fail: `it cannot be rendered: ${reason}`,
+  }[how];
+  return said === undefined ? [] : [said];
+}
+
+function print(session: Session, diffs: readonly ShownDiff[]): void {
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") {
+    const items = diffs.map(({ sides: _, ...told }) => told);
+    session.io.out(serialise({ kind: "DiffList", metadata: {}, items }, output));
+    return;
+  }
+  for (const one of diffs) {
+    if (output === "name") {
+      for (const { id, how } of one.differences)
+        session.io.out(`${plainLine(`${one.sync} ${how} ${describeObject(id)}`)}\n`);
+    } else session.io.out(diffText(one));
+  }
+}

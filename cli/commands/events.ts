@@ -1,0 +1,101 @@
+import { serialise } from "#cli/format/serialise.ts";
+import { formatTable } from "#cli/format/table.ts";
+import { tableStyle } from "#cli/format/table-style.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { hasNamespace, objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
+import type { EventAbout, EventItem, EventList } from "#shared/fleet/api/objects.ts";
+import { formatTime } from "#shared/words/age.ts";
+
+const watchMs = 2000;
+
+export interface EventsOptions {
+  readonly cluster?: string;
+  readonly limit: number;
+  readonly watch?: boolean;
+}
+
+type Told = EventItem & Partial<EventAbout>;
+
+/** What happened to one object, or to all groups of a namespace or of all; the oldest first, as a log reads; with `-w` on and on. */
+export async function events(session: Session, args: readonly string[], options: EventsOptions): Promise<ExitReason> {
+  const source = args.length === 0 ? ofAll(session, options) : ofOne(session, args, options);
+  const first = await source.read();
+  if (options.watch !== true) {
+    print(session, first);
+    if (first.length === 0) session.note("nothing happened in the last 30 days");
+    return "done";
+  }
+  const told = new Set<string>();
+  for (let found = first; ; found = await source.read()) {
+    const fresh = found.filter((event) => !told.has(identityOf(event)));
+    for (const event of fresh) told.add(identityOf(event));
+    print(session, fresh);
+    await session.pause(watchMs);
+  }
+}
+
+interface EventSource {
+  /** The newest, the oldest of them first. */
+  read(): Promise<readonly Told[]>;
+}
+
+/** @throws CliFailure for an object that is not there, or has none of its own. */
+function ofOne(session: Session, args: readonly string[], options: EventsOptions): EventSource {
+  const object = parseOne(args, "events");
+  if (!hasNamespace(object.kind) || object.kind === "Rollout") {
+    const next = object.kind === "Cluster" ? `starling logs cluster/${object.name}` : "starling events GROUP";
+    throw usageFailure(`a ${object.kind} has no events of its own`, next);
+  }
+  const path = objectPath(object, session.namespace());
+  const query = { cluster: options.cluster };
+  const list = { path: `${path}/events`, query, limit: options.limit };
+  let isThere = false;
+  return {
+    async read() {
+      const { items } = await readList<EventItem>(session, list);
+      if (items.length === 0 && !isThere) await session.api.call({ method: "GET", path, query });
+      isThere = true;
+      return items.toReversed();
+    },
+  };
+}
+
+function ofAll(session: Session, { cluster, limit }: EventsOptions): EventSource {
+  if (cluster !== undefined) throw usageFailure("--cluster goes with a Sync", "starling events sync/NAME --cluster C");
+  const list = { path: "/v1/events", query: { namespace: session.scope() }, limit };
+  let isTold = false;
+  return {
+    async read() {
+      const found = await readList<Told>(session, list);
+      const { known, asked } = (found as unknown as EventList).subjects;
+      if (asked < known && !isTold) {
+        session.note(`of the ${asked} groups that changed last, of ${known}; of one: starling events GROUP`);
+        isTold = true;
+      }
+      return found.items.toReversed();
+    },
+  };
+}
+
+function identityOf({ at, reason, message, cluster = "", about }: Told): string {
+  return JSON.stringify([at, reason, message, cluster, about]);
+}
+
+function print(session: Session, items: readonly Told[]): void {
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") {
+    for (const item of items) session.io.out(serialise(item, output));
+    return;
+  }
+  if (items.length === 0) return;
+  const now = session.io.now();
+  const rows = items.map(({ at, reason, cluster, message, about }) => {
+    const whose = about === undefined ? [] : [`${about.namespace}/${about.name}`];
+    return [formatTime(at, now), ...whose, reason, cluster ?? "-", message];
+  });
+  const whose = items[0]?.about === undefined ? [] : ["GROUP"];
+  const table = { columns: ["TIME", ...whose, "REASON", "CLUSTER", "MESSAGE"], rows };
+  session.io.out(formatTable(table, { ...tableStyle(session), headers: "hide" }));
+}

@@ -1,0 +1,96 @@
+import { serialise } from "#cli/format/serialise.ts";
+import { formatTable, type Table } from "#cli/format/table.ts";
+import { tableStyle } from "#cli/format/table-style.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
+import type { SubjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
+import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { formatAge } from "#shared/words/age.ts";
+import { subjectState } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+
+export interface VersionsOptions {
+  readonly group?: string;
+  readonly limit: number;
+}
+
+type Listed = SubjectInFleet | UnreadableObject<"SyncGroup" | "Sync">;
+
+/** Which version runs where, and who is behind: by what the stages of each group have passed. */
+export async function getVersions(session: Session, { group, limit }: VersionsOptions): Promise<ExitReason> {
+  const namespace = session.scope();
+  const wanted = group === undefined ? limit : Number.MAX_SAFE_INTEGER;
+  const list = await readList<Listed>(session, { path: "/v1/fleet", query: { namespace }, limit: wanted });
+  const items = list.items.filter(({ metadata }) => group === undefined || metadata.name === group);
+  if (items.length === 0 && group !== undefined) {
+    throw usageFailure(`there is no ${group}`, `starling get versions${session.where()}`);
+  }
+  const { output, allNamespaces } = session.options;
+  if (output === "json" || output === "yaml") session.io.out(serialise({ ...list, items }, output));
+  else if (output === "name")
+    for (const { kind, metadata } of items) session.io.out(`${kind.toLowerCase()}/${metadata.name}\n`);
+  else if (items.length === 0) session.note("nothing was rolled out yet");
+  else {
+    const table = versionsTable(items, session.io.now(), allNamespaces === true ? "all" : "one");
+    session.io.out(formatTable(table, tableStyle(session)));
+    session.note(behindText(items));
+  }
+  if (list.metadata.continue !== undefined && group === undefined) session.note(`… and more: --limit ${limit * 2}`);
+  return "done";
+}
+
+/** One line a version that clusters are on; the clusters of a group's lines are all that it selects. */
+function versionsTable(items: readonly Listed[], now: Date, namespaces: "all" | "one"): Table {
+  const rows = items.flatMap((item) => {
+    const { word, remark } = subjectState(item);
+    const place = [...(namespaces === "all" ? [item.metadata.namespace ?? ""] : []), item.metadata.name];
+    if (isUnreadable(item)) return [[...place, "-", "-", "-", "-", "-", word, remark]];
+    const [newest] = item.versions;
+    const lines = item.versions.map(({ number, revision, at, clusters, stages }) => {
+      const behind = number !== newest?.number && clusters > 0;
+      const age = formatAge(at, now);
+      return [
+        ...place,
+        String(number),
+        revisionText(revision),
+        age,
+        String(clusters),
+        stages.join(",") || "-",
+        behind ? "Behind" : word,
+        "",
+      ];
+    });
+    if (item.bare > 0 || lines.length === 0) {
+      lines.push([
+        ...place,
+        "-",
+        "-",
+        "-",
+        String(item.bare),
+        "-",
+        word,
+        item.bare > 0 ? "nothing was brought there yet" : remark,
+      ]);
+    }
+    return lines;
+  });
+  const columns = ["NAME", "CONTENT", "REVISION", "AGE", "CLUSTERS", "STAGES", "STATE", ""];
+  return { columns: [...(namespaces === "all" ? ["NAMESPACE"] : []), ...columns], rows };
+}
+
+function behindText(items: readonly Listed[]): string {
+  let behind = 0;
+  let total = 0;
+  for (const item of items) {
+    if (isUnreadable(item)) continue;
+    const [newest] = item.versions;
+    for (const { number, clusters } of item.versions) {
+      total += clusters;
+      if (number !== newest?.number) behind += clusters;
+    }
+    total += item.bare;
+    behind += item.bare;
+  }
+  return `${behind} of ${total} are behind the newest`;
+}

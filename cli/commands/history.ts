@@ -1,0 +1,60 @@
+import { formatHistory, revisionsTable } from "#cli/format/history-text.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { formatTable } from "#cli/format/table.ts";
+import { tableStyle } from "#cli/format/table-style.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { findKind, objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import { requireSubject } from "#cli/session/rollout-subject.ts";
+import type { Session } from "#cli/session/session.ts";
+import type { HistoryItem, RevisionItem } from "#shared/fleet/api/history.ts";
+import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+
+export interface HistoryOptions {
+  readonly cluster?: string;
+  readonly limit: number;
+}
+
+/** What a SyncGroup or Sync was brought to, with commits and authors; of a Source, the revisions that it had. */
+export async function history(session: Session, args: readonly string[], options: HistoryOptions): Promise<ExitReason> {
+  const [first = "", ...rest] = args;
+  const named =
+    rest.length === 0 && !first.includes("/") && findKind(first) === undefined ? [`syncgroup/${first}`] : args;
+  const object = parseOne(named, "history");
+  const path = objectPath(object, session.namespace());
+  if (object.kind === "Source") return sourceHistory(session, path, options);
+  if (object.kind !== "SyncGroup" && object.kind !== "Sync") {
+    throw usageFailure(`a ${object.kind} has no history`, "starling history GROUP   (or sync/NAME, source/NAME)");
+  }
+  const query = { cluster: options.cluster };
+  const list = await readList<HistoryItem | UnreadableObject<"Rollout">>(session, {
+    path: `${path}/history`,
+    query,
+    limit: options.limit,
+  });
+  if (list.items.length === 0) await requireSubject(session, path);
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") {
+    session.io.out(serialise(list, output));
+    return "done";
+  }
+  if (list.items.length === 0) {
+    session.note(`${object.name} was brought to nothing yet\n  next: starling get sources${session.where()}`);
+    return "done";
+  }
+  const about = { name: object.name, now: session.io.now(), links: output === "wide" ? "shown" : "hidden" } as const;
+  session.io.out(formatHistory(list.items, about));
+  if (list.metadata.continue !== undefined) session.note(`… and older ones: --limit ${options.limit * 2}`);
+  else if (output !== "wide") session.note("-o wide has the links to the forge");
+  return "done";
+}
+
+async function sourceHistory(session: Session, path: string, { limit }: HistoryOptions): Promise<ExitReason> {
+  const list = await readList<RevisionItem>(session, { path: `${path}/revisions`, limit });
+  if (list.items.length === 0) await session.api.call({ method: "GET", path });
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") session.io.out(serialise(list, output));
+  else if (list.items.length === 0) session.note("it had no revision in the last 30 days");
+  else session.io.out(formatTable(revisionsTable(list.items, session.io.now(), output), tableStyle(session)));
+  return "done";
+}

@@ -1,0 +1,171 @@
+import { worstFirst } from "#cli/format/get-table.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { objectRemark } from "#cli/format/sync-objects.ts";
+import { branch, type TreeNode, treeText } from "#cli/format/tree-text.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
+import type { ClusterObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
+import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
+import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { formatAge } from "#shared/words/age.ts";
+import { objectState } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+import { isGood } from "#shared/words/state-words.ts";
+
+export interface TreeOptions {
+  readonly cluster?: string;
+  readonly objects?: boolean;
+  readonly all?: boolean;
+}
+
+type ListedSync = SyncObject | UnreadableObject<"Sync">;
+
+/** Of a cluster or a group at most so many Syncs are read; the worst states come first by themselves. */
+const syncsRead = 500;
+/** Of so many of them the objects are asked for, one request each. */
+const withObjects = 50;
+/** Objects below one Sync. */
+const objectsShown = 20;
+/** Clusters below a template that are named though they are well. */
+const wellShown = 5;
+
+/** What belongs to what: groups and Syncs of a cluster, clusters of a group, objects of a Sync; the worst first. */
+export async function tree(session: Session, args: readonly string[], options: TreeOptions): Promise<ExitReason> {
+  const object = parseOne(args, "tree");
+  const root = await rootOf(session, object, options);
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") session.io.out(serialise(root, output));
+  else session.io.out(treeText(root, columnsOf(session)));
+  return "done";
+}
+
+function columnsOf({ io, options }: Session): number | undefined {
+  return io.outIsTerminal && options.output !== "wide" ? io.columns : undefined;
+}
+
+function rootOf(session: Session, object: NamedObject, options: TreeOptions): Promise<TreeNode> {
+  if (object.kind === "Cluster") return clusterTree(session, object, options);
+  if (object.kind === "SyncGroup") return groupTree(session, object, options);
+  if (object.kind === "Sync") return syncTree(session, object, options);
+  throw usageFailure(`a ${object.kind} has no tree`, "starling tree cluster/NAME   (or syncgroup/NAME, sync/NAME)");
+}
+
+async function clusterTree(session: Session, object: NamedObject, options: TreeOptions): Promise<TreeNode> {
+  const path = objectPath(object, "");
+  const cluster = await session.api.call<ClusterObject | UnreadableObject<"Cluster">>({ method: "GET", path });
+  const list = await readList<ListedSync>(session, { path: `${path}/syncs`, limit: syncsRead });
+  const syncs = await Promise.resolve(worstFirst(list.items));
+  const leaves = await syncLeaves(session, syncs, { ...options, name: shortSync });
+  const byGroup = Map.groupBy(leaves, ({ sync }) => ownerOf(sync));
+  const groups = [...byGroup].map(([owner, own]): TreeNode => {
+    const states = own.map(({ sync }) => sync);
+    return branch(
+      owner,
+      [countsText(states)],
+      own.map(({ node }) => node),
+    );
+  });
+  const version = isUnreadable(cluster) ? "" : `Kubernetes ${cluster.status.version ?? "not known"}`;
+  const more = list.metadata.continue === undefined ? [] : [branch(`… more than ${syncsRead} Syncs`, [])];
+  return branch(
+    object.name,
+    [...stateCells(cluster, session.io.now()), version, countsText(list.items)],
+    [...groups, ...more],
+  );
+}
+
+async function groupTree(session: Session, object: NamedObject, options: TreeOptions): Promise<TreeNode> {
+  const path = objectPath(object, session.namespace());
+  const group = await session.api.call<SyncGroupObject | UnreadableObject<"SyncGroup">>({ method: "GET", path });
+  const list = await readList<ListedSync>(session, { path: `${path}/syncs`, limit: syncsRead });
+  const leaves = await syncLeaves(session, worstFirst(list.items), {
+    ...options,
+    name: ({ spec }) => spec.cluster ?? "-",
+  });
+  const templates = [...Map.groupBy(leaves, ({ sync }) => shortSync(sync))].map(([template, own]): TreeNode => {
+    const well = own.filter(({ sync }) => isGood(objectState(sync).word));
+    const hidden = options.all === true ? [] : well.slice(wellShown);
+    const shown = own.filter((leaf) => !hidden.includes(leaf)).map(({ node }) => node);
+    const rest = hidden.length === 0 ? [] : [branch(`… ${hidden.length} more, all ready`, ["--all names them"])];
+    return branch(template, [countsText(own.map(({ sync }) => sync))], [...shown, ...rest]);
+  });
+  const more = list.metadata.continue === undefined ? [] : [branch(`… more than ${syncsRead} Syncs`, [])];
+  return branch(object.name, stateCells(group, session.io.now()), [...templates, ...more]);
+}
+
+async function syncTree(session: Session, object: NamedObject, options: TreeOptions): Promise<TreeNode> {
+  const { cluster } = options;
+  if (object.name.includes(".") && cluster === undefined) {
+    const [group = ""] = object.name.split(".");
+    const next = `starling tree sync/${object.name} --cluster NAME   (starling tree syncgroup/${group} lists them)`;
+    throw usageFailure(`sync/${object.name} is on many clusters; say which one with --cluster`, next);
+  }
+  const path = objectPath(object, session.namespace());
+  const sync = await session.api.call<ListedSync>({ method: "GET", path, query: { cluster } });
+  const name = `${object.name} on ${sync.spec.cluster ?? "-"}`;
+  if (isUnreadable(sync)) return branch(name, stateCells(sync, session.io.now()));
+  return branch(name, syncCells(sync, session.io.now()), await objectNodes(session, sync, options));
+}
+
+interface SyncLeaf {
+  readonly sync: ListedSync;
+  readonly node: TreeNode;
+}
+
+async function syncLeaves(
+  session: Session,
+  syncs: readonly ListedSync[],
+  options: TreeOptions & { readonly name: (sync: ListedSync) => string },
+): Promise<readonly SyncLeaf[]> {
+  const leaves: SyncLeaf[] = [];
+  for (const [index, sync] of syncs.entries()) {
+    const asks = options.objects === true && index < withObjects && !isUnreadable(sync);
+    const objects = asks ? await objectNodes(session, sync, options) : [];
+    leaves.push({ sync, node: branch(options.name(sync), syncCells(sync, session.io.now()), objects) });
+  }
+  return leaves;
+}
+
+async function objectNodes(session: Session, sync: SyncObject, { all }: TreeOptions): Promise<readonly TreeNode[]> {
+  const { name, namespace = "" } = sync.metadata;
+  const path = `${objectPath({ kind: "Sync", name }, namespace)}/objects`;
+  const limit = all === true ? Number.MAX_SAFE_INTEGER : objectsShown;
+  const found = await readList<SyncObjectItem>(session, { path, query: { cluster: sync.spec.cluster }, limit });
+  const now = session.io.now();
+  const nodes = found.items.map((item) => {
+    const age = item.createdAt === undefined ? "" : formatAge(item.createdAt, now);
+    return branch(item.object, [item.health, age, objectRemark(item)]);
+  });
+  return found.metadata.continue === undefined ? nodes : [...nodes, branch("… and more", ["--all names them"])];
+}
+
+/** `NAMESPACE/GROUP`, or the namespace of a Sync that a user wrote. */
+function ownerOf({ metadata }: ListedSync): string {
+  const [group, template] = metadata.name.split(".");
+  return template === undefined ? `${metadata.namespace}` : `${metadata.namespace}/${group}`;
+}
+
+function shortSync({ metadata }: ListedSync): string {
+  return metadata.name.slice(metadata.name.indexOf(".") + 1);
+}
+
+function stateCells(object: Parameters<typeof objectState>[0], now: Date): readonly string[] {
+  const { word, seenAt, remark } = objectState(object);
+  return [word, seenAt === undefined ? "" : `seen ${formatAge(seenAt, now)} ago`, remark];
+}
+
+function syncCells(sync: ListedSync, now: Date): readonly string[] {
+  const { word, since, seenAt, remark } = objectState(sync);
+  const revision = isUnreadable(sync) ? "-" : revisionText(sync.status.observed?.applied?.revision);
+  const seen = seenAt === undefined ? "" : `seen ${formatAge(seenAt, now)} ago`;
+  return [revision, `${word} ${formatAge(since, now)}`, seen, remark];
+}
+
+/** `65 Syncs: 62 Ready, 1 Failed`; the counts sum. */
+function countsText(syncs: readonly ListedSync[]): string {
+  const words = worstFirst(syncs).map((sync) => objectState(sync).word);
+  const counts = [...Map.groupBy(words, (word) => word)].map(([word, those]) => `${those.length} ${word}`);
+  return `${syncs.length} ${syncs.length === 1 ? "Sync" : "Syncs"}${counts.length === 0 ? "" : `: ${counts.join(", ")}`}`;
+}

@@ -1,0 +1,134 @@
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { hasNamespace, type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
+import type { Session } from "#cli/session/session.ts";
+import { isUnreadable, type ListedObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { Condition } from "#shared/fleet/rows/object-rows.ts";
+import { isUnseen, objectState, planOf } from "#shared/words/object-state.ts";
+import { findState, isGood, stateWords } from "#shared/words/state-words.ts";
+
+const pollMs = 1000;
+/** As kubectl's, where `--timeout` says nothing else. */
+const defaultTimeoutMs = 30_000;
+
+export interface WaitOptions {
+  readonly for: string;
+  readonly cluster?: string;
+}
+
+/** What is waited for: of an object as it is now, or of one that is gone. */
+interface Goal {
+  readonly text: string;
+  readonly isMet: (object: ListedObject | undefined) => boolean;
+  /** It need not be there yet. */
+  readonly mayLack?: true;
+}
+
+/** Until each object is as `--for` says; one that does not exist is waited for only where that is what is asked. */
+export async function waitFor(session: Session, args: readonly string[], options: WaitOptions): Promise<ExitReason> {
+  const goal = parseGoal(options.for);
+  const objects = parseNamed(args, "wait");
+  const { timeout } = session.options;
+  const until = timeout === undefined ? session.io.now().getTime() + defaultTimeoutMs : undefined;
+  for (const object of objects) {
+    let told = "";
+    for (;;) {
+      const found = await read(session, object, options.cluster);
+      if (goal.isMet(found)) break;
+      if (found === undefined && goal.mayLack === undefined) throw notThere(session, object);
+      const now = `${shortName(object)} ${found === undefined ? "does not exist yet" : stateText(found)}`;
+      if (now !== told) session.note(now);
+      told = now;
+      if (until !== undefined && session.io.now().getTime() >= until) throw timedOut(session, object);
+      await session.pause(pollMs);
+    }
+    session.io.out(`${shortName(object)} ${goal.text}\n`);
+  }
+  return "done";
+}
+
+/** @throws CliFailure for what nothing can be. */
+function parseGoal(text: string): Goal {
+  const [what = "", ...rest] = text.split("=");
+  const value = rest.join("=");
+  if (what === "delete" && value === "") {
+    return { text: "deleted", isMet: (object) => object === undefined };
+  }
+  if (what === "create" && value === "") {
+    return { text: "created", isMet: (object) => object !== undefined, mayLack: true };
+  }
+  if (what === "state" && findState(value) !== undefined) {
+    const state = findState(value);
+    return { text: "condition met", isMet: (object) => object !== undefined && objectState(object).word === state };
+  }
+  if (what === "revision" && value !== "") {
+    return { text: "condition met", isMet: (object) => object !== undefined && runs(object, value) };
+  }
+  const [type = "", status = "True"] = rest;
+  if (what === "condition" && type !== "" && rest.length <= 2) {
+    return { text: "condition met", isMet: (object) => object !== undefined && hasCondition(object, type, status) };
+  }
+  throw usageFailure(
+    `--for is "${text}"; expected condition=TYPE, condition=TYPE=False, state=WORD, revision=REVISION, create or delete`,
+    what === "state" ? `a state is one of ${stateWords().join(", ")}` : "--for condition=Ready",
+  );
+}
+
+/** As kubectl compares them; what was not looked at since it was changed says nothing yet, nor does what is behind. */
+function hasCondition(object: ListedObject, type: string, status: string): boolean {
+  if (isUnseen(object)) return false;
+  const found = conditionsOf(object).find((condition) => condition.type.toLowerCase() === type.toLowerCase());
+  if (found?.status.toLowerCase() !== status.toLowerCase()) return false;
+  return found.type !== "Ready" || found.status !== "True" || isGood(objectState(object).word);
+}
+
+function conditionsOf(object: ListedObject): readonly Pick<Condition, "type" | "status">[] {
+  if (isUnreadable(object)) return object.status.conditions;
+  return "conditions" in object.status ? object.status.conditions : (planOf(object)?.conditions ?? []);
+}
+
+/** All of it, and well: its whole text, the name before the `@`, or the beginning of the commit. */
+function runs(object: ListedObject, wanted: string): boolean {
+  if (isUnreadable(object) || !isGood(objectState(object).word)) return false;
+  const revision =
+    object.kind === "Sync"
+      ? object.status.observed?.applied?.revision
+      : object.kind === "SyncGroup"
+        ? object.status.revision
+        : object.kind === "Source"
+          ? object.status.artifact?.revision
+          : undefined;
+  if (revision === undefined) return false;
+  const [name, commit = revision] = revision.split("@");
+  const id = commit.replace(/^sha1:/, "");
+  return revision === wanted || name === wanted || (wanted.length >= 7 && id.startsWith(wanted.replace(/^sha1:/, "")));
+}
+
+async function read(
+  session: Session,
+  object: NamedObject,
+  cluster: string | undefined,
+): Promise<ListedObject | undefined> {
+  const path = objectPath(object, hasNamespace(object.kind) ? session.namespace() : "");
+  try {
+    return await session.api.call<ListedObject>({ method: "GET", path, query: { cluster } });
+  } catch (error) {
+    if (error instanceof ApiFailure && error.code === "NotFound") return undefined;
+    throw error;
+  }
+}
+
+function stateText(object: ListedObject): string {
+  const { word, remark } = objectState(object);
+  return remark === "" ? word : `${word}: ${remark}`;
+}
+
+function notThere(session: Session, object: NamedObject): CliFailure {
+  const next = `starling get ${object.kind.toLowerCase()}${session.where()}   (--for=create waits until it is there)`;
+  return new CliFailure(`${shortName(object)} does not exist`, { exit: "no", next });
+}
+
+function timedOut(session: Session, object: NamedObject): CliFailure {
+  const next = `starling describe ${shortName(object)}${session.where()}   (or wait longer: --timeout 5m)`;
+  return new CliFailure(`${shortName(object)} is not as it should be after 30s`, { exit: "timeout", next });
+}

@@ -1,0 +1,83 @@
+/** Contents with their commits, the newest first. */
+import { digestText } from "#cli/format/get-table.ts";
+import type { Table } from "#cli/format/table.ts";
+import { plainLine } from "#shared/base/plain-text.ts";
+import type { CommitItem, HistoryItem, RevisionItem, TemplateHistory } from "#shared/fleet/api/history.ts";
+import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { formatAge, formatTime } from "#shared/words/age.ts";
+import { reasonText } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+
+/** Commits in between that are shown below a template. */
+const shownBetween = 5;
+
+interface HistoryView {
+  /** Of the subject, or of a group's Sync. */
+  readonly name: string;
+  readonly now: Date;
+  readonly links: "shown" | "hidden";
+}
+
+export function formatHistory(
+  items: readonly (HistoryItem | UnreadableObject<"Rollout">)[],
+  view: HistoryView,
+): string {
+  return items
+    .map((item) => ("status" in item ? `${item.metadata.name}   Unreadable\n` : contentText(item, view)))
+    .join("");
+}
+
+function contentText(item: HistoryItem, view: HistoryView): string {
+  const { number, at, phase, clusters, trigger, skipped, onCluster } = item;
+  const failed = clusters.failed === 0 ? "" : `, ${clusters.failed} failed`;
+  const there =
+    onCluster === undefined
+      ? ""
+      : `   there: ${reasonText(onCluster.state, onCluster.reason)} in ${onCluster.stage}, ${formatTime(onCluster.endedAt, view.now)}`;
+  const passed = skipped === undefined ? "" : `   ${skipped.count} skipped before it`;
+  const head = `${view.name}-${number}   ${phase}   ${clusters.done}/${clusters.size} clusters${failed}   ${formatTime(at, view.now)}, ${formatAge(at, view.now)} ago   by ${trigger}${passed}${there}`;
+  return `${plainLine(head)}\n${item.templates.map((template) => templateText(template, view)).join("")}`;
+}
+
+function templateText(
+  { name, revision, commit, commits = [], more = 0, compare, besides = [] }: TemplateHistory,
+  view: HistoryView,
+): string {
+  const lines = [
+    `  ${name}   ${revisionText(revision)}   ${commit === undefined ? "(its commit is not known any more)" : commitText(commit)}`,
+  ];
+  const links = view.links === "shown" ? [commit?.link, compare] : [];
+  for (const link of links) if (link !== undefined) lines.push(`      ${link}`);
+  const between = commits.slice(1);
+  for (const one of between.slice(0, shownBetween)) lines.push(`    + ${shortId(one)}   ${commitText(one)}`);
+  const left = Math.max(0, between.length - shownBetween) + more;
+  if (left > 0) lines.push(`    + ${left} more that the Source had`);
+  for (const { source, revision: at, from } of besides) {
+    const was = from === undefined ? "" : `, before ${revisionText(from)}`;
+    lines.push(`    values of source/${source}   ${revisionText(at)}${was}`);
+  }
+  return lines.map((line) => `${plainLine(line)}\n`).join("");
+}
+
+function commitText({ title, author }: CommitItem): string {
+  return `"${title}" (${author})`;
+}
+
+function shortId({ id, revision }: CommitItem): string {
+  return id === undefined ? revisionText(revision) : id.slice(0, 7);
+}
+
+export function revisionsTable(items: readonly RevisionItem[], now: Date, output: string | undefined): Table {
+  const wide = output === "wide";
+  return {
+    columns: ["REVISION", "SINCE", "AGE", "AUTHOR", ...(wide ? ["DIGEST", "LINK"] : []), "COMMIT"],
+    rows: items.map((item) => [
+      wide ? item.revision : revisionText(item.revision),
+      formatTime(item.at, now),
+      formatAge(item.at, now),
+      item.author,
+      ...(wide ? [digestText(item.digest), item.link ?? "-"] : []),
+      item.title,
+    ]),
+  };
+}

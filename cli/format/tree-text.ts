@@ -1,0 +1,40 @@
+import { plainLine } from "#shared/base/plain-text.ts";
+import { shorten } from "#shared/words/shorten.ts";
+
+export interface TreeNode {
+  readonly name: string;
+  /** What is said of it, without what is empty. */
+  readonly about: readonly string[];
+  readonly children: readonly TreeNode[];
+}
+
+export function branch(name: string, about: readonly string[], children: readonly TreeNode[] = []): TreeNode {
+  return { name, about: about.filter((text) => text !== ""), children };
+}
+
+/** Lines with branches; brothers' words begin in one column. @param columns - of the terminal; absent: nothing is cut. */
+export function treeText(root: TreeNode, columns?: number): string {
+  const lines = [lineOf(root, 0), ...childLines(root.children, "")];
+  return lines.map((line) => `${columns === undefined ? plainLine(line) : cut(plainLine(line), columns)}\n`).join("");
+}
+
+function childLines(children: readonly TreeNode[], indent: string): readonly string[] {
+  const width = Math.max(0, ...children.map(({ name }) => [...name].length));
+  return children.flatMap((child, index) => {
+    const isLast = index === children.length - 1;
+    const own = `${indent}${isLast ? "└─ " : "├─ "}${lineOf(child, width)}`;
+    return [own, ...childLines(child.children, `${indent}${isLast ? "   " : "│  "}`)];
+  });
+}
+
+function lineOf({ name, about }: TreeNode, width: number): string {
+  if (about.length === 0) return name;
+  return `${name}${" ".repeat(Math.max(0, width - [...name].length))}   ${about.join("   ")}`;
+}
+
+/** `shorten` takes the indent for white space. */
+function cut(line: string, columns: number): string {
+  const indent = /^[\s│├└─]*/.exec(line)?.[0] ?? "";
+  const rest = line.slice(indent.length);
+  return [...line].length <= columns ? line : `${indent}${shorten(rest, Math.max(20, columns - [...indent].length))}`;
+}

@@ -1,0 +1,51 @@
+/** What a group comes to, against what was assigned: which objects would change, and where. */
+import { type FleetView, fleetOf } from "#cli/seeing/fleet-view.ts";
+import { isApart, Renderer } from "#cli/seeing/renderer.ts";
+import { assignedDigests, renderingsOf } from "#cli/seeing/renderings-of.ts";
+import type { Session } from "#cli/session/session.ts";
+import { type Forecast, forecast, type TargetChange } from "#shared/fleet/forecast/forecast.ts";
+import { distinctInputs, wantedClusters } from "#shared/fleet/forecast/wanted-clusters.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import type { ApplyEvent } from "#shared/kube/order-marks.ts";
+import { inTheSamePlace } from "#shared/kube/same-place.ts";
+
+export interface GroupPlan {
+  readonly found: Forecast;
+  /** Objects before and after, where both are known. */
+  sidesOf(change: TargetChange): readonly [readonly ManifestObject[], readonly ManifestObject[]] | undefined;
+}
+
+export async function groupPlan(session: Session, view: FleetView): Promise<GroupPlan> {
+  const renderer = new Renderer(session, view);
+  const wanted = wantedClusters(view.wanted, view.plan, fleetOf(view));
+  const { distinct } = distinctInputs(wanted);
+  const assigned = assignedDigests(view);
+  // What was assigned somewhere is known by its digest: it is read where it is compared.
+  const made = await renderer.made(distinct.filter(({ digest }) => !assigned.has(digest)));
+  const renderings = new Map([
+    ...assigned,
+    ...[...made.renderings].map(([input, { digest }]) => [input, digest] as const),
+  ]);
+  const { stages } = relationOf(view.wanted).rollout;
+  const facts = {
+    wanted,
+    fleet: view.clusters,
+    renderings,
+    failures: made.failures,
+    stages: stages.map(({ name }) => name),
+  };
+  const alike = forecast(facts);
+  const compared = await renderingsOf(renderer, alike);
+  const apart = new Set([...compared].flatMap(([digest, rendering]) => (isApart(rendering) ? [digest] : [])));
+  const found = apart.size === 0 ? alike : forecast({ ...facts, apart });
+  const objectsOf = (digest: string | undefined, event: ApplyEvent) => compared.get(digest ?? "")?.objects[event] ?? [];
+  return {
+    found,
+    sidesOf({ how, before, after, had = "upgrade", event = "upgrade", apply }) {
+      if (how === "leave" || how === "options" || how === "fail") return undefined;
+      const [was, is] = [objectsOf(before, had), objectsOf(after, event)];
+      return [inTheSamePlace(was, is, apply?.defaultNamespace), is];
+    },
+  };
+}

@@ -1,0 +1,50 @@
+/** Which groups and Syncs are meant where somebody names some, or none. */
+import { namespaceOf } from "#cli/seeing/change-options.ts";
+import type { Changes } from "#cli/seeing/changes.ts";
+import { type SubjectArgument, subjectArgument } from "#cli/seeing/subject-argument.ts";
+import { usageFailure } from "#cli/session/failure.ts";
+import { listPath } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
+import type { SyncGroupObject } from "#shared/fleet/api/objects.ts";
+import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+
+const mostGroups = 1000;
+
+export interface PlanTarget extends SubjectArgument {
+  /** As it was given. */
+  readonly target: string;
+}
+
+/** Those that are named; else every group of the namespace. @throws CliFailure for what names none. */
+export async function planTargets(
+  session: Session,
+  groups: readonly string[],
+  changes: Changes,
+): Promise<readonly PlanTarget[]> {
+  const namespace = namespaceOf(session, changes);
+  const targets = groups.length > 0 ? groups : await allGroups(session, namespace, changes);
+  const revision = changes.revisions.get("");
+  if (revision !== undefined && targets.length > 1)
+    throw usageFailure(
+      `--revision does not say of which Source, for ${targets.length} groups`,
+      `--revision NAME=${revision}`,
+    );
+  return targets.map((target) => ({ target, ...subjectArgument(target, namespace) }));
+}
+
+async function allGroups(
+  session: Session,
+  namespace: string,
+  { documents, from }: Changes,
+): Promise<readonly string[]> {
+  const written = documents.flatMap((document) =>
+    document.kind === "SyncGroup" && document.metadata.namespace === namespace ? [document.metadata.name] : [],
+  );
+  // Of a group's own documents the plan is the group's; anything else may be about all of them.
+  const isAbout = written.length > 0 && documents.every(({ kind }) => kind === "SyncGroup" || kind === "Source");
+  if (isAbout || from === "documents alone") return written;
+  const path = listPath("SyncGroup", namespace);
+  const { items } = await readList<SyncGroupObject | UnreadableObject>(session, { path, limit: mostGroups });
+  return [...new Set([...items.map(({ metadata }) => metadata.name), ...written])].sort();
+}

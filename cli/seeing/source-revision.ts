@@ -1,0 +1,148 @@
+/** A Source at another revision than its newest: fetched as the caller, with the code that `resolve` fetches with. */
+
+import type { Changes } from "#cli/seeing/changes.ts";
+import { gitLogin } from "#cli/seeing/git-login.ts";
+import { type ArtifactAbout, artifactOf, type LocalArtifact } from "#cli/seeing/local-artifact.ts";
+import { storedArtifact } from "#cli/seeing/stored-contents.ts";
+import { CliFailure, usageFailure } from "#cli/session/failure.ts";
+import { objectPath } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
+import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
+import { readCertificates } from "#shared/adapters/git/read-certificates.ts";
+import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
+import { defined } from "#shared/base/defined.ts";
+import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
+import type { RevisionItem } from "#shared/fleet/api/history.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { GitRemote, GitRepository } from "#shared/ports.ts";
+import {
+  commitIn,
+  formatRevision,
+  type ResolvedReference,
+  referencesNamed,
+  resolveNamed,
+} from "#shared/source/git-reference.ts";
+import { isWithin } from "#shared/source/tree-listing.ts";
+
+/** More than a Source has in the 30 days for which they are kept. */
+const revisionsKept = 10_000;
+
+export interface AskedRevision {
+  /** Of what uses the Source. */
+  readonly subject: Subject;
+  /** Name of the Source. */
+  readonly name: string;
+  readonly url: string;
+  readonly paths: readonly string[];
+  /** A branch, a tag, a whole reference, a commit, or as `starling history` prints it: `main@sha1:<commit>`. */
+  readonly revision: string;
+}
+
+/**
+ * @param from - where the Source is; of an installation's, a commit that it had is taken as it is stored where git does not give it.
+ * @throws CliFailure when there is no such revision, or it cannot be had from here: with what to do.
+ */
+export async function readRevision(
+  session: Session,
+  asked: AskedRevision,
+  from: Changes["from"],
+): Promise<LocalArtifact> {
+  try {
+    return await fetchedFromGit(session, asked);
+  } catch (error) {
+    const stored = from === "installation" ? await storedRevision(session, asked) : undefined;
+    if (stored === undefined) throw error;
+    session.note(`Source ${asked.name}: ${stored.artifact.revision} as it was stored; git does not give it to you`);
+    return stored;
+  }
+}
+
+/** The newest that the Source had of this commit, in the paths that it has now. */
+async function storedRevision(
+  session: Session,
+  { subject, name, revision, paths }: AskedRevision,
+): Promise<LocalArtifact | undefined> {
+  const [, digits] = /^(?:[^@]+@)?(?:sha1:)?([0-9a-f]{7,40})$/.exec(revision) ?? [];
+  if (digits === undefined) return undefined;
+  const path = `${objectPath({ kind: "Source", name }, subject.namespace)}/revisions`;
+  const { items } = await readList<RevisionItem>(session, { path, limit: revisionsKept });
+  const had = items.filter((item) => commitIn(item.revision).startsWith(digits));
+  const [newest] = had;
+  const commits = [...new Set(had.map((item) => commitIn(item.revision)))];
+  if (newest === undefined) return undefined;
+  if (commits.length > 1)
+    throw usageFailure(
+      `--revision ${revision} of Source ${name} is ${commits.join(" or ")}`,
+      `--revision ${commits[0]}`,
+    );
+  const files = await storedArtifact(session, subject, newest.digest);
+  const own = files.filter((file) => isWithin(file.path, paths));
+  return artifactOf(own, aboutOf({ name, paths }, newest.revision));
+}
+
+function aboutOf({ name, paths }: Pick<AskedRevision, "name" | "paths">, revision: string): ArtifactAbout {
+  return { paths, revision, where: revision, next: `starling describe source/${name}     for the paths that it takes` };
+}
+
+async function fetchedFromGit(session: Session, asked: AskedRevision): Promise<LocalArtifact> {
+  const { env } = session.io;
+  const ca = readCertificates(env.GIT_SSL_CAINFO);
+  // Where the caller may go: as with his own git, which it takes the place of.
+  const git = new IsomorphicGitRemote({ rules: clusterAddresses, ...defined({ ca }) });
+  const url = new URL(asked.url).href;
+  try {
+    return await fetched(git, { url }, asked);
+  } catch (error) {
+    if (errorCode(error) !== "GitAuthenticationFailed") throw told(error, asked);
+    const credentials = await gitLogin(session.io, url);
+    if (credentials === undefined) throw told(error, asked);
+    return fetched(git, { url, credentials }, asked).catch((again: unknown) => {
+      throw told(again, asked);
+    });
+  }
+}
+
+async function fetched(git: GitRemote, repository: GitRepository, asked: AskedRevision): Promise<LocalArtifact> {
+  const reference = await referenceOf(git, repository, asked);
+  const { files } = await git.fetchTree(repository, { oid: reference.commit, paths: asked.paths });
+  const revision = formatRevision(reference);
+  return artifactOf(files, aboutOf(asked, revision));
+}
+
+async function referenceOf(
+  git: GitRemote,
+  repository: GitRepository,
+  { name, revision }: AskedRevision,
+): Promise<ResolvedReference> {
+  if (/^([^@]+@)?sha1:[0-9a-f]{40}$/.test(revision)) return namedCommit(revision);
+  if (/^[0-9a-f]{40}$/.test(revision)) return { commit: revision };
+  const listed = await git.listRefs(repository, referencesNamed(revision));
+  const found = resolveNamed(revision, listed);
+  if (found.kind === "resolved") return found.reference;
+  const isShort = /^[0-9a-f]{4,39}$/.test(revision);
+  const hint = isShort ? "; a commit is said with all of its 40 digits" : "";
+  const message = found.kind === "missing" ? found.message : "";
+  throw usageFailure(`--revision ${revision} of Source ${name}: ${message}${hint}`, `git ls-remote ${repository.url}`);
+}
+
+function namedCommit(revision: string): ResolvedReference {
+  const at = revision.indexOf("@");
+  return { ...(at < 0 ? {} : { name: revision.slice(0, at) }), commit: commitIn(revision) };
+}
+
+/** What stands in the way, and the way around it: a folder of a clone. */
+function told(error: unknown, { name, url, revision }: AskedRevision): unknown {
+  if (!(error instanceof StarlingError)) return error;
+  const why: Readonly<Record<string, string>> = {
+    GitAuthenticationFailed: `${url} refuses you, or your git has no credentials for it`,
+    GitNotFound: `${url} is not found, or not shown to you`,
+  };
+  return new CliFailure(
+    `revision ${revision} of Source ${name} cannot be fetched from here: ${why[error.code] ?? errorMessage(error)}`,
+    {
+      exit: "unknown",
+      next: `git worktree add ../at ${revision}     in a clone; then --source ${name}=../at in the place of --revision`,
+    },
+  );
+}

@@ -1,0 +1,75 @@
+/** A fleet as functions leave it that has taken what a group assigned: rows, and the renderings that they name. */
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Applied, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { encodeRendering } from "#shared/source/rendering.ts";
+import type { CliFixture } from "#test/integration/cli/cli-fixture.ts";
+import { syncRow, unitRow } from "#test/unit/functions/api/row-fixture.ts";
+
+const revision = `main@sha1:${"9f2c1ab".padEnd(40, "0")}`;
+
+export interface AssignedCluster {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly values?: Readonly<Record<string, string>>;
+  /** Digest of what it was assigned; absent: nothing yet. */
+  readonly assigned?: string;
+  /** What it was assigned last was never applied whole. */
+  readonly applied?: "never" | Pick<Applied, "event">;
+}
+
+/** @returns the digest of the rendering, stored as `build` stores it. */
+export async function storeRendering(
+  { blobs }: Pick<CliFixture, "blobs">,
+  install: readonly ManifestObject[],
+  upgrade: readonly ManifestObject[] = install,
+): Promise<string> {
+  const { digest, bytes } = encodeRendering(install, upgrade);
+  await blobs.overwrite(blobKeys.rendering(digest), bytes);
+  return digest;
+}
+
+/** Clusters that were discovered, with what `shop.web` of the fixture's group was assigned on each. */
+export async function assignFleet({ table }: CliFixture, clusters: readonly AssignedCluster[]): Promise<void> {
+  await table.write([{ put: unitRow([]) }]);
+  for (const cluster of clusters) {
+    const rows: readonly Row[] = [fleetRow(cluster), ...syncRows(cluster)];
+    await table.write(rows.map((put) => ({ put })));
+  }
+}
+
+export function fleetRow({ name, labels = {}, values = {} }: AssignedCluster): FleetRow {
+  return {
+    ...keys.fleet(name),
+    type: "Fleet",
+    schema: rowSchema,
+    version: 1,
+    name,
+    uid: `uid-${name}`,
+    labels,
+    values,
+  };
+}
+
+function syncRows({ name, assigned, applied = {} }: AssignedCluster): readonly SyncRow[] {
+  if (assigned === undefined) return [];
+  const { desired, observed, ...row } = syncRow(name, "shop.web");
+  const begun = { ...row, desired: { ...desired, renderDigest: assigned, apply: applyOptions.parse({}) } };
+  if (applied === "never" || observed === undefined) return [begun];
+  const whole = { renderDigest: assigned, revision, attempt: 2, at: "2026-11-20T07:51:00.000Z", ...applied };
+  return [{ ...begun, observed: { ...observed, applied: whole } }];
+}
+
+/** The Source of the fixture has been resolved. */
+export async function sayArtifact({ table }: CliFixture): Promise<void> {
+  const key = keys.object("payments", "Source", "app");
+  const row = await table.get(key);
+  if (row === undefined) throw new Error("Source app was applied");
+  const about = { sizeBytes: 1, files: 1, storedAt: "2026-11-20T07:44:00.000Z", subject: "s", author: "a" };
+  const artifact = { ...about, revision, digest: `sha256:${"1".repeat(64)}`, committedAt: "2026-11-20T07:40:00.000Z" };
+  await table.write([{ update: key, set: { status: { ...row.status, artifact } } }]);
+}

@@ -1,0 +1,177 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is substituted
+/** What a Secret holds is on no screen: neither where it is shown, nor where something is wrong with it. */
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { assignFleet, storeRendering } from "#test/integration/cli/assigned-fleet.ts";
+import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
+
+const [source = "", , group = ""] = fleet.split("---\n");
+
+/** Whatever is a secret has it in it. */
+const mark = "hunter2";
+const encoded = (text: string) => Buffer.from(text).toString("base64");
+/** However it may be written on its way, or cut. */
+const told = [mark, encoded(mark).slice(0, 9), "987654321", encoded("987654321").slice(0, 9)];
+
+let cli: CliFixture;
+let folders = 0;
+
+beforeAll(async () => {
+  cli = await startCliFixture();
+  cli.write(
+    "group.yaml",
+    `${source}---\n${group.replace("source: app", "source: app, apply: {defaultNamespace: shop}")}`,
+  );
+  expect(await cli.run("apply -f group.yaml -q --yes")).toMatchObject({ code: 0 });
+  const before: readonly ManifestObject[] = [
+    {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "s", namespace: "shop" },
+      data: { p: encoded(`${mark}-old`) },
+    },
+    { apiVersion: "v1", kind: "Secret", metadata: { name: "gone", namespace: "shop" }, stringData: { p: mark } },
+  ];
+  await assignFleet(cli, [{ name: "c1", assigned: await storeRendering(cli, before) }]);
+});
+
+afterAll(() => cli.stop());
+
+function folderOf(files: Readonly<Record<string, string>>): string {
+  folders++;
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(cli.folder, `f${folders}`, dirname(name)), { recursive: true });
+    cli.write(`f${folders}/${name}`, text);
+  }
+  return `f${folders}`;
+}
+
+const everyLook = [
+  "render shop --show-origin",
+  "render shop -o json",
+  "plan shop --all",
+  "plan shop -o yaml",
+  "diff shop",
+  "diff shop -o json",
+];
+/** What is wrong is one text, wherever it is told. */
+const someLooks = ["render shop", "plan shop -o json"];
+
+/** All that any of them says. */
+async function said(looks: readonly string[], folder: string, line = ""): Promise<string> {
+  const texts: string[] = [];
+  for (const look of looks) {
+    const ran = await cli.run(`${look} --source app=${folder}${line}`);
+    texts.push(`${ran.out}${ran.err}`);
+  }
+  return texts.join("\n");
+}
+
+function expectNothingTold(text: string): void {
+  for (const each of told) expect(text).not.toContain(each);
+}
+
+const secret = (rest: string) => `apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: shop}\n${rest}\n`;
+const password = secret(`stringData: {p: ${mark}}`);
+
+describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
+  test.each([
+    ["in data and stringData", secret(`data: {a: ${encoded(mark)}}\nstringData: {b: ${mark}, "c\\nd": "x ${mark}"}`)],
+    ["in a text of several lines", secret(`stringData:\n  dsn: |\n    user: u\n    pass: ${mark}`)],
+    [
+      "in what kubectl applied last",
+      `apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: shop, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"data":{"p":"${encoded(mark)}"}}'}}\n`,
+    ],
+    [
+      "in a list of objects",
+      `apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop}, stringData: {p: ${mark}}}\n`,
+    ],
+    [
+      "in a list of Secrets",
+      `apiVersion: v1\nkind: SecretList\nitems:\n- {metadata: {name: s, namespace: shop}, stringData: {p: ${mark}}}\n`,
+    ],
+  ])("%s", async (_where, text) => {
+    const all = await said(everyLook, folderOf({ "s.yaml": text }));
+    expect(all).toContain("***");
+    expectNothingTold(all);
+  });
+
+  test.each([
+    ["a number, which is no text", { "s.yaml": secret("stringData: {p: 987654321}") }],
+    ["data that is no base64", { "s.yaml": secret(`data: {p: "${mark}!"}`) }],
+    ["data that is a text", { "s.yaml": secret(`data: "${mark}"`) }],
+    ["data that is a list", { "s.yaml": secret(`data: [${mark}]`) }],
+    ["a map in it", { "s.yaml": secret(`stringData: {p: {q: ${mark}}}`) }],
+    ["a quote that is not closed", { "s.yaml": secret(`stringData:\n  p: "${mark}\n  q: 1`) }],
+    ["a value with a colon", { "s.yaml": secret(`stringData:\n  p: ${mark}: x\n  q: - ${mark}`) }],
+    ["a key that is there twice", { "s.yaml": secret(`stringData: {p: ${mark}, p: ${mark}-2}`) }],
+    ["an alias of nothing", { "s.yaml": secret(`stringData: {p: *${mark}}`) }],
+    ["a tag of a handle", { "s.yaml": secret(`stringData: {p: !${mark}!x y}`) }],
+    ["an anchor of nothing", { "s.yaml": secret(`stringData: {p: &${mark}}`) }],
+    ["an escape that is none", { "s.yaml": secret(`stringData: {p: "${mark}\\q"}`) }],
+    ["a directive", { "s.yaml": `%${mark}\n---\n${password}` }],
+    ["a tag of its own", { "s.yaml": secret(`stringData: {p: !${mark} x}`) }],
+    [
+      "a generator of kustomize",
+      { "kustomization.yaml": `resources: [none.yaml]\nsecretGenerator: [{name: s, literals: ["p=${mark}"]}]\n` },
+    ],
+    ["a literal that is none", { "kustomization.yaml": `secretGenerator: [{name: s, literals: ["${mark}"]}]\n` }],
+    [
+      "a patch that fits nothing",
+      {
+        "kustomization.yaml": `resources: [s.yaml]\npatches: [{target: {kind: Secret}, patch: '[{"op": "replace", "path": "/data/none", "value": "${mark}"}]'}]\n`,
+        "s.yaml": password,
+      },
+    ],
+    [
+      "a patch that is none",
+      {
+        "kustomization.yaml": `resources: [s.yaml]\npatches: [{target: {kind: Secret}, patch: '[{"op": "${mark}"'}]\n`,
+        "s.yaml": password,
+      },
+    ],
+    [
+      "a Secret that is there twice",
+      { "kustomization.yaml": "resources: [s.yaml, t.yaml]\n", "s.yaml": password, "t.yaml": password },
+    ],
+    ["a Secret that is there twice, in plain files", { "s.yaml": password, "t.yaml": password }],
+  ])("where something is wrong with it: %s", async (_what, files) => {
+    expectNothingTold(await said(someLooks, folderOf(files as Readonly<Record<string, string>>)));
+  });
+
+  test.each([
+    ["a variable that is not closed", `stringData: {p: "\${${mark}"}`],
+    ["a default of a variable that is refused", `stringData: {p: "\${NONE:?${mark}}"}`],
+    ["a variable that nobody sets", `stringData: {p: "${mark} \${NONE}"}`],
+  ])("where a variable is wrong: %s", async (_what, rest) => {
+    const own = group.replace("source: app", "source: app, substitute: true, apply: {defaultNamespace: shop}");
+    cli.write("substituted.yaml", `${source}---\n${own}`);
+    expectNothingTold(await said(someLooks, folderOf({ "s.yaml": secret(rest) }), " -f substituted.yaml"));
+  });
+
+  test.each([
+    ["a value of another type", `{{ .Values.password.deeper }}`],
+    ["a value that is no number", `{{ index (list 1) .Values.password }}`],
+    [
+      "YAML that is none",
+      `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: "{{ .Values.password }}\n`,
+    ],
+    ["chance", `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: "${mark}{{ randAlphaNum 8 }}"}\n`],
+    ["nothing", `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: "{{ .Values.password }}"}\n`],
+  ])("where a chart is given it, and is wrong by %s", async (_what, template) => {
+    const folder = folderOf({
+      "Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n",
+      "values.yaml": `password: ${mark}\n`,
+      "env.yaml": `password: ${mark}-env\n`,
+      "templates/s.yaml": template,
+    });
+    const helm = `render: {helm: {valuesFrom: [{path: env.yaml}]}}`;
+    cli.write(
+      "chart.yaml",
+      `${source}---\n${group.replace("source: app", `source: app, ${helm}, apply: {defaultNamespace: shop}`)}`,
+    );
+    expectNothingTold(await said(someLooks, folder, " -f chart.yaml"));
+  });
+});

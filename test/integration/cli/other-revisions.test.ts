@@ -1,0 +1,160 @@
+/** A group as it would be at another revision of its Source: through the real API, and a git server that asks who it is. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
+import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
+import { treeDigest } from "#shared/source/tree-listing.ts";
+import { assignFleet, storeRendering } from "#test/integration/cli/assigned-fleet.ts";
+import { type CliFixture, fleet, startCliFixture, type Terminal } from "#test/integration/cli/cli-fixture.ts";
+
+const login = { username: "ana", password: "correct horse" };
+const [, , group = ""] = fleet.split("---\n");
+
+let cli: CliFixture;
+let git: GitServer;
+let root: string;
+/** What git is told in the environment. */
+let known: Terminal;
+let stranger: Terminal;
+let commits: { readonly main: string; readonly feature: string };
+
+function settings(size: string): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "settings", namespace: "shop" },
+    data: { size },
+  });
+}
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), "starling-revisions-"));
+  const tls = await createTlsCertificate();
+  git = await startGitServer({ root, tls, credentials: login });
+  await git.createRepository("app");
+  const at = new Date(Date.UTC(2026, 0, 1));
+  const main = await git.commitFiles(
+    "app",
+    { "deploy/all.yaml": settings("1"), "other.yaml": "a: b\n" },
+    { message: "1", at },
+  );
+  await git.commitFiles("app", { "deploy/all.yaml": settings("2") }, { message: "2", at });
+  const feature = await git.commitFiles(
+    "app",
+    { "deploy/all.yaml": settings("3") },
+    { message: "3", at, branch: "feature/x" },
+  );
+  commits = { main, feature };
+  // As another branch and a tag of one name have it, and a tag for what was first.
+  const bare = (...words: readonly string[]) => execFileSync("git", ["-C", join(root, "app.git"), ...words]);
+  bare("tag", "v1", main);
+  bare("tag", "both", main);
+  bare("branch", "both", feature);
+  cli = await startCliFixture();
+  cli.write("ca.pem", tls.cert);
+  const helper = `!f() { echo username=${login.username}; echo 'password=${login.password}'; }; f`;
+  const asked = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "credential.helper", GIT_CONFIG_VALUE_0: helper };
+  stranger = { env: { GIT_SSL_CAINFO: join(cli.folder, "ca.pem"), GIT_CONFIG_NOSYSTEM: "1" } };
+  known = { env: { ...stranger.env, ...asked } };
+  cli.write(
+    "group.yaml",
+    `apiVersion: starling.dev/v1alpha1
+kind: Source
+metadata: {name: app}
+spec: {git: {url: "${git.url("app")}", ref: {branch: main}}, paths: [deploy]}
+---
+${group.replace("source: app", "source: app, path: deploy")}`,
+  );
+  expect(await cli.run("apply -f group.yaml -q --yes")).toMatchObject({ code: 0 });
+  const object = JSON.parse(settings("1"));
+  await assignFleet(cli, [{ name: "c1", assigned: await storeRendering(cli, [object]) }]);
+});
+
+afterAll(async () => {
+  await cli.stop();
+  await git.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const sizes = async (line: string, terminal: Terminal) => {
+  const ran = await cli.run(`${line} --show-secrets`, terminal);
+  return { code: ran.code, size: /size: '(\d)'/.exec(ran.out)?.[1], at: /, (\S+)$/m.exec(ran.out)?.[1], err: ran.err };
+};
+
+describe("a revision that is not the newest", () => {
+  test.each([
+    ["a branch", "feature/x", "3", () => `feature/x@sha1:${commits.feature}`],
+    ["a tag", "v1", "1", () => `v1@sha1:${commits.main}`],
+    ["a reference by its whole name", "refs/heads/feature/x", "3", () => `feature/x@sha1:${commits.feature}`],
+    ["of a Source by its name", "app=feature/x", "3", () => `feature/x@sha1:${commits.feature}`],
+  ])("is %s", async (_what, revision, size, at) => {
+    const found = await sizes(`render shop --revision ${revision}`, known);
+    expect(found).toEqual({ code: 0, size, at: at(), err: "" });
+  });
+
+  test("is a commit, also as a revision is printed", async () => {
+    const at = `sha1:${commits.main}`;
+    expect(await sizes(`render shop --revision ${commits.main}`, known)).toMatchObject({ size: "1", at });
+    expect(await sizes(`render shop --revision main@${at}`, known)).toMatchObject({ size: "1", at: `main@${at}` });
+  });
+
+  test("is what a plan and a diff are of, with their exit codes, and nothing is written", async () => {
+    const writes = cli.log.length;
+    const planned = await cli.run("plan shop --revision feature/x", known);
+    expect(planned).toMatchObject({ code: 1, err: "" });
+    expect(planned.out).toContain('data.size  "1" -> "3"');
+    expect(planned.out).toContain(`(feature/x@sha1:${commits.feature}, against what was assigned`);
+    expect(await cli.run("plan shop --revision v1", known)).toMatchObject({ code: 0 });
+    expect((await cli.run("diff shop --revision feature/x", known)).out).toContain("+  size: '3'");
+    expect(cli.log.slice(writes).map(({ message }) => message)).not.toContain("applied");
+  });
+
+  test.each([
+    ["nowhere", "the repository has no refs/heads/nowhere and no refs/tags/nowhere", 2],
+    ["both", "refs/heads/both and refs/tags/both are different commits; say which", 2],
+    ["v1 --revision other=v1", "--revision names Source other, which nothing here uses; there is app", 2],
+    ["0".repeat(40), "cannot be fetched from here", 3],
+    ["0123456", "a commit is said with all of its 40 digits", 2],
+  ])("that is %s is refused by name", async (revision, message, code) => {
+    const ran = await cli.run(`render shop --revision ${revision}`, known);
+    expect(ran).toMatchObject({ code, out: "" });
+    expect(ran.err).toContain(message);
+  });
+
+  test("is not to be had by whom git refuses, who is told what to do; nobody's password is in it", async () => {
+    const ran = await cli.run("render shop --revision feature/x", stranger);
+    expect(ran).toMatchObject({ code: 3, out: "" });
+    expect(ran.err).toContain("refuses you, or your git has no credentials for it");
+    expect(ran.err).toContain("git worktree add ../at feature/x");
+    expect(ran.err).not.toContain(login.password);
+  });
+
+  test("is taken as it was stored where git refuses, when the Source had it", async () => {
+    const file = { path: "deploy/all.yaml", executable: false, content: Buffer.from(settings("7")) };
+    const files = [file, { ...file, path: "other.yaml" }];
+    const digest = treeDigest(files);
+    await cli.blobs.overwrite(blobKeys.artifact(digest), await packArtifact(files));
+    const commit = "7".repeat(40);
+    const about = { subject: "s", author: "a", committedAt: "2026-11-20T07:40:00.000Z" };
+    const size = { sizeBytes: 1, files: 2, storedAt: "2026-11-20T07:44:00.000Z" };
+    const artifact = { revision: `main@sha1:${commit}`, digest, ...about, ...size };
+    await cli.table.write([
+      { put: revisionRow({ namespace: "payments", name: "app" }, artifact, "2026-11-20T07:44:00.000Z") },
+    ]);
+    for (const revision of [commit, commit.slice(0, 7), `main@sha1:${commit}`]) {
+      const found = await sizes(`render shop --revision ${revision}`, stranger);
+      expect(found).toMatchObject({ code: 0, size: "7", at: artifact.revision });
+      expect(found.err).toContain("as it was stored; git does not give it to you");
+    }
+  });
+
+  test("and a folder of the same Source are one too many", async () => {
+    expect(await cli.run("render shop --source app=. --revision app=v1", known)).toMatchObject({ code: 2 });
+  });
+});

@@ -1,0 +1,196 @@
+/** What a plan says of clusters that have something, from the rows and renderings that functions left: asked of the real API. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { parseJson } from "#shared/base/json.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { assignFleet, fleetRow, sayArtifact, storeRendering } from "#test/integration/cli/assigned-fleet.ts";
+import { type CliFixture, fleet, startCliFixtureOver } from "#test/integration/cli/cli-fixture.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+
+let cli: CliFixture;
+afterEach(() => cli.stop());
+
+const [source = "", , group = ""] = fleet.split("---\n");
+
+function config(name: string, data: Readonly<Record<string, string>>, namespace = "shop"): ManifestObject {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data };
+}
+
+const kept = { metadata: { name: "kept", namespace: "shop", annotations: { "helm.sh/resource-policy": "keep" } } };
+const before = [
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: "old" } },
+  config("gone", {}, "old"),
+  config("settings", { size: "1" }),
+  { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "data", namespace: "old" } },
+  { apiVersion: "v1", kind: "ConfigMap", ...kept },
+];
+
+/** The group of the fixture with a working folder that has these objects. */
+async function start(after: readonly ManifestObject[]): Promise<void> {
+  cli = await startCliFixtureOver(new MemoryTable({ pageItems: 500 }));
+  cli.write("group.yaml", `${source}---\n${group}`);
+  expect((await cli.run("apply -f group.yaml -q --yes")).code).toBe(0);
+  mkdirSync(join(cli.folder, "app"));
+  cli.write("app/all.yaml", after.map((object) => JSON.stringify(object)).join("\n---\n"));
+}
+
+describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { timeout: 300_000 }, (size) => {
+  test("names what goes, what stays and what nobody asks, in as many lines, and asks for the fleet in pages", async () => {
+    await start([config("settings", { size: "2" })]);
+    const assigned = await storeRendering(cli, before);
+    const name = (index: number) => `c-${String(index).padStart(5, "0")}`;
+    await assignFleet(
+      cli,
+      Array.from({ length: size }, (_, index) => ({ name: name(index), assigned })),
+    );
+    const asked = cli.requests();
+    const shown = await cli.run("plan shop --source app=app");
+    expect({ err: shown.err, code: shown.code }).toEqual({ err: "", code: 1 });
+    // Of the group, its Source and ClusterValues, and one link; the fleet 500 at a time.
+    expect(cli.requests() - asked).toBe(5 + Math.floor(size / 500));
+    expect(shown.out.split("\n").slice(1)).toEqual([
+      `${size} clusters selected: ${size} change, 0 unchanged`,
+      "",
+      `[1] ${size} clusters: c-00000, c-00001, c-00002, c-00003, c-00004 and ${size - 5} more`,
+      "  shop.web is rendered otherwise",
+      "    - ConfigMap old/gone",
+      "    - ConfigMap shop/kept",
+      "    ~ ConfigMap shop/settings",
+      '        data.size  "1" -> "2"',
+      "    - Namespace old",
+      "    - PersistentVolumeClaim old/data",
+      "",
+      `Order: all ${size} of ${size}`,
+      `Applies: 0 first installs, ${size} upgrades`,
+      `Deletes: ${3 * size} objects on ${size} clusters, once all else is applied there`,
+      `Stays: ConfigMap shop/kept on ${size} clusters: it is marked helm.sh/resource-policy: keep`,
+      `Guard: Namespace old on ${size} clusters: it goes when nothing is left in it`,
+      `Mind: PersistentVolumeClaim old/data on ${size} clusters: what its volume holds goes with it, where its class says Delete`,
+      "",
+    ]);
+    const known = cli.requests();
+    const one = await cli.run(`plan shop --source app=app --cluster ${name(size - 1)} -o json`);
+    expect(cli.requests() - known).toBe(5);
+    const [plan] = (parseJson(one.out) as { readonly items: readonly Readonly<Record<string, unknown>>[] }).items;
+    expect(plan).toMatchObject({ selected: 1, deletions: { objects: 3, clusters: 1 } });
+    expect((await cli.run("plan shop --source app=app --cluster nowhere")).err).toContain(
+      "cluster nowhere is not registered",
+    );
+  });
+});
+
+test("what only says its namespace otherwise is neither new nor deleted", async () => {
+  await start([config("settings", { size: "1" })]);
+  const unnamed = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings" }, data: { size: "1" } };
+  cli.write(
+    "group.yaml",
+    `${source}---\n${group.replace("source: app", "source: app, apply: {defaultNamespace: shop}")}`,
+  );
+  expect((await cli.run("apply -f group.yaml -q --yes")).code).toBe(0);
+  await assignFleet(cli, [{ name: "c1", assigned: await storeRendering(cli, [unnamed]) }]);
+  const shown = await cli.run("plan shop --source app=app");
+  expect({ code: shown.code, lines: shown.out.match(/^(\[| {4}|Deletes).*/gm) }).toEqual({
+    code: 1,
+    lines: ["[1] cluster c1"],
+  });
+});
+
+test("nothing would change, but nobody can tell of a cluster that a newer version wrote: that is no 0", async () => {
+  await start([config("settings", { size: "1" })]);
+  const assigned = await storeRendering(cli, [config("settings", { size: "1" })]);
+  await assignFleet(cli, [{ name: "c1", assigned }]);
+  expect(await cli.run("plan shop --source app=app")).toMatchObject({ code: 0 });
+  await cli.table.write([{ put: { ...fleetRow({ name: "c2" }), schema: rowSchema + 1 } }]);
+  const shown = await cli.run("plan shop --source app=app");
+  expect(shown.out).toContain("Not told of cluster c2: a newer version of Starling wrote what they have");
+  expect(shown.code).toBe(3);
+  mkdirSync(join(cli.folder, "other"));
+  cli.write("other/all.yaml", JSON.stringify(config("settings", { size: "2" })));
+  expect(await cli.run("plan shop --source app=other")).toMatchObject({ code: 1 });
+});
+
+test("a plan has a hash of what it says, whenever it is made, and of any change another", async () => {
+  await start([config("settings", { size: "2" })]);
+  const assigned = await storeRendering(cli, before);
+  const c1 = { name: "c1", assigned };
+  const c2 = { name: "c2", assigned };
+  const hash = async (line = "") =>
+    /^Plan ([0-9a-f]{7}) /.exec((await cli.run(`plan shop --source app=app${line}`)).out)?.[1];
+  await assignFleet(cli, [c1, c2]);
+  const first = await hash();
+  expect(first).toMatch(/^[0-9a-f]{7}$/);
+  expect(await hash()).toBe(first);
+  expect(await hash(" --all")).toBe(first);
+  await assignFleet(cli, [{ ...c1, labels: { unused: "x" } }, c2]);
+  expect(await hash()).toBe(first);
+  expect(await hash(" --cluster c1")).not.toBe(first);
+  cli.write("app/all.yaml", JSON.stringify(config("settings", { size: "3" })));
+  expect(await hash()).not.toBe(first);
+  // What is wrong is of the plan, too, and names no folder of the moment.
+  cli.write("app/all.yaml", "resources: [nothing.yaml]\n");
+  cli.write("app/kustomization.yaml", "resources: [nothing.yaml]\n");
+  const broken = await hash();
+  expect(broken).not.toBe(first);
+  expect(await hash()).toBe(broken);
+});
+
+describe("describe says where what a cluster is given comes from", () => {
+  const templates = `{name: web, source: app, path: ".", substitute: true, parameters: {TIER: "{{ cluster.labels.tier }}", ZONE: "{{ cluster.values.zone }}"}, overrides: [{clusters: {names: [c2]}, parameters: {TIER: gold}, namePrefix: x-}, {clusters: {names: [c4]}, disabled: true}]}`;
+  const values = `apiVersion: starling.dev/v1alpha1
+kind: ClusterValues
+metadata: {name: eu}
+spec: {clusters: {names: [c1, c2]}, priority: 1, values: {zone: eu-west}}
+`;
+
+  async function startGiven(): Promise<void> {
+    await start([]);
+    const spec = group.replace(/\{name: web.*\}/, templates);
+    cli.write("group.yaml", `${source}---\n${spec}---\n${values}`);
+    expect(await cli.run("apply -f group.yaml -q --yes")).toMatchObject({ code: 0 });
+    await sayArtifact(cli);
+    const clusters = ["c1", "c2", "c3", "c4"].map((name) => ({
+      name,
+      labels: { tier: "std" },
+      assigned: "sha256:77ab",
+    }));
+    await assignFleet(cli, clusters);
+  }
+
+  const inputs = async (line: string) => {
+    const ran = await cli.run(line);
+    expect(ran).toMatchObject({ code: 0, err: "" });
+    return /^Inputs.*:\n(?: .*\n)*|^Inputs.*$/gm.exec(ran.out)?.[0].replaceAll(/ +/g, " ");
+  };
+
+  test("for a Sync on a cluster, and a group's templates there", async () => {
+    await startGiven();
+    const given = `Inputs of web on c2; not assigned yet:
+ path . template
+ parameters.TIER gold overrides[0]
+ parameters.ZONE eu-west template <- cluster.values.zone: clustervalues/eu
+ substitute true template
+ namePrefix x- overrides[0]
+`;
+    expect(await inputs("describe sync/shop.web --cluster c2")).toBe(given);
+    expect(await inputs("describe syncgroup/shop --cluster c2")).toBe(given);
+    expect(await inputs("describe syncgroup/shop --cluster c1")).toContain(
+      " parameters.TIER std template <- cluster.labels.tier\n",
+    );
+    expect(await inputs("describe syncgroup/shop --cluster c4")).toContain("Inputs of web on c4; disabled there:");
+    expect(await inputs("describe syncgroup/shop --cluster c3")).toContain("cluster c3 has no cluster.values.zone");
+    expect(await inputs("describe syncgroup/shop --cluster nowhere")).toContain("cluster nowhere is not registered");
+  });
+
+  test("for a group as it is written, with what each override sets for whom", async () => {
+    await startGiven();
+    const page = (await cli.run("describe syncgroup/shop")).out.replaceAll(/ +/g, " ");
+    expect(page).toContain(
+      "Parameters:\n web TIER {{ cluster.labels.tier }}\n web ZONE {{ cluster.values.zone }}\n\nOverrides:\n",
+    );
+    expect(page).toMatch(
+      / web overrides\[0\] .*c2.* namePrefix, parameters\.TIER\n web overrides\[1\] .*c4.* disabled\n/,
+    );
+  });
+});

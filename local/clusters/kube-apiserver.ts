@@ -28,6 +28,8 @@ export interface KubeApiServerOptions {
   readonly controllers?: "on" | "off";
   /** Users with a token beside `admin`, who is in system:masters. RBAC decides what they may do: nothing at first. */
   readonly users?: readonly KubeUser[];
+  /** Asked by TokenReview whose any other token is, as EKS asks its authenticator: an http URL of this machine. */
+  readonly tokenWebhook?: string;
 }
 
 export interface KubeApiServer {
@@ -70,7 +72,10 @@ export async function startKubeApiServer(options: KubeApiServerOptions): Promise
     if (options.folder === undefined) await rm(folder, { recursive: true, force: true });
   };
   try {
-    const files = await prepareFiles(folder, [administrator, ...(options.users ?? [])]);
+    const files = {
+      ...(await prepareFiles(folder, [administrator, ...(options.users ?? [])])),
+      ...(options.tokenWebhook === undefined ? {} : { tokenWebhook: await writeWebhook(folder, options.tokenWebhook) }),
+    };
     for (let attempt = 1; ; attempt += 1) {
       const plan: Plan = { options, files, controllers, apiPort: options.port ?? (await freePort()) };
       const started = await start(plan, remove);
@@ -97,6 +102,8 @@ interface Files {
   readonly serviceAccountKey: string;
   readonly tokenFile: string;
   readonly tokens: Readonly<Record<string, string>>;
+  /** A kubeconfig. */
+  readonly tokenWebhook?: string;
 }
 
 /** What the programs read; what a kept folder already has is used again. */
@@ -124,6 +131,20 @@ async function prepareFiles(folder: string, users: readonly KubeUser[]): Promise
   const { cert, key } = await createMutualTlsCertificate();
   await Promise.all([writeFile(etcdTls.cert, cert, { mode: 0o600 }), writeFile(etcdTls.key, key, { mode: 0o600 })]);
   return { folder, etcdData, etcdTls, certificates, serviceAccountKey, tokenFile, tokens };
+}
+
+async function writeWebhook(folder: string, server: string): Promise<string> {
+  const file = join(folder, "token-webhook.json");
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "webhook",
+    contexts: [{ name: "webhook", context: { cluster: "webhook", user: "server" } }],
+    clusters: [{ name: "webhook", cluster: { server } }],
+    users: [{ name: "server", user: {} }],
+  };
+  await writeFile(file, JSON.stringify(config), { mode: 0o600 });
+  return file;
 }
 
 interface Plan {
@@ -234,8 +255,18 @@ function apiServerFlags({ files, apiPort, controllers }: Plan, etcdPort: number)
     "service-account-signing-key-file": files.serviceAccountKey,
     "service-cluster-ip-range": "10.0.0.0/24",
     "authorization-mode": "RBAC",
+    ...(files.tokenWebhook === undefined ? {} : webhookFlags(files.tokenWebhook)),
     // Without controllers no namespace gets its default account, and no Pod could be made.
     ...(controllers === "on" ? {} : { "disable-admission-plugins": "ServiceAccount" }),
+  };
+}
+
+function webhookFlags(file: string): Readonly<Record<string, string>> {
+  return {
+    "authentication-token-webhook-config-file": file,
+    "authentication-token-webhook-version": "v1",
+    // Of refusals, too: who is let in is let in at once.
+    "authentication-token-webhook-cache-ttl": "1s",
   };
 }
 

@@ -6,9 +6,9 @@ import * as z from "zod";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { quoted } from "#shared/base/shell-word.ts";
-import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 export interface KubeconfigCluster {

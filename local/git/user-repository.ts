@@ -32,18 +32,37 @@ export interface RepositoryWish {
  * @throws Error when it is no repository, or has no such reference or folder.
  */
 export async function adoptRepository(git: GitServer, wish: RepositoryWish): Promise<UserRepository> {
-  if (wish.repo.startsWith("https://")) return followUrl(wish);
-  const folder = await localFolder(wish.repo);
-  await requireTopLevel(folder);
-  const { ref, commit } = await localReference(folder, wish.ref);
+  const found = await findRepository(wish);
+  const { folder, commit, ref } = found;
+  if (folder === undefined) {
+    const description = `${wish.repo}, ${wish.ref ?? "HEAD"} at ${commit.slice(0, 12)}`;
+    return { url: wish.repo, ref, description, warning: undefined };
+  }
   if (wish.path !== undefined && !wish.path.includes("{{")) await requireFolder(folder, commit, wish.path);
-  const url = await git.importRepository(servedName(folder), folder);
   return {
-    url,
+    url: await git.importRepository(servedName(folder), folder),
     ref,
     description: `${basename(folder)}, ${wish.ref ?? "HEAD"} at ${commit.slice(0, 12)}`,
     warning: await uncommitted(folder, wish.path),
   };
+}
+
+/** A repository that is there, before anything is made of it. */
+export interface FoundRepository {
+  /** On this machine; absent for a URL. */
+  readonly folder: string | undefined;
+  readonly repo: string;
+  readonly ref: UserRepository["ref"];
+  readonly commit: string;
+}
+
+/** @throws Error naming the flag and what to give, when it is no repository, or has no such reference. */
+export async function findRepository(wish: Omit<RepositoryWish, "path">): Promise<FoundRepository> {
+  const { repo } = wish;
+  if (repo.startsWith("https://")) return { folder: undefined, repo, ...(await remoteReference(wish)) };
+  const folder = await localFolder(repo);
+  await requireTopLevel(folder);
+  return { folder, repo, ...(await localReference(folder, wish.ref)) };
 }
 
 async function localFolder(repo: string): Promise<string> {
@@ -147,25 +166,19 @@ export function servedName(folder: string): string {
   return name === "" || name.endsWith(".git") ? "repository" : name;
 }
 
-async function followUrl({ repo, ref }: RepositoryWish): Promise<UserRepository> {
+async function remoteReference({ repo, ref }: RepositoryWish): Promise<Pick<FoundRepository, "ref" | "commit">> {
   const listed = await listRemote(repo);
   const oid = (name: string) => listed.get(`${name}^{}`) ?? listed.get(name);
-  const described = (found: UserRepository["ref"], commit: string) => ({
-    url: repo,
-    ref: found,
-    description: `${repo}, ${ref ?? "HEAD"} at ${commit.slice(0, 12)}`,
-    warning: undefined,
-  });
-  if (ref !== undefined && /^[0-9a-f]{40}$/.test(ref)) return described({ commit: ref }, ref);
+  if (ref !== undefined && /^[0-9a-f]{40}$/.test(ref)) return { ref: { commit: ref }, commit: ref };
   const head = oid("HEAD");
   if (ref === undefined || ref === "HEAD") {
     if (head === undefined) throw new Error(`--repo is ${repo}: it has no HEAD; name a branch or a tag with --ref`);
-    return described(undefined, head);
+    return { ref: undefined, commit: head };
   }
   const branch = oid(`refs/heads/${ref}`);
-  if (branch !== undefined) return described({ branch: ref }, branch);
+  if (branch !== undefined) return { ref: { branch: ref }, commit: branch };
   const tag = oid(`refs/tags/${ref}`);
-  if (tag !== undefined) return described({ tag: ref }, tag);
+  if (tag !== undefined) return { ref: { tag: ref }, commit: tag };
   throw new Error(`--ref is ${ref}: ${repo} has no branch or tag of that name; for a commit, give all 40 digits`);
 }
 
@@ -176,8 +189,12 @@ async function listRemote(url: string): Promise<ReadonlyMap<string, string>> {
     const lines = listed.trim().split("\n");
     return new Map(lines.map((line): [string, string] => [line.slice(41), line.slice(0, 40)]));
   } catch (cause) {
-    const said = errorMessage(cause).replace(/^git .*? ended with exit code \d+: /s, "");
-    const brief = said.replaceAll(/^(fatal|error|remote): /gm, "").replaceAll(/\s+/g, " ");
-    throw new Error(`--repo is ${url}: it cannot be listed: ${brief}`, { cause });
+    throw new Error(`--repo is ${url}: it cannot be listed: ${gitsWords(cause)}`, { cause });
   }
+}
+
+/** What git said, on one line, without the command that failed. */
+export function gitsWords(cause: unknown): string {
+  const said = errorMessage(cause).replace(/^git .*? ended with exit code \d+: /s, "");
+  return said.replaceAll(/^(fatal|error|remote): /gm, "").replaceAll(/\s+/g, " ");
 }

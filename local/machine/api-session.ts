@@ -17,10 +17,18 @@ export interface ApiSession {
 /** What the API says when it does not do as it was asked. */
 export class ApiAnswer extends Error {
   readonly status: number;
+  readonly text: string;
+  /** What the functions' logs know it by. */
+  readonly correlationId: string | undefined;
 
-  constructor(request: string, answer: { readonly status: number; readonly text: string }) {
+  constructor(
+    request: string,
+    answer: { readonly status: number; readonly text: string; readonly correlationId: string | undefined },
+  ) {
     super(`${request} answered ${answer.status}: ${answer.text}`);
     this.status = answer.status;
+    this.text = answer.text;
+    this.correlationId = answer.correlationId;
   }
 }
 
@@ -56,7 +64,8 @@ export function openApiSession(api: Machine["api"]): ApiSession {
     });
     const { status } = answer;
     const answered = await answer.text();
-    if (status >= 300) throw new ApiAnswer(`${method} ${path}`, { status, text: answered });
+    const correlationId = answer.headers.get("x-correlation-id") ?? undefined;
+    if (status >= 300) throw new ApiAnswer(`${method} ${path}`, { status, text: answered, correlationId });
     return JSON.parse(answered) as T;
   }
 

@@ -6,6 +6,8 @@ import { applyEnv } from "#functions/apply/env.ts";
 import { wireApply } from "#functions/apply/wire.ts";
 import { buildEnv } from "#functions/build/env.ts";
 import { wireBuild } from "#functions/build/wire.ts";
+import { dashboardEnv } from "#functions/dashboard/env.ts";
+import { wireDashboard } from "#functions/dashboard/wire.ts";
 import { discoverEnv } from "#functions/discover/env.ts";
 import { wireDiscover } from "#functions/discover/wire.ts";
 import { renderEnv } from "#functions/render/env.ts";
@@ -44,6 +46,7 @@ const codes: Readonly<Record<string, FunctionCode>> = {
   build: code(buildEnv, (env) => wireBuild(env)),
   apply: code(applyEnv, wireApply),
   report: code(reportEnv, wireReport),
+  dashboard: code(dashboardEnv, wireDashboard),
 };
 
 /** @throws Error when no function has that folder. */

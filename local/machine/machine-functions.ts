@@ -9,7 +9,7 @@ import { threadSandbox } from "#local/aws/lambda/thread-sandbox.ts";
 import type { PacedClock } from "#local/base/paced-clock.ts";
 import { createRandom, type Random } from "#local/base/random.ts";
 import { type Deployment, sessionArnOf } from "#local/machine/deployment.ts";
-import { functionCode, tracedClients } from "#local/machine/function-code.ts";
+import { type FunctionCode, functionCode, tracedClients } from "#local/machine/function-code.ts";
 import type { FunctionThreadData } from "#local/machine/function-thread.ts";
 import type { FunctionPlan } from "#local/template/machine-plan.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -28,6 +28,8 @@ export interface RunOptions extends Pick<FunctionOptions, "overrun"> {
    * given, a clock that goes wrong or clients that are watched. For tests that let sandboxes die or disagree.
    */
   readonly sandboxes?: (functionName: string, wire: (own?: SandboxOptions) => LambdaHandler) => LambdaHandler;
+  /** The code of a function by its folder; this version's by default. For tests in which another version runs, too. */
+  readonly code?: (folder: string) => FunctionCode;
   /**
    * `threads`: each sandbox has a thread of its own, whose heap is as large as the function's memory; slow to start.
    * Default `one process`.
@@ -71,9 +73,10 @@ export interface FunctionParts {
  */
 export function functionMaker(parts: FunctionParts): (plan: FunctionPlan, pace: "paced" | "unpaced") => LambdaFunction {
   const { run } = parts;
+  const { code = functionCode } = run;
   const random = createRandom(run.seed ?? 1);
   return (plan, pace) => {
-    functionCode(plan.folder).check(parts.deployment.variables(plan));
+    code(plan.folder).check(parts.deployment.variables(plan));
     return lambdaFunction({
       functionName: plan.folder,
       timeoutSeconds: plan.timeoutSeconds,
@@ -94,8 +97,8 @@ function newSandbox(parts: FunctionParts, plan: FunctionPlan): Sandbox {
   const variables = deployment.variables(plan);
   const principalArn = sessionArnOf(plan);
   if (run.isolation === "threads") {
-    if (run.sandboxes !== undefined || run.clock !== undefined)
-      throw new Error("isolation is threads: they run functions as they are; leave out sandboxes and clock");
+    if (run.sandboxes !== undefined || run.clock !== undefined || run.code !== undefined)
+      throw new Error("isolation is threads: they run functions as they are; leave out sandboxes, code and clock");
     const credentials = principals.startSession({ principalArn, expiresAt: new Date(Date.now() + threadSessionMs) });
     const data: FunctionThreadData = {
       folder: plan.folder,
@@ -105,14 +108,14 @@ function newSandbox(parts: FunctionParts, plan: FunctionPlan): Sandbox {
     const module = new URL("./function-thread.ts", import.meta.url).href;
     return threadSandbox({ module, data, memoryMiB: plan.memoryMiB });
   }
-  const { sandboxes = (_name, wire) => wire() } = run;
+  const { sandboxes = (_name, wire) => wire(), code = functionCode } = run;
   const { onLine } = run;
   const output = onLine && ((line: string) => onLine(plan.folder, line));
   const given = defined({ clock: run.clock, output });
   const handler = sandboxes(plan.folder, ({ aws: watch = (clients: AwsClients) => clients, ...own } = {}) => {
     const credentials = renewedCredentials(principals, principalArn);
     const clients = watch(tracedClients(awsClients({ region: localRegion, credentials, endpoints })));
-    return functionCode(plan.folder).wire(variables, clients, { ...given, ...own });
+    return code(plan.folder).wire(variables, clients, { ...given, ...own });
   });
   return sharedSandbox(handler);
 }

@@ -8,6 +8,7 @@ import { PurgeQueueCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
 import type { LocalOrganization } from "#local/aws/eks/listing-operations.ts";
+import { ParameterStore } from "#local/aws/eks/parameter-operations.ts";
 import { IamRoles } from "#local/aws/iam/iam-roles.ts";
 import { Principals } from "#local/aws/iam/principals.ts";
 import { accountPool } from "#local/aws/lambda/account-pool.ts";
@@ -110,6 +111,8 @@ export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
   readonly installation: string;
   /** What tokens and sessions end by. */
   readonly now: () => Date;
+  /** Parameter Store of every account and region. */
+  readonly parameters: ParameterStore;
   /** The organization that the accounts are in from now on; none until then. */
   organize(organization: LocalOrganization): void;
 }
@@ -168,7 +171,12 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
       principals,
     }),
   );
-  const eksParts = { clusters: new EksRegister(), roles: new IamRoles(), now: clockOf(options) };
+  const eksParts = {
+    clusters: new EksRegister(),
+    roles: new IamRoles(),
+    parameters: new ParameterStore(),
+    now: clockOf(options),
+  };
   let organization: LocalOrganization | undefined;
   const eks = await started(startEksAndSts({ ...eksParts, principals, organization: () => organization }));
   const logStore = new LogStore();

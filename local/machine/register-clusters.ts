@@ -6,11 +6,12 @@ import { inParts } from "#shared/base/in-parts.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import type { Values } from "#shared/fleet/kinds/values.ts";
 
 export interface RegisteredCluster {
   readonly connection: ClusterConnection;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly values?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly values?: Values | undefined;
 }
 
 /** The door takes a megabyte at once, and a Cluster has one kilobyte. */

@@ -18,6 +18,7 @@ import { zeroId } from "#local/git/repository.ts";
 import { type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
 import { localEksAuthenticator, registerEksClusters } from "#local/machine/register-eks-clusters.ts";
+import { fleetClusters, rings } from "#local/machine/rings.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 
@@ -103,20 +104,13 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** The rings of every fleet on this machine, from careful to broad. */
-export const rings = ["canary", "early", "broad"] as const;
-
 /** Adds clusters `<ring>-<n>`, a sixth of them canaries and a third early, and registers them. @returns their names. */
 export async function addFleet(stack: Stack, count: number): Promise<readonly string[]> {
-  const names = ringOfEach(count);
   const existing = new Map(stack.clusters.connections().map((connection) => [connection.name, connection]));
-  const numbers = new Map<string, number>();
-  const registered = names.map((ring) => {
-    const number = (numbers.get(ring) ?? 0) + 1;
-    numbers.set(ring, number);
-    const name = `${ring}-${String(number).padStart(String(count).length, "0")}`;
-    return { connection: existing.get(name) ?? stack.clusters.addCluster(name), labels: { ring } };
-  });
+  const registered = fleetClusters(count).map(({ name, labels }) => ({
+    connection: existing.get(name) ?? stack.clusters.addCluster(name),
+    labels,
+  }));
   await registerEksClusters(registered, stack.machine, stack.session);
   return registered.map(({ connection }) => connection.name);
 }
@@ -131,14 +125,6 @@ export async function moveCluster(stack: Stack, name: string): Promise<void> {
   if (connection.server === before?.server) return;
   const ring = rings.find((each) => name.startsWith(`${each}-`)) ?? "broad";
   await registerEksClusters([{ connection, labels: { ring } }], stack.machine, stack.session);
-}
-
-function ringOfEach(count: number): readonly (typeof rings)[number][] {
-  const canaries = Math.max(1, Math.round(count / 6));
-  const early = count < 3 ? 0 : Math.max(1, Math.round(count / 3));
-  return Array.from({ length: count }, (_, index) =>
-    index < canaries ? "canary" : index < canaries + early ? "early" : "broad",
-  );
 }
 
 export interface KeptFiles {

@@ -9,6 +9,7 @@ import { clusterNameOf, type KubeconfigCluster } from "#local/clusters/kubeconfi
 import { locateKubeAssets } from "#local/clusters/locate-kube-assets.ts";
 import { createToken, keepTokenFresh, makeAccount, ownCluster, serverVersion } from "#local/clusters/own-cluster.ts";
 import { addFleet, type Stack } from "#local/machine/stack.ts";
+import { envtestName } from "#local/serve/expected-clusters.ts";
 import type { ClusterChoice } from "#local/serve/state-folder.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
@@ -31,7 +32,6 @@ export interface KeepOptions {
   readonly port: number | undefined;
 }
 
-const envtestName = "envtest";
 const checkTokenEveryMs = 30_000;
 
 /**

@@ -1,21 +1,38 @@
-import { randomBytes } from "node:crypto";
 import { ApiAnswer, openApiSession } from "#local/machine/api-session.ts";
 import type { Machine } from "#local/machine/machine.ts";
+import { defined } from "#shared/base/defined.ts";
 import { queryString } from "#shared/base/percent-encoding.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
 import { type PageServer, servePages } from "#shared/pages/serve-pages.ts";
 
-/** The pages of this machine, asked for with its own key. */
-export function serveMachinePages(api: Machine["api"]): Promise<PageServer> {
+/** The pages of this machine, asked for with its own key. @param onFault - gets a line for each that was not made. */
+export function serveMachinePages(
+  api: Machine["api"],
+  onFault = (line: string) => void process.stderr.write(`pages: ${line}\n`),
+): Promise<PageServer> {
   const session = openApiSession(api);
   const ask: Ask = async <T>(path: string, query: Parameters<Ask>[1] = {}) => {
     const text = queryString(query);
     try {
       return await session.call<T>("GET", text === "" ? path : `${path}?${text}`);
     } catch (error) {
-      throw error instanceof ApiAnswer ? new Refusal(error.status, error.message) : error;
+      throw error instanceof ApiAnswer ? refusalOf(error) : error;
     }
   };
-  const word = randomBytes(16).toString("hex");
-  return servePages({ ask, clock: { now: () => new Date() }, where: "local", port: 0, word });
+  return servePages({ ask, clock: { now: () => new Date() }, where: "local", port: 0, onFault });
+}
+
+function refusalOf({ status, message, text, correlationId }: ApiAnswer): Refusal {
+  const told = toldBy(text);
+  return new Refusal(status, told.message ?? message, defined({ code: told.code, correlationId }));
+}
+
+/** What is no answer of the API's own says nothing. */
+function toldBy(text: string): { readonly code?: string; readonly message?: string } {
+  try {
+    const { code, message } = JSON.parse(text) as Record<string, unknown>;
+    return typeof code === "string" && typeof message === "string" ? { code, message } : {};
+  } catch {
+    return {};
+  }
 }

@@ -18,6 +18,7 @@ import { prepareFolder } from "#local/serve/prepare-folder.ts";
 import {
   clusterChoiceSchema,
   clustersOf,
+  defaultClusters,
   type Identity,
   portsSchema,
   readIdentity,
@@ -44,7 +45,6 @@ export interface ServeOptions {
 }
 
 const namespace = "default";
-const defaultClusters = 3;
 const seed = 1;
 /** What a killed machine may forget of its clusters; Starling puts it back. */
 const saveEveryMs = 5000;
@@ -97,7 +97,7 @@ async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
     gitTls: known?.gitTls ?? (await createTlsCertificate()),
     gitPassword: known?.gitPassword ?? newGitPassword(),
     ...defined({ installationId }),
-    clusters: clusters ?? { kind: "embedded", count: defaultClusters },
+    clusters: clusters ?? defaultClusters,
     ports: await withLastingPorts({ ...known?.ports, ...plan.ports }),
     ...(known?.repository === undefined ? {} : { repository: known.repository }),
   };

@@ -16,6 +16,9 @@ export const clusterChoiceSchema = z.discriminatedUnion("kind", [
 ]);
 export type ClusterChoice = z.infer<typeof clusterChoiceSchema>;
 
+/** Of a first start that names none. */
+export const defaultClusters: ClusterChoice = { kind: "embedded", count: 3 };
+
 const port = z.number().int();
 export const portsSchema = z.object({ api: port, git: port, clusters: port });
 export type Ports = z.infer<typeof portsSchema>;

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 
 export const demoUsage = `npm run demo -- [options]
 
+  --example NAME       the fleet in examples/NAME, with its clusters and repositories
   --repo URL-or-path   roll out what is in this git repository instead of the demo's own
   --path DIR           the folder in it; may hold {{ cluster.labels.ring }}  (default .)
   --ref REF            a branch, a tag or a commit id                 (default HEAD)
@@ -16,11 +17,14 @@ export interface DemoOptions {
   /** Absent: the demo's own repository. */
   readonly user: { readonly repo: string; readonly path: string; readonly ref: string | undefined } | undefined;
   readonly clusters: number;
+  /** The fleet that is shown in place of the demo's. */
+  readonly example: string | undefined;
   /** Absolute. */
   readonly keep: string | undefined;
 }
 
 const maxClusters = 300;
+const defaultClusters = 12;
 
 /**
  * @param folder - that relative paths start from.
@@ -34,24 +38,29 @@ export function readDemoOptions(args: readonly string[], folder: string): DemoOp
       repo: { type: "string" },
       path: { type: "string" },
       ref: { type: "string" },
-      clusters: { type: "string", default: "12" },
+      clusters: { type: "string" },
+      example: { type: "string" },
       keep: { type: "string" },
       help: { type: "boolean", short: "h" },
     },
   });
   if (values.help === true) return undefined;
-  const { repo, path, ref, keep } = values;
-  for (const [name, value] of Object.entries({ repo, path, ref, keep })) {
+  const { repo, path, ref, keep, example } = values;
+  for (const [name, value] of Object.entries({ repo, path, ref, keep, example })) {
     if (value === "") throw new Error(`--${name} is empty`);
   }
-  const clusters = Number(values.clusters);
+  const clusters = Number(values.clusters ?? defaultClusters);
   if (!Number.isInteger(clusters) || clusters < 1 || clusters > maxClusters) {
     throw new Error(`--clusters is ${values.clusters}; expected a whole number from 1 to ${maxClusters}`);
   }
   if (repo === undefined && (path ?? ref) !== undefined) {
     throw new Error("--path and --ref go with --repo: the demo's own repository has one path and one branch");
   }
+  if (example !== undefined && (repo ?? values.clusters) !== undefined) {
+    throw new Error("--repo and --clusters do not go with --example: it has repositories and clusters of its own");
+  }
   return {
+    example,
     user: repo === undefined ? undefined : { repo: localPath(repo, folder), path: path ?? ".", ref },
     clusters,
     keep: keep === undefined ? undefined : resolve(folder, keep),

@@ -1,6 +1,6 @@
 /** The repository of the demo: one application, a kustomize base with an overlay for every ring. */
 import type { FileChanges } from "#local/git/repository.ts";
-import { rings } from "#local/machine/stack.ts";
+import { rings } from "#local/machine/rings.ts";
 
 const namespace = `apiVersion: v1
 kind: Namespace

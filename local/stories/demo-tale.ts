@@ -2,7 +2,8 @@
 
 import { adoptRepository, type UserRepository } from "#local/git/user-repository.ts";
 import { deleteConfigMap, provideNamespaces } from "#local/machine/by-hand.ts";
-import { addFleet, rings, type Stack } from "#local/machine/stack.ts";
+import { rings } from "#local/machine/rings.ts";
+import { addFleet, type Stack } from "#local/machine/stack.ts";
 import type { DemoOptions } from "#local/stories/demo-options.ts";
 import { demoCommits, demoPath } from "#local/stories/demo-repository.ts";
 import { type FleetView, RolloutStory } from "#local/stories/rollout-story.ts";

@@ -5,8 +5,10 @@ import { delimiter, join } from "node:path";
 import { type Stack, startStack, writeAccessFiles } from "#local/machine/stack.ts";
 import { serveMachinePages } from "#local/serve/machine-pages.ts";
 import { type DemoOptions, demoUsage, readDemoOptions } from "#local/stories/demo-options.ts";
-import { demoGroup, demoNamespace, tellDemo } from "#local/stories/demo-tale.ts";
+import { demoGroup, demoNamespace, type Teller, tellDemo } from "#local/stories/demo-tale.ts";
 import { removeAtEnd, untilEnded } from "#local/stories/end-of-process.ts";
+import { type ExampleFleet, readExample } from "#local/stories/example-fleet.ts";
+import { type GroupEnd, tellExample } from "#local/stories/example-tale.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import type { PageServer } from "#shared/pages/serve-pages.ts";
@@ -21,8 +23,10 @@ const say = (line = "") => void process.stdout.write(`${line}\n`);
 async function main(): Promise<number> {
   const ended = untilEnded();
   let options: DemoOptions | undefined;
+  let example: ExampleFleet | undefined;
   try {
     options = readDemoOptions(process.argv.slice(2), process.env.INIT_CWD ?? process.cwd());
+    if (options?.example !== undefined) example = readExample(options.example);
   } catch (error) {
     process.stderr.write(`demo: ${errorMessage(error)}\n\n${demoUsage}`);
     return exitCodes.usage;
@@ -44,7 +48,7 @@ async function main(): Promise<number> {
   try {
     stack = await startStack({ repositories: join(scratch, "repositories"), database: "pipe" });
     pages = await serveMachinePages(stack.machine.api);
-    const isInSync = await run(stack, options, { signal: ended.signal, pages });
+    const isInSync = await run(stack, { options, example }, { signal: ended.signal, pages });
     if (options.keep !== undefined) await ended.code;
     return isInSync ? exitCodes.inSync : exitCodes.not;
   } catch (error) {
@@ -58,34 +62,59 @@ async function main(): Promise<number> {
   }
 }
 
+interface Wish {
+  readonly options: DemoOptions;
+  readonly example: ExampleFleet | undefined;
+}
+
 /** @returns whether every cluster ended in sync; prints that, last. */
 async function run(
   stack: Stack,
-  options: DemoOptions,
+  { options, example }: Wish,
   { signal, pages }: { readonly signal: AbortSignal; readonly pages: PageServer },
 ): Promise<boolean> {
   signal.throwIfAborted();
   say(`Look at it while it runs: ${pages.url}`);
   say();
   const columns = Math.min(process.stdout.columns ?? terminalColumns.unknown, terminalColumns.most);
-  const end = await tellDemo(stack, options, { say, columns, signal });
-  const isInSync = end.state === "Complete" && end.ready === options.clusters;
+  const teller = { say, columns, signal };
+  const ends =
+    example === undefined ? [await demoEnd(stack, options, teller)] : await tellExample(stack, example, teller);
   say();
-  if (options.keep !== undefined) await sayHowToLook(stack, options.keep);
-  if (!isInSync) say(`not in sync: ${end.state}${end.message === "" ? "" : `, ${end.message}`}`);
-  say(`in sync: ${end.ready}/${options.clusters} clusters at ${end.revision === "" ? "no revision" : end.revision}`);
-  return isInSync;
+  if (options.keep !== undefined) await sayHowToLook(stack, { folder: options.keep, ends });
+  for (const end of ends) sayEnd(end, ends.length === 1 ? "" : ` of ${end.namespace}/${end.name}`);
+  return ends.every(isInSync);
 }
 
-async function sayHowToLook(stack: Stack, folder: string): Promise<void> {
-  const files = await writeAccessFiles(stack, folder, demoNamespace);
+/** All its clusters count, whatever became of them. */
+async function demoEnd(stack: Stack, options: DemoOptions, teller: Teller): Promise<GroupEnd> {
+  const end = await tellDemo(stack, options, teller);
+  return { ...end, namespace: demoNamespace, name: demoGroup, clusters: options.clusters };
+}
+
+function isInSync({ state, ready, clusters }: GroupEnd): boolean {
+  return state === "Complete" && ready === clusters;
+}
+
+function sayEnd(end: GroupEnd, of: string): void {
+  const { state, message, ready, clusters, revision } = end;
+  if (!isInSync(end)) say(`not in sync${of}: ${state}${message === "" ? "" : `, ${message}`}`);
+  say(`in sync: ${ready}/${clusters} clusters${of} at ${revision === "" ? "no revision" : revision}`);
+}
+
+async function sayHowToLook(
+  stack: Stack,
+  { folder, ends }: { readonly folder: string; readonly ends: readonly GroupEnd[] },
+): Promise<void> {
+  const files = await writeAccessFiles(stack, folder, ends[0]?.namespace ?? demoNamespace);
   const [first] = stack.clusters.connections();
   say("Everything keeps running until Ctrl-C. In another terminal, in this folder:");
   say();
   say(`  export KUBECONFIG=${quoted(files.kubeconfig)}`);
   say(`  export STARLING_CONFIG=${quoted(files.context)}`);
   say(`  ${quoted(await kubectl())} --context ${first?.name} get all -A`);
-  say(`  npm run starling -- rollout status ${demoGroup}`);
+  for (const [index, { namespace, name }] of ends.entries())
+    say(`  npm run starling -- rollout status ${name}${index === 0 ? "" : ` -n ${namespace}`}`);
   say();
 }
 

@@ -8,8 +8,12 @@ import type {
   SourceObject,
   SyncGroupObject,
   SyncObject,
+  TargetItem,
 } from "#shared/fleet/api/objects.ts";
+import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import { hindered, hindranceLines } from "#shared/words/hindered.ts";
+import { timeLeft } from "#shared/words/time-left.ts";
 
 /** Where a group's clusters are, as the API says. */
 export interface FleetView {
@@ -18,7 +22,9 @@ export interface FleetView {
   /** Why it is not as it should be, where the story has not said so. */
   readonly message: string;
   readonly revision: string;
-  /** Clusters that hold the rendering that is theirs, all of it ready. */
+  /** Clusters that have something of it. */
+  readonly clusters: number;
+  /** Those of them that hold all renderings that are theirs, and all of these ready. */
   readonly ready: number;
 }
 
@@ -43,6 +49,7 @@ const syncsPerPage = 500;
 /** `  12.3s  ` */
 const indent = " ".repeat(9);
 const maxReasonLines = 3;
+const hindrancesEveryMs = 1000;
 
 /** Tells a rollout as it happens: one line for each change of what the API shows. */
 export class RolloutStory {
@@ -51,6 +58,8 @@ export class RolloutStory {
   #chapter = 0;
   #rollout = 0;
   #shown = "";
+  #lookedAt = 0;
+  readonly #told = new Set<string>();
 
   constructor(options: StoryOptions) {
     this.#options = options;
@@ -79,8 +88,12 @@ export class RolloutStory {
       if (isNext !== true) return this.#sourceFailure();
       const { status } = await this.#call<RolloutObject>(`/syncgroups/${this.#options.group}/rollouts/${number}`);
       const line = stagesText(status);
-      if (line !== this.#shown) this.note(line);
+      if (line !== this.#shown) {
+        this.note(line);
+        await this.#tellTimeLeft(number, status);
+      }
       this.#shown = line;
+      await this.#tellHindrances(number, status);
       const isStanding = status.phase === "Halted" || status.phase === "Stalled";
       if (status.phase !== "Complete" && !isStanding) return undefined;
       const fleet = await this.#fleet();
@@ -121,7 +134,36 @@ export class RolloutStory {
     const ready = status.conditions.find(({ type }) => type === "Ready");
     if (ready?.status !== "False" || status.failures === undefined) return undefined;
     for (const line of wrapped(`the repository cannot be read: ${ready.message}`, this.#width())) this.note(line);
-    return { state: ready.reason, message: "", revision: "", ready: 0 };
+    return { state: ready.reason, message: "", revision: "", clusters: 0, ready: 0 };
+  }
+
+  /** What stands in the way while it does, each cause once for each rollout; asked for no more often than somebody reads. */
+  async #tellHindrances(number: number, { stages }: RolloutStatus): Promise<void> {
+    if (performance.now() - this.#lookedAt < hindrancesEveryMs || stages.every(({ counts }) => counts.Assigned === 0))
+      return;
+    this.#lookedAt = performance.now();
+    const path = `/syncgroups/${this.#options.group}/rollouts/${number}/targets?state=Assigned,Applying,Verifying&limit=100`;
+    const { items } = await this.#call<ApiList<TargetItem>>(path);
+    for (const { cause, line } of hindranceLines(hindered(items, new Date()))) {
+      const key = `${number} ${cause}`;
+      if (this.#told.has(key)) continue;
+      this.#told.add(key);
+      const [first = "", ...rest] = wrapped(line, this.#width());
+      this.note(first);
+      for (const more of rest.slice(0, maxReasonLines)) this.#options.say(`${indent}${more}`);
+    }
+  }
+
+  /** When enough of a stage are done to say it by them, and again whenever twice as many are. */
+  async #tellTimeLeft(number: number, { stages }: RolloutStatus): Promise<void> {
+    const stage = stages.find(({ size, counts }) => counts.Assigned > 0 && doneOf(counts) > 0 && doneOf(counts) < size);
+    if (stage === undefined) return;
+    const key = `${number} ${stage.name} ${Math.floor(Math.log2(doneOf(stage.counts)))} left`;
+    if (this.#told.has(key)) return;
+    const left = timeLeft(await this.#call<RolloutOverview>(`/syncgroups/${this.#options.group}/rollout`), new Date());
+    if (left === undefined) return;
+    this.#told.add(key);
+    this.note(left);
   }
 
   #explain({ phase, message }: RolloutStatus): void {
@@ -139,25 +181,28 @@ export class RolloutStory {
       state,
       message: ready === undefined || state === "Halted" || state === "Stalled" ? "" : ready.message,
       revision: status.revision ?? "",
-      ready: await this.#inSync(),
+      ...(await this.#inSync()),
     };
   }
 
   /** Counted from what every cluster's worker last saw, not from the rollout. */
-  async #inSync(): Promise<number> {
-    let count = 0;
+  async #inSync(): Promise<Pick<FleetView, "clusters" | "ready">> {
+    const all = new Set<string>();
+    const behind = new Set<string>();
     const path = `/syncgroups/${this.#options.group}/syncs?limit=${syncsPerPage}`;
     const syncs = allItems(async ({ after }) => {
       const from = after === undefined ? "" : `&continue=${after}`;
       const { items, metadata } = await this.#call<ApiList<SyncObject>>(`${path}${from}`);
       return { items, next: metadata.continue };
     });
-    for await (const { status } of syncs) {
+    for await (const { spec, status } of syncs) {
       const { state, desired, observed } = status;
       const wanted = desired?.renderDigest;
-      if (state === "Ready" && wanted !== undefined && observed?.applied?.renderDigest === wanted) count++;
+      const isInSync = state === "Ready" && wanted !== undefined && observed?.applied?.renderDigest === wanted;
+      all.add(spec.cluster);
+      if (!isInSync) behind.add(spec.cluster);
     }
-    return count;
+    return { clusters: all.size, ready: all.size - behind.size };
   }
 
   #group(): Promise<SyncGroupObject> {
@@ -187,6 +232,10 @@ function stagesText(rollout: RolloutStatus): string {
     .map((stage) => stageText(stage).padEnd(cell))
     .join("")
     .trimEnd();
+}
+
+function doneOf({ Succeeded, Unchanged }: RolloutStatus["stages"][number]["counts"]): number {
+  return Succeeded + Unchanged;
 }
 
 function stageText(stage: RolloutStatus["stages"][number]): string {

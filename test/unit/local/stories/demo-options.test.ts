@@ -5,7 +5,8 @@ const read = (line: string) => readDemoOptions(line === "" ? [] : line.split(" "
 
 describe("readDemoOptions", () => {
   test.each([
-    ["", { user: undefined, clusters: 12, keep: undefined }],
+    ["", { user: undefined, example: undefined, clusters: 12, keep: undefined }],
+    ["--example platform --keep out", { example: "platform", user: undefined, keep: "/here/out" }],
     ["--clusters 300 --keep out", { clusters: 300, keep: "/here/out" }],
     ["--repo ../app", { user: { repo: "/app", path: ".", ref: undefined } }],
     ["--repo /srv/app.git --path deploy --ref v1", { user: { repo: "/srv/app.git", path: "deploy", ref: "v1" } }],
@@ -23,6 +24,9 @@ describe("readDemoOptions", () => {
     ["--path deploy", "--path and --ref go with --repo"],
     ["--ref main", "--path and --ref go with --repo"],
     ["--repo app --path=", "--path is empty"],
+    ["--example=", "--example is empty"],
+    ["--example platform --clusters 3", "--repo and --clusters do not go with --example"],
+    ["--example platform --repo app", "--repo and --clusters do not go with --example"],
     ["--cluster 3", "--cluster"],
     ["app", "app"],
   ])("refuses %j", (line, words) => {

@@ -1,0 +1,64 @@
+/** The Source and the SyncGroup of a repository, as they fit the clusters of a machine. */
+import type { FolderShape, ShapeCluster } from "#local/git/folder-shape.ts";
+import type { UserRepository } from "#local/git/user-repository.ts";
+import { rings } from "#local/machine/rings.ts";
+import { defined } from "#shared/base/defined.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
+
+export interface FleetWish {
+  readonly namespace: string;
+  /** Of both documents. */
+  readonly name: string;
+  readonly git: Pick<SourceSpec["git"], "url" | "credentials">;
+  readonly ref: UserRepository["ref"];
+  readonly shape: Pick<FolderShape, "path" | "isChart">;
+  readonly clusters: readonly ShapeCluster[];
+}
+
+export interface FleetDocuments {
+  readonly source: object;
+  readonly group: object;
+}
+
+/** Where `kubectl apply` puts objects that name no namespace. */
+const defaultNamespace = "default";
+
+export function fleetDocuments({ namespace, name, git, ref, shape, clusters }: FleetWish): FleetDocuments {
+  const stages = ringStages(clusters);
+  const metadata = { name, namespace };
+  return {
+    source: {
+      apiVersion: ourApiVersion,
+      kind: "Source",
+      metadata,
+      spec: { git: { url: git.url, ...defined({ ref, credentials: git.credentials }) }, interval: "1m" },
+    },
+    group: {
+      apiVersion: ourApiVersion,
+      kind: "SyncGroup",
+      metadata,
+      spec: {
+        clusters: { all: true },
+        templates: [
+          {
+            name: "app",
+            source: name,
+            path: shape.path,
+            ...(shape.isChart ? { render: { helm: {} } } : {}),
+            apply: { defaultNamespace },
+          },
+        ],
+        ...(stages.length < 2 ? {} : { rollout: { stages } }),
+      },
+    },
+  };
+}
+
+/** A stage for each ring that has clusters; the last one takes whatever is there besides. */
+function ringStages(clusters: readonly ShapeCluster[]): readonly object[] {
+  const found = rings.filter((ring) => clusters.some(({ labels }) => labels.ring === ring));
+  return found.map((ring, index) =>
+    index === found.length - 1 ? { name: ring } : { name: ring, clusters: { selector: { matchLabels: { ring } } } },
+  );
+}

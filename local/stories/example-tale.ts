@@ -1,0 +1,80 @@
+/** What the demo shows of a fleet of examples/: it comes up, one SyncGroup after the other, and what it came to. */
+import { registerEksClusters } from "#local/machine/register-eks-clusters.ts";
+import type { Stack } from "#local/machine/stack.ts";
+import type { Teller } from "#local/stories/demo-tale.ts";
+import { type ExampleFleet, repositoryOf } from "#local/stories/example-fleet.ts";
+import { type FleetView, RolloutStory } from "#local/stories/rollout-story.ts";
+import { labelsOf, ownApplyEntry, stringAt } from "#shared/kube/kube-object.ts";
+import { partOfLabel } from "#shared/kube/membership.ts";
+
+/** How one of its SyncGroups ended. */
+export interface GroupEnd extends FleetView {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Makes its clusters and repositories, applies its documents, and tells how they are rolled out. */
+export async function tellExample(stack: Stack, example: ExampleFleet, teller: Teller): Promise<readonly GroupEnd[]> {
+  const { say } = teller;
+  const { clusters, sources, groups, others } = example;
+  say("Starling on this machine, with a git server and its own DynamoDB, SQS and S3.");
+  say(`Clusters: ${clusters.map(({ metadata }) => metadata.name).join(", ")}.`);
+  say(`Repositories: ${[...example.repositories.keys()].join(", ")}.`);
+  const registered = clusters.map(({ metadata: { name, labels }, spec: { values } }) => ({
+    connection: stack.clusters.addCluster(name),
+    labels,
+    values,
+  }));
+  await registerEksClusters(registered, stack.machine, stack.session);
+  for (const [name, files] of example.repositories) await stack.git.createRepository(name, files);
+  const stories = groups.map(({ metadata: { name, namespace }, spec }) => ({
+    name,
+    namespace,
+    templates: spec.templates.map((template) => template.name),
+    story: new RolloutStory({
+      session: stack.session,
+      namespace,
+      group: name,
+      source: spec.templates[0]?.source ?? "",
+      ...teller,
+    }),
+  }));
+  await stack.session.apply([...sources.map((source) => servedHere(stack, source)), ...others, ...groups]);
+
+  const ends: GroupEnd[] = [];
+  for (const [index, { name, namespace, templates, story }] of stories.entries()) {
+    say();
+    say(`${index + 1}. SyncGroup ${namespace}/${name}: ${templates.join(", ")}`);
+    ends.push({ name, namespace, ...(await story.follow()) });
+  }
+  say();
+  say("What is in the clusters:");
+  for (const { metadata } of clusters)
+    say(`   ${metadata.name.padEnd(widest(clusters))}  ${objectsOf(stack, metadata.name)}`);
+  return ends;
+}
+
+/** Its repository is on the git server of this machine; all else is as its document says. */
+function servedHere(stack: Stack, source: ExampleFleet["sources"][number]): ExampleFleet["sources"][number] {
+  const git = { ...source.spec.git, ...stack.gitSpec(stack.git.url(repositoryOf(source))) };
+  return { ...source, spec: { ...source.spec, git } };
+}
+
+function widest(clusters: ExampleFleet["clusters"]): number {
+  return Math.max(...clusters.map(({ metadata }) => metadata.name.length));
+}
+
+/** `26 objects: 5 Deployment, 4 Service, ...`, the most frequent kinds first. */
+function objectsOf(stack: Stack, cluster: string): string {
+  // Controllers copy the label; what they make was never applied.
+  const objects = stack.clusters
+    .objects(cluster)
+    .filter((object) => labelsOf(object)[partOfLabel] !== undefined && ownApplyEntry(object) !== undefined);
+  const counts = new Map<string, number>();
+  for (const object of objects) {
+    const kind = stringAt(object, "kind") ?? "";
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  const kinds = [...counts].sort(([, a], [, b]) => b - a).slice(0, 4);
+  return `${objects.length} objects: ${kinds.map(([kind, count]) => `${count} ${kind}`).join(", ")}, ...`;
+}

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { shapeOf } from "#local/git/folder-shape.ts";
+
+const threeRings = [
+  { name: "canary-1", labels: { ring: "canary" } },
+  { name: "early-1", labels: { ring: "early" } },
+  { name: "broad-1", labels: { ring: "broad" } },
+];
+const own = [{ name: "minikube", labels: {} }];
+
+function look(paths: readonly string[], folder: string, clusters: readonly { name: string; labels: object }[] = own) {
+  return shapeOf({ paths, folder, clusters: clusters as typeof threeRings, where: "commit 1234 of shop" });
+}
+
+describe("what a folder is", () => {
+  test.each([
+    { of: "manifests", paths: ["deploy/web.yaml", "README.md"], folder: "deploy/", path: "deploy" },
+    { of: "manifests of the root", paths: ["web.yaml"], folder: ".", path: "." },
+    { of: "a kustomization", paths: ["k8s/kustomization.yml", "k8s/base/a.yaml"], folder: "./k8s", path: "k8s" },
+    { of: "a chart", paths: ["c/Chart.yaml", "c/templates/a.yaml"], folder: "c", path: "c", isChart: true },
+    { of: "the only chart", paths: ["c/shop/Chart.yaml", "c/README.md"], folder: "c", path: "c/shop", isChart: true },
+    {
+      of: "a chart with the charts that it needs",
+      paths: ["c/Chart.yaml", "c/charts/redis/Chart.yaml"],
+      folder: "c",
+      path: "c",
+      isChart: true,
+    },
+  ])("$of", ({ paths, folder, path, isChart = false }) => {
+    expect(look(paths, folder)).toMatchObject({ path, isChart });
+  });
+
+  const overlays = (...names: readonly string[]) => [
+    "deploy/base/web.yaml",
+    ...names.map((name) => `deploy/overlays/${name}/kustomization.yaml`),
+  ];
+  const ringPath = "deploy/overlays/{{ cluster.labels.ring }}";
+
+  test.each([
+    { folder: "deploy", paths: overlays("canary", "early", "broad", "dev"), path: ringPath },
+    { folder: "deploy/overlays", paths: overlays("canary", "early", "broad"), path: ringPath },
+    {
+      folder: "deploy",
+      paths: overlays("canary-1", "early-1", "broad-1"),
+      path: "deploy/overlays/{{ cluster.name }}",
+    },
+    { folder: ringPath, paths: overlays("canary", "early", "broad"), path: ringPath },
+  ])("has a part for each ring or cluster: $folder, $path", ({ folder, paths, path }) => {
+    expect(look(paths, folder, threeRings).path).toBe(path);
+  });
+
+  test.each([
+    { why: "nowhere", paths: ["deploy/a.yaml"], folder: "dep", words: "has no folder dep; it has deploy" },
+    { why: "a file", paths: ["deploy/a.yaml"], folder: "deploy/a.yaml", words: "a file; give its folder" },
+    { why: "no manifests", paths: ["docs/a.md"], folder: "docs", words: "no manifest is in it" },
+    {
+      why: "inside a chart",
+      paths: ["c/Chart.yaml", "c/templates/a.yaml"],
+      folder: "c/templates",
+      words: "inside the Helm chart c; give the chart: --path c",
+    },
+    {
+      why: "several charts",
+      paths: ["c/a/Chart.yaml", "c/b/Chart.yaml"],
+      folder: "c",
+      words: "the Helm charts c/a, c/b; give one of them: --path c/a",
+    },
+    {
+      why: "overlays of others",
+      paths: overlays("dev", "prod"),
+      folder: "deploy",
+      words: "has the overlays dev, prod, and none for each of minikube; give one of them: --path deploy/overlays/dev",
+    },
+    {
+      why: "a ring without its folder",
+      paths: overlays("canary", "early"),
+      folder: ringPath,
+      clusters: threeRings,
+      words: "has no folder deploy/overlays/broad",
+    },
+    {
+      why: "an unknown expression",
+      paths: overlays("canary"),
+      folder: "deploy/{{ cluster.ring }}",
+      words: "is not an expression Starling knows",
+    },
+    {
+      why: "a label that no cluster has",
+      paths: overlays("canary"),
+      folder: ringPath,
+      words: "cluster minikube has no cluster.labels.ring",
+    },
+  ])("refuses $why", ({ paths, folder, words, clusters = own }) => {
+    expect(() => look(paths, folder, clusters)).toThrow(words);
+    expect(() => look(paths, folder, clusters)).toThrow(`--path is ${folder}: `);
+  });
+});

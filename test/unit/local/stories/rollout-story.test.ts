@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import type { ApiSession } from "#local/machine/api-session.ts";
+import { RolloutStory } from "#local/stories/rollout-story.ts";
+
+const counts = { Waiting: 0, Rendering: 0, Assigned: 0, Succeeded: 0, Unchanged: 0, Failed: 0, Unreachable: 0 };
+
+/** The rollout of each look: so many of eight clusters are done, and the last look finds it complete. */
+function sessionOf(looks: readonly number[]): ApiSession {
+  let at = -1;
+  const now = () => looks[Math.max(0, at)] ?? 8;
+  const stage = () => ({ ...counts, Succeeded: now(), Assigned: now() === 8 ? 0 : 1, Waiting: Math.max(0, 7 - now()) });
+  const startedAt = new Date(Date.now() - 60_000).toISOString();
+  const answers: readonly (readonly [RegExp, () => unknown])[] = [
+    [/\/syncgroups\/shop$/, () => ({ status: { rollout: 2, revision: "main", state: "Complete", conditions: [] } })],
+    [
+      /\/rollouts\/2$/,
+      () => {
+        at++;
+        const phase = now() === 8 ? "Complete" : "Moving";
+        return { status: { phase, message: "", stages: [{ name: "broad", size: 8, counts: stage() }] } };
+      },
+    ],
+    [
+      /\/rollout$/,
+      () => {
+        const moving = { content: 2, phase: "Moving", startedAt, counts: stage() };
+        return { status: { newest: 2, state: "Rolling", waits: [], stages: [{ name: "broad", moving }] } };
+      },
+    ],
+    [/\/(targets|syncs)\?/, () => ({ items: [], metadata: {} })],
+  ];
+  return {
+    async call<T>(_method: string, path: string): Promise<T> {
+      const answer = answers.find(([form]) => form.test(path));
+      if (answer === undefined) throw new Error(`nobody answers ${path}`);
+      return answer[1]() as T;
+    },
+    apply: () => Promise.reject(new Error("nothing is applied")),
+  };
+}
+
+test("what is left is told when three are done, and again when there are more by half as many again", async () => {
+  const said: string[] = [];
+  const story = new RolloutStory({
+    session: sessionOf([1, 2, 3, 3, 5, 8]),
+    ...{ namespace: "demo", group: "shop", source: "shop", columns: 90 },
+    say: (line = "") => void said.push(line),
+    signal: new AbortController().signal,
+  });
+  await story.follow();
+  const lines = said.map((line) => line.replace(/^ *[\d.]+s {2}/, "").replace(/^about [1-9]\d*[smh] /, "about SOME "));
+  expect(lines).toEqual([
+    "broad 1/8, 1 changing",
+    "broad 2/8, 1 changing",
+    "broad 3/8, 1 changing",
+    "about SOME left in broad, by the 3 clusters that are done there",
+    "broad 5/8, 1 changing",
+    "about SOME left in broad, by the 5 clusters that are done there",
+    "broad 8/8",
+  ]);
+});

@@ -1,41 +1,27 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readContexts } from "#cli/session/contexts.ts";
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { expect, test } from "vitest";
+import { createProgram } from "#cli/program.ts";
+import type { CliIo } from "#cli/session/io.ts";
 
 const page = readFileSync(new URL("../../../docs/command.md", import.meta.url), "utf8");
-const example = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? "") as { contexts: { prod: object } };
-const members = [...page.matchAll(/^\| `contexts\.NAME\.(\w+)`/gm)].map(([, member = ""]) => member);
 
-let folder: string;
-let path: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "starling-docs-"));
-  path = join(folder, "config.json");
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-function reads(file: object): unknown {
-  writeFileSync(path, JSON.stringify(file));
-  return readContexts({ env: { STARLING_CONFIG: path } });
+/** Verbs that people type, by their words: `rollout status`. Those that the command calls itself are hidden. */
+function verbsOf(command: Command, words: readonly string[] = []): readonly string[] {
+  const visible = command.createHelp().visibleCommands(command);
+  return visible.flatMap((verb) => {
+    if (verb.name() === "help") return [];
+    const path = [...words, verb.name()];
+    const below = verbsOf(verb, path);
+    const isGroup = below.length > 0 && verb.registeredArguments.length === 0 && verb.options.length === 0;
+    return isGroup ? below : [path.join(" "), ...below];
+  });
 }
 
-describe("docs/command.md", () => {
-  test("shows a context file that the command reads", () => {
-    expect(reads(example)).toEqual(example);
-  });
-
-  test("has every member in its table, and no other", () => {
-    const values: Readonly<Record<string, unknown>> = {
-      endpoint: "https://example.com",
-      credentials: { profile: "p" },
-      sts: "http://127.0.0.1:1",
-    };
-    const context = Object.fromEntries(members.map((member) => [member, values[member] ?? "text"]));
-    expect(reads({ contexts: { all: context } })).toEqual({ contexts: { all: context } });
-    expect(members.toSorted()).toEqual(
-      ["caData", "credentials", "endpoint", "namespace", "region", "role", "stack", "sts"].toSorted(),
-    );
-  });
+test("docs/command.md names every verb, in the order of the help, and no other", () => {
+  const io = { out() {}, err() {}, columns: 100 } as unknown as CliIo;
+  const verbs = verbsOf(createProgram(io, () => {}));
+  const table = page.slice(page.indexOf("## Verbs"), page.indexOf("## Completion"));
+  const named = [...table.matchAll(/^\| `([a-z ]+)`/gm)].map(([, verb]) => verb);
+  expect(named).toEqual(verbs);
 });

@@ -1,22 +1,39 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parseDocument, type WritableKind } from "#shared/fleet/kinds/document.ts";
 import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
+import type { SubjectState } from "#shared/fleet/rows/object-rows.ts";
+import type { SyncStateWord } from "#shared/fleet/rows/state-of.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-const page = readFileSync(new URL("../../../docs/kinds.md", import.meta.url), "utf8");
+const docs = new URL("../../../docs/", import.meta.url);
+const page = readFileSync(new URL("kinds.md", docs), "utf8");
 const kinds: readonly WritableKind[] = ["Source", "ClusterDiscovery", "Cluster", "ClusterValues", "SyncGroup", "Sync"];
 const selection =
   /^spec\.(?:clusters|rollout\.stages\[\]\.clusters|templates\[\]\.overrides\[\]\.clusters)\.(?=selector|names|notNames|all)/;
 /** Fields that an override has of its template. */
 const override = /^spec\.templates\[\]\.overrides\[\]\.(?!clusters|disabled)/;
+/** Fields that a Sync has as well. */
+const template = /^spec\.templates\[\]\.(?!name$|overrides)/;
+const ownOfSync = /^metadata\.|^spec\.cluster$/;
 
-function section(title: string): string {
-  const start = page.indexOf(`\n## ${title}\n`);
+/** The fields of a kind that are said on its page, and nowhere else. */
+function ownFields(kind: WritableKind) {
+  return fieldsOf(kind).filter(
+    ({ path }) => !selection.test(path) && !override.test(path) && (kind !== "Sync" || ownOfSync.test(path)),
+  );
+}
+
+function spec(kind: string): string {
+  return readFileSync(new URL(`spec/${kind.toLowerCase()}.md`, docs), "utf8");
+}
+
+function section(title: string, of = page): string {
+  const start = of.indexOf(`\n## ${title}\n`);
   expect(start, `section ${title}`).toBeGreaterThan(0);
-  const end = page.indexOf("\n## ", start + 1);
-  return page.slice(start, end === -1 ? undefined : end);
+  const end = of.indexOf("\n## ", start + 1);
+  return of.slice(start, end === -1 ? undefined : end);
 }
 
 /** The first columns of the rows whose first cell is a field. */
@@ -33,14 +50,91 @@ function tableOf(text: string, columns: number): readonly string[] {
     );
 }
 
-describe("docs/kinds.md", () => {
-  test.each(kinds)("lists the fields of %s as the schema has them", (kind) => {
-    const expected = fieldsOf(kind)
-      .filter((field) => !selection.test(field.path) && !override.test(field.path))
-      .map((field) => `${field.path} | ${field.type} | ${field.required ? "required" : (field.default ?? "")}`);
-    expect([...tableOf(section(kind), 3)].sort()).toEqual([...expected].sort());
+/** The words in the table of a page's states. */
+function statesOf(kind: WritableKind): readonly string[] {
+  return tableOf(section("Status", spec(kind)), 1)
+    .flatMap((cell) => cell.split(", "))
+    .sort();
+}
+
+describe.each(kinds)("the page of %s", (kind) => {
+  test("has an example, fields, a status, and how to work with it, in this order", () => {
+    const form = ["Example", "Fields", "Status", "Working with"];
+    const titles = [...spec(kind).matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => title);
+    expect(titles[0]).toBe(kind);
+    expect(titles.filter((title) => form.includes(title))).toEqual(form);
   });
 
+  test("lists the fields as the schema has them", () => {
+    const expected = ownFields(kind).map(
+      (field) => `${field.path} | ${field.type} | ${field.required ? "required" : (field.default ?? "")}`,
+    );
+    expect([...tableOf(section("Fields", spec(kind)), 3)].sort()).toEqual([...expected].sort());
+  });
+
+  test("has an example that is valid", () => {
+    const example = /```yaml\n(.*?)```/s.exec(section("Example", spec(kind)))?.[1] ?? "";
+    const [document] = parseDocuments(example, `${kind}.md`);
+    const parsed = parseDocument(document?.value);
+    expect(parsed).toMatchObject({ ok: true, document: { kind } });
+    if (parsed.ok) expect(semanticProblems(parsed.document)).toEqual([]);
+  });
+});
+
+test("there is a page for each kind, and docs/kinds.md leads to it", () => {
+  const pages = readdirSync(new URL("spec/", docs));
+  expect(pages.sort()).toEqual([...kinds, "Rollout"].map((kind) => `${kind.toLowerCase()}.md`).sort());
+  for (const kind of [...kinds, "Rollout"]) expect(page).toContain(`| [${kind}](spec/${kind.toLowerCase()}.md)`);
+});
+
+describe("docs/spec/sync.md", () => {
+  test("is right in that a Sync has the fields of a template, but for its name and its overrides", () => {
+    const said = (kind: WritableKind, of: RegExp) =>
+      fieldsOf(kind).flatMap(({ path, type, required, most = "", default: unsaid = "" }) =>
+        of.test(path) ? [`${path.replace(of, "")} | ${type} | ${required} | ${unsaid} | ${most}`] : [],
+      );
+    expect(said("Sync", /^spec\.(?!cluster$)/).sort()).toEqual(said("SyncGroup", template).sort());
+  });
+
+  test("has every state of a Sync, and no other", () => {
+    const all: Readonly<Record<SyncStateWord | "OutOfSync" | "Frozen" | "Unreadable", true>> = {
+      Assigned: true,
+      Applying: true,
+      Verifying: true,
+      Ready: true,
+      OutOfSync: true,
+      Retrying: true,
+      Failed: true,
+      Unreachable: true,
+      Reachable: true,
+      Frozen: true,
+      Gone: true,
+      Orphaned: true,
+      Unreadable: true,
+    };
+    expect(statesOf("Sync")).toEqual(Object.keys(all).sort());
+  });
+});
+
+test("docs/spec/syncgroup.md has every state of a group, and no other", () => {
+  const all: Readonly<Record<SubjectState, true>> = {
+    Complete: true,
+    Degraded: true,
+    Reconciling: true,
+    NoClusters: true,
+    ClusterNotFound: true,
+    Rolling: true,
+    Waiting: true,
+    Halted: true,
+    Suspended: true,
+    Frozen: true,
+    Stalled: true,
+    Deleting: true,
+  };
+  expect(statesOf("SyncGroup")).toEqual(Object.keys(all).sort());
+});
+
+describe("docs/kinds.md", () => {
   test("is right in that an override has the template's fields, but for its name and its Source", () => {
     const said = (of: RegExp) =>
       fieldsOf("SyncGroup").flatMap(({ path, type, most = "" }) =>
@@ -51,7 +145,9 @@ describe("docs/kinds.md", () => {
   });
 
   test("lists what each field may have at most", () => {
-    const all = kinds.flatMap(fieldsOf).filter(({ path }) => !override.test(path));
+    const all = kinds.flatMap((kind) =>
+      fieldsOf(kind).filter(({ path }) => !override.test(path) && (kind !== "Sync" || ownOfSync.test(path))),
+    );
     const fields = all.map((field) => ({ ...field, path: field.path.replace(selection, "") }));
     const expected = fields.flatMap(({ path, most }) => (most === undefined ? [] : [`${path} | ${most}`]));
     expect(tableOf(section("Limits"), 2)).toEqual([...new Set(expected)].sort());
@@ -66,34 +162,11 @@ describe("docs/kinds.md", () => {
     expect([...tableOf(section("Selecting clusters"), 2)].sort()).toEqual([...expected].sort());
   });
 
-  test.each(kinds)("has an example of %s that is valid", (kind) => {
-    const example = /```yaml\n(.*?)```/s.exec(section(kind))?.[1] ?? "";
-    const [document] = parseDocuments(example, "kinds.md");
-    const parsed = parseDocument(document?.value);
-    expect(parsed).toMatchObject({ ok: true, document: { kind } });
-    if (parsed.ok) expect(semanticProblems(parsed.document)).toEqual([]);
-  });
-
   test("docs/helm.md has an example that is valid", () => {
     const text = readFileSync(new URL("../../../docs/helm.md", import.meta.url), "utf8");
     const [document] = parseDocuments(/```yaml\n(.*?)```/s.exec(text)?.[1] ?? "", "helm.md");
     const parsed = parseDocument(document?.value);
     expect(parsed).toMatchObject({ ok: true, document: { kind: "SyncGroup" } });
     if (parsed.ok) expect(semanticProblems(parsed.document)).toEqual([]);
-  });
-
-  test.each([
-    "fleet/source.yaml",
-    "fleet/clusters.yaml",
-    "fleet/sync-group.yaml",
-    "charts/source.yaml",
-    "charts/sync-group.yaml",
-  ])("examples/%s is valid", (file) => {
-    const text = readFileSync(new URL(`../../../examples/${file}`, import.meta.url), "utf8");
-    for (const { value } of parseDocuments(text, file)) {
-      const parsed = parseDocument(value);
-      expect(parsed).toMatchObject({ ok: true });
-      if (parsed.ok) expect(semanticProblems(parsed.document)).toEqual([]);
-    }
   });
 });

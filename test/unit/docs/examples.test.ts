@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { exampleNames, readExample, repositoryOf } from "#local/stories/example-fleet.ts";
+import { parseDocument } from "#shared/fleet/kinds/document.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+
+const examples = new URL("../../../examples/", import.meta.url);
+/** What repositories hold is for Kubernetes, Helm and kustomize; templates of CloudFormation and RBAC have tests of their own. */
+const foreign = /(^|\/)repositories\/|\.template\.yaml$|-rbac\.yaml$/;
+const files = readdirSync(examples, { recursive: true, encoding: "utf8" })
+  .filter((path) => path.endsWith(".yaml") && !foreign.test(path))
+  .sort();
+
+function documentsOf(file: string) {
+  return parseDocuments(readFileSync(new URL(file, examples), "utf8"), file).map(({ value }) => value);
+}
+
+test("there is a fleet to start from, and one that can be run", () => {
+  expect(files).toEqual(
+    expect.arrayContaining(["fleet/sync-group.yaml", "platform/addons.yaml", "platform/shop.yaml"]),
+  );
+  expect(exampleNames()).toEqual(["platform"]);
+});
+
+test.each(files)("examples/%s holds documents that are valid", (file) => {
+  const documents = documentsOf(file);
+  expect(documents.length).toBeGreaterThan(0);
+  for (const value of documents) {
+    const parsed = parseDocument(value);
+    expect(parsed).toMatchObject({ ok: true, document: { apiVersion: ourApiVersion } });
+    if (parsed.ok) expect(semanticProblems(parsed.document)).toEqual([]);
+  }
+});
+
+test("an example that is not there is refused with the names of those that are", () => {
+  expect(() => readExample("nope")).toThrow("--example is nope: there is no such example; there is platform");
+  expect(() => readExample("fleet")).toThrow("there is platform");
+  expect(() => readExample("../examples/platform")).toThrow("there is platform");
+});
+
+describe.each(exampleNames())("examples/%s", (name) => {
+  const { sources, groups, repositories } = readExample(name);
+
+  test("has what its Sources make available", () => {
+    for (const source of sources) {
+      const paths = Object.keys(repositories.get(repositoryOf(source)) ?? {});
+      for (const folder of source.spec.paths)
+        expect(
+          paths.some((path) => path.startsWith(`${folder}/`)),
+          `${source.metadata.name}: ${folder}`,
+        ).toBe(true);
+    }
+  });
+
+  test("has the Source of every template, and the folder of every path", () => {
+    for (const { metadata, spec } of groups) {
+      for (const { source, path } of spec.templates) {
+        const from = sources.find(
+          (each) => each.metadata.name === source && each.metadata.namespace === metadata.namespace,
+        );
+        expect(from, source).toBeDefined();
+        const files = Object.keys((from && repositories.get(repositoryOf(from))) ?? {});
+        const folder = `${path.replace(/\{\{.*$/, "")}/`.replace("//", "/");
+        expect(
+          files.some((file) => file.startsWith(folder)),
+          path,
+        ).toBe(true);
+      }
+    }
+  });
+
+  test("has a use for every repository", () => {
+    const folders = readdirSync(new URL(`${name}/repositories/`, examples));
+    expect(folders.sort()).toEqual([...repositories.keys()].sort());
+  });
+});

@@ -12,10 +12,12 @@ const defaultLimitKib = 1500;
 const limitsKib = {
   // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs.
   Api: 2200,
-  // The clients of EKS, STS, Organizations and the Tagging API.
-  Discover: 1600,
+  // The clients of EKS, STS, SSM, Organizations and the Tagging API.
+  Discover: 1850,
   // The client of S3.
-  Rollout: 1750,
+  Rollout: 1800,
+  // The client of S3, and the pages.
+  Dashboard: 1900,
   // The clients of S3 and Lambda.
   Render: 1750,
   // The clients of S3, Secrets Manager, EKS and STS.

@@ -12,9 +12,9 @@ import { benchObjects, definition } from "#test/bench/objects.ts";
 import { type Plant, plants } from "#test/bench/plants.ts";
 import { endpointOf } from "#test/support/cluster-fixture.ts";
 
-const namespace = "bench-starling";
+export const namespace = "bench-starling";
 /** kubectl diff: 0 without differences, 1 with some. */
-const diffCodes = [0, 1];
+export const diffCodes = [0, 1];
 
 interface Sample {
   readonly ms: number;
@@ -47,7 +47,13 @@ export function drift(options: BenchOptions): Promise<BenchResult> {
   const { target, objects = 500, rounds = 5, changes = plants.length, seed = 1, say } = options;
   return onGround({ target, namespaces: [namespace] }, async (ground) => {
     const set = benchObjects(objects, { namespace, revision: "1" });
-    const plan = { set, file: await ground.kubectl.write("set", set), changes, random: createRandom(seed) };
+    const plan = {
+      set,
+      file: await ground.kubectl.write("set", set),
+      changes,
+      ways: plants,
+      random: createRandom(seed),
+    };
     const all: Round[] = [];
     for (let number = 0; number <= rounds; number += 1) {
       const round = await driftRound(ground, plan);
@@ -89,11 +95,13 @@ function sampleFigures(samples: readonly Sample[]) {
   return { ...spread(samples.map(({ ms }) => ms)), cpuMs: Math.round(median(samples.map(({ cpuMs }) => cpuMs))) };
 }
 
-interface Plan {
+export interface Plan {
   readonly set: readonly ManifestObject[];
   /** The set, for kubectl. */
   readonly file: string;
   readonly changes: number;
+  /** How they drift. */
+  readonly ways: readonly Plant[];
   readonly random: Random;
 }
 
@@ -117,7 +125,7 @@ async function driftRound(ground: Ground, plan: Plan): Promise<Round> {
   return { unchanged, asked, statusWritten, drifted, kubectl, planted, failures };
 }
 
-function diffArgs({ file }: Plan): readonly string[] {
+export function diffArgs({ file }: Plan): readonly string[] {
   return ["diff", "--server-side", "--force-conflicts", "-f", file];
 }
 
@@ -126,7 +134,7 @@ function miscount(name: string, { found }: Look, wanted: number): readonly strin
 }
 
 /** Applies everything anew, and plays the Deployments' controller, until the Sync is Ready. */
-async function bringInSync(ground: Ground, set: readonly ManifestObject[]): Promise<void> {
+export async function bringInSync(ground: Ground, set: readonly ManifestObject[]): Promise<void> {
   const { worker, cluster } = ground;
   await cluster.send(applyRequest(definition("Gauge", ["size", "extra"])));
   await worker.assign(set, "report");
@@ -171,14 +179,17 @@ async function look({ worker, address }: Ground, { isAsked = false } = {}): Prom
 }
 
 /** @returns what was done to whom, by `describeObject`. Every way once before any comes again. */
-async function plantDrift(ground: Ground, { set, changes, random }: Plan): Promise<ReadonlyMap<string, string>> {
+export async function plantDrift(
+  ground: Ground,
+  { set, changes, ways: all, random }: Plan,
+): Promise<ReadonlyMap<string, string>> {
   const planted = new Map<string, string>();
   const left = shuffled(set, random);
   let ways: Plant[] = [];
   let first = true;
   while (planted.size < changes) {
     if (ways.length === 0) {
-      ways = shuffled(plants, random).filter(({ once }) => first || once === undefined);
+      ways = shuffled(all, random).filter(({ once }) => first || once === undefined);
       first = false;
       if (!ways.some(({ kinds }) => left.some(({ kind }) => kinds.includes(kind)))) break;
     }

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PerformanceObserver } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { registerClusters } from "#local/machine/register-clusters.ts";
 import { type Stack, startStack } from "#local/machine/stack.ts";
@@ -15,6 +16,8 @@ const defaultSizes = [10, 100, 300] as const;
 const tickMs = 60_000;
 /** Of a rollout, and more of a large one: on a machine that is busy with other things, too. */
 const longestMs = (clusters: number) => Math.max(600_000, clusters * 2_000);
+/** What a fleet of a thousand has, for the small ones too: more at once would wait for the two cores of a machine. */
+const account = { clusters: "1000", concurrency: "1000" } as const;
 const lookEveryMs = 500;
 
 interface Fanout extends Figures {
@@ -22,6 +25,8 @@ interface Fanout extends Figures {
   readonly seconds: number;
   readonly targetsPerSecond: number;
   readonly processorSecondsPerTarget: number;
+  /** Of that, in which this process stood still for its garbage: clusters and emulators are in its memory. */
+  readonly garbageSecondsPerTarget: number;
   /** Calls per target from the push to the end, by service, without empty receives. */
   readonly callsPerTarget: Readonly<Record<"dynamodb" | "sqs" | "s3", number>>;
   readonly writeUnitsPerTarget: number;
@@ -51,7 +56,17 @@ export async function fanout({ clusters: sizes = defaultSizes, say }: BenchOptio
   const largest = figures.at(-1);
   const ratios = figures
     .filter((of) => of !== largest)
-    .map((of) => [`callsPerTarget${largest?.clusters}vs${of.clusters}`, rounded(total(largest) / total(of))] as const);
+    .flatMap((of) => {
+      const sizes = `${largest?.clusters}vs${of.clusters}`;
+      return [
+        [`callsPerTarget${sizes}`, rounded(total(largest) / total(of))],
+        [`secondsPerTarget${sizes}`, rounded(of.targetsPerSecond / (largest?.targetsPerSecond ?? 0))],
+        [
+          `processorPerTarget${sizes}`,
+          rounded((largest?.processorSecondsPerTarget ?? 0) / of.processorSecondsPerTarget),
+        ],
+      ] as const;
+    });
   return {
     target: `embedded ${measured.at(-1)?.version}`,
     ratios: Object.fromEntries(ratios),
@@ -69,7 +84,7 @@ function total(of: Fanout | undefined): number {
 
 async function measure(clusters: number): Promise<Measured> {
   const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
-  const stack = await startStack({ repositories: scratch, tickEveryMs: tickMs, capacity: "measured" });
+  const stack = await startStack({ repositories: scratch, tickEveryMs: tickMs, capacity: "measured", account });
   try {
     await registerClusters(
       Array.from({ length: clusters }, (_, index) => ({ connection: stack.clusters.addCluster(`c-${index}`) })),
@@ -84,6 +99,7 @@ async function measure(clusters: number): Promise<Measured> {
     proxy.resetCalls();
     const unitsBefore = proxy.capacity().writeUnits;
     const processorBefore = process.cpuUsage();
+    const garbage = watchGarbage();
     const looksBefore = looks;
     const started = performance.now();
     await stack.git.commitFiles("app", { "deploy/objects.yaml": twentyObjects("2") }, { message: "second" });
@@ -99,6 +115,7 @@ async function measure(clusters: number): Promise<Measured> {
       targetsPerSecond: rounded(clusters / seconds),
       processorSecondsPerTarget: rounded((processor.user + processor.system) / 1e6 / clusters),
       callsPerTarget: { dynamodb: perTarget("dynamodb"), sqs: perTarget("sqs"), s3: perTarget("s3") },
+      garbageSecondsPerTarget: rounded(garbage.seconds() / clusters),
       writeUnitsPerTarget: rounded((proxy.capacity().writeUnits - unitsBefore) / clusters),
       operations: Object.fromEntries(
         Object.entries(calls).map(([operation, count]) => [operation, rounded(count / clusters)]),
@@ -109,6 +126,20 @@ async function measure(clusters: number): Promise<Measured> {
     await stack.stop();
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+function watchGarbage() {
+  let ms = 0;
+  const observer = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) ms += duration;
+  });
+  observer.observe({ entryTypes: ["gc"] });
+  return {
+    seconds(): number {
+      observer.disconnect();
+      return ms / 1000;
+    },
+  };
 }
 
 /** Looks of this benchmark at the group; each is one BatchGetItem of the api function, and no cost of a target. */

@@ -8,9 +8,9 @@ import { stringifyJson } from "#shared/base/json.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { ClusterAddress } from "#test/bench/children.ts";
 
-export interface KubectlRun {
+export interface TimedRun {
   readonly ms: number;
-  /** User and system time of kubectl and what it starts. */
+  /** User and system time of the program and what it starts. */
   readonly cpuMs: number;
   readonly code: number;
   readonly stdout: string;
@@ -20,11 +20,12 @@ export interface KubectlRun {
 /** kubectl for one cluster; what it caches of discovery is kept, as on anybody's machine. */
 export class Kubectl {
   readonly #binary: string;
-  readonly #folder: string;
+  /** With its files. */
+  readonly folder: string;
 
   private constructor(binary: string, folder: string) {
     this.#binary = binary;
-    this.#folder = folder;
+    this.folder = folder;
   }
 
   /** @param folder - an empty one for its files. */
@@ -44,7 +45,7 @@ export class Kubectl {
 
   /** @returns a file with all of them, for `-f`. */
   async write(name: string, objects: readonly ManifestObject[]): Promise<string> {
-    const file = join(this.#folder, `${name}.yaml`);
+    const file = join(this.folder, `${name}.yaml`);
     await writeFile(file, objects.map((object) => stringifyJson(object)).join("\n---\n"));
     return file;
   }
@@ -56,29 +57,36 @@ export class Kubectl {
   }
 
   /** @throws Error for an exit code that is not among those expected. */
-  async run(args: readonly string[], expected: readonly number[] = [0]): Promise<KubectlRun> {
-    const flags = [`--kubeconfig=${join(this.#folder, "kubeconfig")}`, `--cache-dir=${join(this.#folder, "cache")}`];
-    // The shell's `times` is the plain way to a child's processor time; its second line is that of the children.
-    const script = '"$0" "$@"; code=$?; times >&3; exit $code';
-    const started = performance.now();
-    const child = spawn("sh", ["-c", script, this.#binary, ...flags, ...args], {
-      stdio: ["ignore", "pipe", "pipe", "pipe"],
-      cwd: this.#folder,
-    });
-    const [, out, err, clock] = child.stdio;
-    const [stdout, stderr, times, code] = await Promise.all([
-      read(out),
-      read(err),
-      read(clock),
-      new Promise<number>((resolve, reject) => {
-        child.on("error", reject);
-        child.on("close", (exitCode) => resolve(exitCode ?? -1));
-      }),
-    ]);
-    const ms = performance.now() - started;
-    if (!expected.includes(code)) throw new Error(`kubectl ${args[0]} ended with ${code}: ${stderr.slice(0, 1000)}`);
-    return { ms, cpuMs: childrenMs(times), code, stdout, stderr };
+  async run(args: readonly string[], expected: readonly number[] = [0]): Promise<TimedRun> {
+    const flags = [`--kubeconfig=${join(this.folder, "kubeconfig")}`, `--cache-dir=${join(this.folder, "cache")}`];
+    const ended = await runTimed([this.#binary, ...flags, ...args], this.folder);
+    if (!expected.includes(ended.code))
+      throw new Error(`kubectl ${args[0]} ended with ${ended.code}: ${ended.stderr.slice(0, 1000)}`);
+    return ended;
   }
+}
+
+/** Runs a program to its end. */
+export async function runTimed(words: readonly string[], cwd: string): Promise<TimedRun> {
+  // The shell's `times` is the plain way to a child's processor time; its second line is that of the children.
+  const script = '"$0" "$@"; code=$?; times >&3; exit $code';
+  const started = performance.now();
+  const child = spawn("sh", ["-c", script, ...words], {
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
+    cwd,
+  });
+  const [, out, err, clock] = child.stdio;
+  const [stdout, stderr, times, code] = await Promise.all([
+    read(out),
+    read(err),
+    read(clock),
+    new Promise<number>((resolve, reject) => {
+      child.on("error", reject);
+      child.on("close", (exitCode) => resolve(exitCode ?? -1));
+    }),
+  ]);
+  const ms = performance.now() - started;
+  return { ms, cpuMs: childrenMs(times), code, stdout, stderr };
 }
 
 async function read(stream: Stream | null | undefined): Promise<string> {

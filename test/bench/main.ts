@@ -8,11 +8,13 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { apply } from "#test/bench/apply.ts";
 import type { Bench, BenchOptions, TargetName } from "#test/bench/bench.ts";
 import { bestTarget } from "#test/bench/children.ts";
+import { diff } from "#test/bench/diff.ts";
 import { discovery } from "#test/bench/discovery.ts";
 import { drift } from "#test/bench/drift.ts";
 import { fanout } from "#test/bench/fanout.ts";
 import { footprint } from "#test/bench/footprint.ts";
 import { idle } from "#test/bench/idle.ts";
+import { look } from "#test/bench/look.ts";
 import { planner } from "#test/bench/planner.ts";
 import { render } from "#test/bench/render.ts";
 import { rollout } from "#test/bench/rollout.ts";
@@ -27,11 +29,13 @@ interface Entry {
 
 const benches: Readonly<Record<string, Entry>> = {
   apply: { run: apply, takes: ["target", "objects", "rounds"] },
+  diff: { run: diff, takes: ["target", "objects", "rounds", "changes", "seed"] },
   discovery: { run: discovery, takes: [] },
   drift: { run: drift, takes: ["target", "objects", "rounds", "changes", "seed"] },
   footprint: { run: footprint, takes: ["target", "objects", "rounds", "clusters"] },
   fanout: { run: fanout, takes: ["clusters"] },
   idle: { run: idle, takes: ["clusters", "rounds"] },
+  look: { run: look, takes: ["clusters", "rounds", "objects"] },
   planner: { run: planner, takes: ["clusters", "rounds"] },
   render: { run: render, takes: ["rounds"] },
   rollout: { run: rollout, takes: ["clusters", "rounds"] },

@@ -28,9 +28,9 @@ export async function measured(work: () => Promise<void>): Promise<Measurement> 
     const cpu = process.cpuUsage();
     const started = performance.now();
     await work();
-    const ms = performance.now() - started;
+    const endMs = performance.now();
     const { user, system } = process.cpuUsage(cpu);
-    return { ms, cpuMs: (user + system) / 1000, requests, steps: steps.read() };
+    return { ms: endMs - started, cpuMs: (user + system) / 1000, requests, steps: steps.read(endMs) };
   } finally {
     unsubscribe(requestStarted, count);
     steps.stop();

@@ -1,6 +1,7 @@
 import { planSubject } from "#functions/rollout/plan-subject.ts";
 import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
 import { randomIds } from "#shared/adapters/system.ts";
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
@@ -8,6 +9,7 @@ import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
@@ -21,6 +23,18 @@ export interface GroupShape {
   readonly name: string;
   readonly templates: number;
   readonly maxConcurrent: string;
+  /** Left out: none, as a group has it. */
+  readonly maxFailures?: string;
+  /** Clusters on which it never gets ready; left out: none. */
+  readonly failing?: (cluster: string) => boolean;
+  /** Left out: `bench`. */
+  readonly namespace?: string;
+  /** More of how it goes through its clusters. */
+  readonly rollout?: Readonly<Record<string, unknown>>;
+  /** Where its templates are, with expressions or without; left out: a folder of each. */
+  readonly path?: string;
+  /** When it begins; left out: now. */
+  readonly from?: Date;
 }
 
 /** A call of the planner; undefined: about any cluster. */
@@ -33,16 +47,32 @@ export class PlannedGroup {
   readonly #group: GroupShape;
   readonly #subject: Subject;
   readonly #sent: Message[] = [];
-  #now = new Date();
+  readonly #namespace: string;
+  #now: Date;
 
-  constructor(group: GroupShape, { table, blobs }: { readonly table: Table; readonly blobs: BlobStore }) {
+  /** @param ports - `heard` is told what the planner sends. */
+  constructor(
+    group: GroupShape,
+    {
+      table,
+      blobs,
+      heard = () => {},
+    }: { readonly table: Table; readonly blobs: BlobStore; readonly heard?: (message: Message) => void },
+  ) {
     this.#group = group;
-    this.#subject = { namespace: "bench", kind: "SyncGroup", name: group.name };
+    this.#namespace = group.namespace ?? "bench";
+    this.#now = group.from ?? new Date();
+    this.#subject = { namespace: this.#namespace, kind: "SyncGroup", name: group.name };
     this.#table = table;
     this.#ports = {
       table,
       blobs,
-      sender: { send: async (messages) => void this.#sent.push(...messages) },
+      sender: {
+        send: async (messages) => {
+          for (const message of messages) heard(message);
+          this.#sent.push(...messages);
+        },
+      },
       clock: { now: () => this.#now },
       ids: randomIds,
       log: { info: () => {}, warn: () => {}, error: () => {} },
@@ -53,7 +83,22 @@ export class PlannedGroup {
   /** The clusters that are not there yet, and the group. */
   async create(clusters: readonly string[]): Promise<void> {
     for (const part of inParts(clusters, 40)) await this.#table.write(part.map((name) => ({ put: fleetRow(name) })));
-    await this.#table.write([fleetVersionUpdate("c"), { put: this.#groupRow() }]);
+    const listed = [keys.subject(this.#subject), keys.sourceEntry({ namespace: this.#namespace, name: "app" })];
+    await this.#table.write([
+      fleetVersionUpdate("c"),
+      { put: this.#groupRow() },
+      ...listed.map((key) => ({ put: { ...key, type: "Directory" as const, schema: rowSchema, version: 1 } })),
+    ]);
+  }
+
+  /** Somebody gives clusters other values. */
+  async setValues(clusters: readonly string[], values: FleetRow["values"]): Promise<void> {
+    for (const name of clusters) {
+      const row = await this.#table.get(keys.fleet(name));
+      if (row === undefined) throw new Error(`there is no ${name}`);
+      const put: FleetRow = { ...row, values };
+      await this.#table.write([{ put }, fleetVersionUpdate(name)]);
+    }
   }
 
   /** What the planner does when it is called; it never comes to its deadline. */
@@ -66,11 +111,11 @@ export class PlannedGroup {
     this.#now = new Date(this.#now.getTime() + 3_600_000);
   }
 
-  /** A content goes through the group. */
-  async rollOut(content: string, call: PlannerCall): Promise<void> {
+  /** A content goes through the group. @param until - so many clusters were worked on: it is left there. */
+  async rollOut(content: string, call: PlannerCall, { until = Number.POSITIVE_INFINITY } = {}): Promise<void> {
     await this.#setSource(content);
     await call(new Set());
-    for (;;) {
+    for (let worked = 0; worked < until; ) {
       const renders = this.#sent.filter((message) => message.to === "render");
       const applies = new Set(this.#sent.flatMap((message) => (message.to === "apply" ? [message.cluster] : [])));
       this.#sent.length = 0;
@@ -79,6 +124,8 @@ export class PlannedGroup {
       for (const told of inParts([...applies], clustersTold)) {
         await this.#work(told);
         await call(new Set(told));
+        worked += told.length;
+        if (worked >= until) break;
       }
       const unit = await this.#table.get(keys.unit(this.#subject));
       if (unit !== undefined && isThrough(unit)) return;
@@ -88,31 +135,39 @@ export class PlannedGroup {
   }
 
   #groupRow(): Row {
-    const { name, templates, maxConcurrent } = this.#group;
+    const { name, templates, maxConcurrent, maxFailures, path, rollout = {} } = this.#group;
     const spec = syncGroupSpec.parse({
       clusters: { all: true },
       // Of its own, so that no other group has asked for the renderings.
       templates: Array.from({ length: templates }, (_, index) => ({
         name: `t${index}`,
         source: "app",
-        path: `${name}/t${index}`,
+        path: path ?? `${name}/t${index}`,
       })),
-      rollout: { maxConcurrent },
+      rollout: { maxConcurrent, ...defined({ maxFailures }), ...rollout },
     });
     const more = { name, uid: name, version: 1, spec, status: { conditions: [] } };
-    return { ...keys.object("bench", "SyncGroup", name), ...objectParts, type: "SyncGroup", ...more };
+    const key = keys.object(this.#namespace, "SyncGroup", name);
+    return { ...key, ...objectParts(this.#namespace), type: "SyncGroup", ...more };
   }
 
   async #setSource(content: string): Promise<void> {
-    const key = keys.object("bench", "Source", "app");
+    const key = keys.object(this.#namespace, "Source", "app");
     const before = await this.#table.get(key);
     const revision = `main@sha1:${digestOf(content).slice(-40)}`;
-    const about = { sizeBytes: 1, files: 1, storedAt: "", subject: "", author: "" };
+    const storedAt = this.#now.toISOString();
+    const about = { sizeBytes: 1, files: 1, storedAt, subject: content, author: "Ana <ana@acme.example>" };
     const artifact = { revision, digest: digestOf(content), ...about };
     const spec = sourceSpec.parse({ git: { url: "https://git.example/app" } });
     const version = (before?.version ?? 0) + 1;
-    const more = { name: "app", uid: "app", version, spec, status: { artifact, conditions: [] } };
-    await this.#table.write([{ put: { ...key, ...objectParts, type: "Source", ...more } }]);
+    const more = {
+      name: "app",
+      uid: "app",
+      version,
+      spec,
+      status: { artifact, observedGeneration: 1, conditions: [] },
+    };
+    await this.#table.write([{ put: { ...key, ...objectParts(this.#namespace), type: "Source", ...more } }]);
   }
 
   async #render(input: string): Promise<void> {
@@ -126,35 +181,38 @@ export class PlannedGroup {
 
   /** What workers write that found everything ready. */
   async #work(clusters: readonly string[]): Promise<void> {
-    const { name, templates } = this.#group;
+    const { name, templates, failing = () => false } = this.#group;
     const syncs = Array.from({ length: templates }, (_, index) => `${name}.t${index}`);
-    const wanted = clusters.flatMap((cluster) => syncs.map((sync) => keys.sync(cluster, "bench", sync)));
+    const wanted = clusters.flatMap((cluster) => syncs.map((sync) => keys.sync(cluster, this.#namespace, sync)));
     const rows = await this.#table.getMany(wanted);
-    const done = rows.map((row) => ready(row, this.#now));
+    const done = rows.map((row) => worked(row, { now: this.#now, phase: failing(row.cluster) ? "Failed" : "Ready" }));
     for (const part of inParts(done, 90))
       await this.#table.write(part.map((row) => ({ put: row, when: { version: row.version - 1 } })));
   }
 }
 
-const objectParts = {
-  schema: rowSchema,
-  namespace: "bench",
-  labels: {},
-  annotations: {},
-  generation: 1,
-  createdAt: "2026-01-01T00:00:00.000Z",
-  operations: {},
-};
+function objectParts(namespace: string) {
+  return {
+    schema: rowSchema,
+    namespace,
+    labels: {},
+    annotations: {},
+    generation: 1,
+    createdAt: "2026-01-01T00:00:00.000Z",
+    operations: {},
+  };
+}
 
 function fleetRow(name: string): Row {
   const more = { name, uid: name, labels: { ring: "all" }, values: {} };
   return { ...keys.fleet(name), type: "Fleet", schema: rowSchema, version: 1, ...more };
 }
 
-function ready(row: SyncRow, now: Date): SyncRow {
+function worked(row: SyncRow, { now, phase }: { readonly now: Date; readonly phase: "Ready" | "Failed" }): SyncRow {
   const at = now.toISOString();
   const { attempt, revision, renderDigest = "" } = row.desired;
   const applied = { renderDigest, revision, attempt, at };
-  const observed = observedOf({ attempt, startedAt: at, since: at, at, applied });
-  return { ...row, observed, version: row.version + 1, stateSk: stateIndex.sk("Ready", row) };
+  const said = phase === "Ready" ? { applied } : { phase, reason: "ImagePullBackOff", message: "Pod a-1 of 3" };
+  const observed = observedOf({ attempt, startedAt: at, since: at, at, ...said });
+  return { ...row, observed, version: row.version + 1, stateSk: stateIndex.sk(phase, row) };
 }

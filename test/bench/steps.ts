@@ -5,12 +5,18 @@ const started = "http.client.request.start";
 const answered = "http.client.response.finish";
 const failed = "http.client.request.error";
 
+interface Step {
+  readonly asked: Map<string, number>;
+  /** When its first request was sent, by `performance.now()`. */
+  readonly begunMs: number;
+}
+
 /**
  * The requests of this process in steps that wait for each other: a new one begins when a request is sent while none is under
  * way. What runs side by side all the time is one step.
  */
 export class Steps {
-  readonly #steps: Map<string, number>[] = [];
+  readonly #steps: Step[] = [];
   readonly #underWay = new Set<ClientRequest>();
 
   start(): void {
@@ -25,20 +31,25 @@ export class Steps {
     unsubscribe(failed, this.#onFailure);
   }
 
-  /** In words, each with what was asked and how often. */
-  read(): readonly string[] {
-    return this.#steps.map((step) =>
-      [...step].map(([what, times]) => (times === 1 ? what : `${what} x${times}`)).join(", "),
-    );
+  /**
+   * In words, each with what was asked and how often, and how long it took until the next was begun.
+   * @param endMs - when the last one was over.
+   */
+  read(endMs: number): readonly string[] {
+    return this.#steps.map(({ asked, begunMs }, index) => {
+      const ms = (this.#steps[index + 1]?.begunMs ?? endMs) - begunMs;
+      const words = [...asked].map(([what, times]) => (times === 1 ? what : `${what} x${times}`));
+      return `${words.join(", ")}: ${ms.toFixed(1)} ms`;
+    });
   }
 
   readonly #onStart = (message: unknown) => {
     const { request } = message as { readonly request: ClientRequest };
-    if (this.#underWay.size === 0) this.#steps.push(new Map());
+    if (this.#underWay.size === 0) this.#steps.push({ asked: new Map(), begunMs: performance.now() });
     this.#underWay.add(request);
-    const step = this.#steps.at(-1);
+    const asked = this.#steps.at(-1)?.asked;
     const what = wordsOf(request);
-    step?.set(what, (step.get(what) ?? 0) + 1);
+    asked?.set(what, (asked.get(what) ?? 0) + 1);
   };
 
   readonly #onAnswer = (message: unknown) => {

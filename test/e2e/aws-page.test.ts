@@ -124,10 +124,15 @@ function writeFleet(world: World): void {
   writeFileSync(join(folder, "fleet/shop.yaml"), shop.replace(url, world.git.url("app")));
 }
 
-/** One in each account of the organization that the page names, with the tags that it reads. */
+/** One in each account of the organization that the page names: what the page reads of it is in tags, or a parameter. */
 const clusters = [
-  { name: "prod-1", accountId: "111122223333", tags: { ring: "canary", domain: "one.example.com" } },
-  { name: "prod-2", accountId: "444455556666", tags: { ring: "broad", domain: "two.example.com" } },
+  {
+    name: "prod-1",
+    accountId: "111122223333",
+    domain: "one.example.com",
+    tags: { ring: "canary", domain: "one.example.com" },
+  },
+  { name: "prod-2", accountId: "444455556666", domain: "two.example.com", tags: { ring: "broad" } },
 ] as const;
 const region = "us-east-1";
 
@@ -166,6 +171,10 @@ async function fillAccounts({ machine, fleet }: World): Promise<void> {
     });
   }
   const accounts = clusters.map(({ accountId: id }) => ({ id, state: "ACTIVE" as const }));
+  const [putParameter = ""] = account.filter((command) => command.startsWith("aws ssm put-parameter"));
+  const said = Object.fromEntries([...putParameter.matchAll(/--(\w+) (\S+)/g)].map(([, flag, value]) => [flag, value]));
+  const { name = "", value = "" } = said;
+  eks.parameters.put({ accountId: clusters[1].accountId, region }, name, { type: "String", value });
   const units = new Map([["ou-ab12-cdefgh34", { units: [], accounts }]]);
   eks.organize({ account: clusters[0].accountId, units });
 }
@@ -178,9 +187,8 @@ async function settings(world: World): Promise<readonly unknown[]> {
   });
 }
 
-/** What the tag of each cluster and the ClusterValues make of it. */
-const everywhere = (color: string) =>
-  clusters.map(({ tags: { domain } }) => ({ color, at: `https://${domain}`, tier: "gold" }));
+/** What the tag or parameter of each cluster and the ClusterValues make of it. */
+const everywhere = (color: string) => clusters.map(({ domain }) => ({ color, at: `https://${domain}`, tier: "gold" }));
 
 const content = (color: string) => ({
   "deploy/namespace.yaml": namespaceManifest,

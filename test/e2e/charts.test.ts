@@ -1,10 +1,16 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "#shared/base/json.ts";
 import { below, shopChart } from "#test/support/chart-fixture.ts";
 import { groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
+import { meanwhile } from "#test/support/meanwhile.ts";
+import { playControllers } from "#test/support/played-cluster.ts";
 
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
+const jobs = `/apis/batch/v1/namespaces/${namespace}/jobs`;
+const lookEveryMs = 100;
 
 /** A build has 100 s of the world's time, and a chart takes two starts of a program with 60 MB. */
 const rate = 4;
@@ -54,6 +60,20 @@ function webGroup(helm: Readonly<Record<string, unknown>>) {
     clusters: { all: true },
     templates: [template(helm)],
     rollout: { maxConcurrent: 3 },
+  });
+}
+
+/** Where no controllers run, somebody has to see to Jobs. */
+async function settled(world: World, commit: string): Promise<void> {
+  const ready = world.untilInSync("web", commit).then(() => {});
+  if (world.fleet.controllers === "on") return ready;
+  await meanwhile(ready, async () => {
+    for (const cluster of ["one", "two"]) {
+      const { items = [] } = await read(world, cluster, jobs);
+      const objects = (items as readonly JsonObject[]).map((item): JsonObject => ({ ...item, kind: "Job" }));
+      await playControllers(objects, (path, body) => world.kubectl(cluster, { method: "PATCH", path, body }));
+    }
+    await sleep(lookEveryMs);
   });
 }
 
@@ -113,69 +133,105 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     }
   });
 
-  // Nobody runs a Job where no controllers are.
-  test.runIf(fleet.controllers === "on")(
-    "hooks are run around an install and an upgrade, and one cluster at a time",
-    async () => {
-      const world = await startWorld({ target: fleet, rate });
-      try {
-        await world.join({ name: "one" }, { name: "two" });
-        const job = (name: string, hook: string, more = "") =>
-          `apiVersion: batch/v1
+  test("values of another Source arrive in their order, and a push there reaches those whom it changes", async () => {
+    const world = await startWorld({ target: fleet, rate });
+    try {
+      const clusters = ["one", "two"];
+      await world.join(...clusters.map((name) => ({ name })));
+      const commit = await world.createRepository("app", filesFor(world));
+      await world.createRepository("fleet", {
+        "all.yaml": "colour: all\nnote: all\n",
+        "clusters/one.yaml": "colour: one\n",
+      });
+      const git = (name: string) => ({ git: { url: world.git.url(name), ref: { branch: "main" } }, interval: "1h" });
+      const valuesFrom = [
+        { path: "env/prod.yaml" },
+        { source: "fleet", path: "all.yaml" },
+        { source: "fleet", path: "clusters/{{ cluster.name }}.yaml", optional: true },
+      ];
+      const group = groupDocument("web", { clusters: { all: true }, templates: [template({ valuesFrom })] });
+      await world.apply(sourceDocument("app", git("app")), sourceDocument("fleet", git("fleet")), group);
+      await world.untilInSync("web", commit);
+      const seen = () => Promise.all(clusters.map(async (name) => (await read(world, name, `${configs}/shop-a`)).data));
+      expect(await seen()).toMatchObject([
+        { colour: "one", note: "all" },
+        { colour: "all", note: "all" },
+      ]);
+      const number = (await world.rollout("web")).spec.number;
+
+      await world.push("fleet", { "clusters/one.yaml": "colour: red\n" });
+      await world.waitFor("the rollout", async () => {
+        const { spec, status } = await world.rollout("web");
+        return spec.number > number && status.phase === "Complete";
+      });
+      expect(await seen()).toMatchObject([
+        { colour: "red", note: "all" },
+        { colour: "all", note: "all" },
+      ]);
+      const states = (await world.targets("web")).map(({ cluster, state }) => [cluster, state]);
+      expect(Object.fromEntries(states)).toEqual({ one: "Succeeded", two: "Unchanged" });
+      // The Source that has nothing but values is in use.
+      const path = `/v1/namespaces/${namespace}/sources/fleet?confirm=true`;
+      await expect(world.session.call("DELETE", path)).rejects.toThrow(/Source shop\/fleet is used by SyncGroup\/web/);
+    } finally {
+      await world.close();
+    }
+  });
+
+  test("hooks are run around an install and an upgrade, and one cluster at a time", async () => {
+    const world = await startWorld({ target: fleet, rate });
+    try {
+      await world.join({ name: "one" }, { name: "two" });
+      const job = (name: string, hook: string, more = "") =>
+        `apiVersion: batch/v1
 kind: Job
 metadata: {name: ${name}, annotations: {helm.sh/hook: "${hook}"${more}}}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: "m:1"}]}}}
 `;
-        const commit = await world.createRepository("app", {
-          ...filesFor(world),
-          "charts/shop/templates/migrate.yaml": job("migrate", "pre-install,pre-upgrade"),
-          "charts/shop/templates/seed.yaml": job("seed", "post-install"),
-          "charts/shop/templates/warm.yaml": job(
-            "warm",
-            "post-upgrade",
-            ", helm.sh/hook-delete-policy: hook-succeeded",
-          ),
-          "charts/shop/templates/colour.yaml":
-            "apiVersion: shop.example.com/v1\nkind: Colour\nmetadata: {name: green, annotations: {argocd.argoproj.io/sync-wave: '-1'}}\n",
-        });
-        const git = { url: world.git.url("app"), ref: { branch: "main" } };
-        const group = groupDocument("web", {
-          clusters: { all: true },
-          templates: [template({})],
-          rollout: { maxConcurrent: 1 },
-        });
-        await world.apply(sourceDocument("app", { git, interval: "1h" }), group);
-        await world.untilInSync("web", commit);
-        const jobs = `/apis/batch/v1/namespaces/${namespace}/jobs`;
-        const uidOf = async (cluster: string, name: string) => {
-          const { status, object } = await world.kubectl(cluster, { method: "GET", path: `${jobs}/${name}` });
-          return status === 404 ? undefined : (object.metadata as { uid: string }).uid;
-        };
-        const of = async (name: string) => [await uidOf("one", name), await uidOf("two", name)];
-        const [migrated, seeded] = [await of("migrate"), await of("seed")];
-        expect([...migrated, ...seeded].filter((uid) => uid === undefined)).toEqual([]);
-        expect(await of("warm")).toEqual([undefined, undefined]);
-        await read(world, "one", `/apis/shop.example.com/v1/namespaces/${namespace}/colours/green`);
+      const commit = await world.createRepository("app", {
+        ...filesFor(world),
+        "charts/shop/templates/migrate.yaml": job("migrate", "pre-install,pre-upgrade"),
+        "charts/shop/templates/seed.yaml": job("seed", "post-install"),
+        "charts/shop/templates/warm.yaml": job("warm", "post-upgrade", ", helm.sh/hook-delete-policy: hook-succeeded"),
+        "charts/shop/templates/colour.yaml":
+          "apiVersion: shop.example.com/v1\nkind: Colour\nmetadata: {name: green, annotations: {argocd.argoproj.io/sync-wave: '-1'}}\n",
+      });
+      const git = { url: world.git.url("app"), ref: { branch: "main" } };
+      const group = groupDocument("web", {
+        clusters: { all: true },
+        templates: [template({})],
+        rollout: { maxConcurrent: 1 },
+      });
+      await world.apply(sourceDocument("app", { git, interval: "1h" }), group);
+      await settled(world, commit);
+      const uidOf = async (cluster: string, name: string) => {
+        const { status, object } = await world.kubectl(cluster, { method: "GET", path: `${jobs}/${name}` });
+        return status === 404 ? undefined : (object.metadata as { uid: string }).uid;
+      };
+      const of = async (name: string) => [await uidOf("one", name), await uidOf("two", name)];
+      const [migrated, seeded] = [await of("migrate"), await of("seed")];
+      expect([...migrated, ...seeded].filter((uid) => uid === undefined)).toEqual([]);
+      expect(await of("warm")).toEqual([undefined, undefined]);
+      await read(world, "one", `/apis/shop.example.com/v1/namespaces/${namespace}/colours/green`);
 
-        const next = await world.push("app", { "env/prod.yaml": "replicas: 1\nkeep: true\ncolour: red\n" });
-        await world.untilInSync("web", next);
-        const again = await of("migrate");
-        for (const [index, uid] of again.entries()) {
-          expect(uid).toBeDefined();
-          expect(uid).not.toBe(migrated[index]);
-        }
-        expect(await of("seed")).toEqual(seeded);
-        expect(await of("warm")).toEqual([undefined, undefined]);
-        for (const cluster of ["one", "two"]) {
-          const { observed, desired } = (await world.sync(cluster, "web.shop"))?.status ?? {};
-          expect(observed).toMatchObject({ phase: "Ready", objects: { foreign: 0 } });
-          expect(desired?.leftOut).toEqual([expect.stringContaining("Pod reachable is left out")]);
-        }
-      } finally {
-        await world.close();
+      const next = await world.push("app", { "env/prod.yaml": "replicas: 1\nkeep: true\ncolour: red\n" });
+      await settled(world, next);
+      const again = await of("migrate");
+      for (const [index, uid] of again.entries()) {
+        expect(uid).toBeDefined();
+        expect(uid).not.toBe(migrated[index]);
       }
-    },
-  );
+      expect(await of("seed")).toEqual(seeded);
+      expect(await of("warm")).toEqual([undefined, undefined]);
+      for (const cluster of ["one", "two"]) {
+        const { observed, desired } = (await world.sync(cluster, "web.shop"))?.status ?? {};
+        expect(observed).toMatchObject({ phase: "Ready", objects: { foreign: 0 } });
+        expect(desired?.leftOut).toEqual([expect.stringContaining("Pod reachable is left out")]);
+      }
+    } finally {
+      await world.close();
+    }
+  });
 
   test("what cannot be rendered reaches no cluster, and says why where people look", async () => {
     const world = await startWorld({ target: fleet, rate });

@@ -3,12 +3,19 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ClusterConnection } from "@starling/embedded-apiserver";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import { clusterAdminPolicy } from "#local/aws/eks/eks-register.ts";
 import { pacedClock } from "#local/base/paced-clock.ts";
+import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
+import type { KubeAssets } from "#local/clusters/kube-assets.ts";
 import { type Stack, startStack } from "#local/machine/stack.ts";
 import type { SyncGroupObject } from "#shared/fleet/api/objects.ts";
+import { kubeAssets } from "#test/contract/targets.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
+import { byHand } from "#test/support/kube-call.ts";
+import { startTokenWebhook } from "#test/support/token-webhook.ts";
 import { openWorldCli, type WorldCli } from "#test/support/world-cli.ts";
 
 const account = "111111111111";
@@ -17,9 +24,44 @@ const arn = `arn:aws:eks:eu-west-1:${account}:cluster/team-a`;
 const admin = `arn:aws:iam::${account}:role/admin`;
 const version = { apiVersion: "starling.dev/v1alpha1" };
 
+/** An API server that asks about tokens as EKS does, and lets in whom access entries name. */
+interface TeamServer {
+  /** Of whoever made it. */
+  readonly connection: ClusterConnection;
+  stop(): Promise<void>;
+}
+
+async function startEmbedded({ clusters }: Stack): Promise<TeamServer> {
+  return { connection: clusters.addCluster("team-a"), stop: async () => undefined };
+}
+
+async function startReal(assets: KubeAssets, { machine }: Stack): Promise<TeamServer> {
+  const authenticator = eksAuthenticator({ ...machine.eks, stsEndpoint: machine.eks.endpoint, arnOf: () => arn });
+  const webhook = await startTokenWebhook(authenticator, "team-a");
+  const started = await startKubeApiServer({ assets, tokenWebhook: webhook.url });
+  return {
+    connection: { name: "team-a", ...started },
+    async stop() {
+      await started.stop();
+      await webhook.stop();
+    },
+  };
+}
+
+const servers: readonly (readonly [string, (stack: Stack) => Promise<TeamServer>])[] = [
+  ["the embedded API server", startEmbedded],
+  ...[kubeAssets].flatMap((assets) =>
+    assets === undefined ? [] : [["kube-apiserver", (stack: Stack) => startReal(assets, stack)] as const],
+  ),
+];
+
+/** Authorization goes by what the server has heard of its own objects. */
+const patience = { timeout: 60_000, interval: 500 };
+
 let folder: string;
 let stack: Stack;
 let cli: WorldCli;
+const stops: (() => Promise<void>)[] = [];
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "starling-join-"));
   stack = await startStack({ repositories: folder, clock: pacedClock(10), tickEveryMs: 250 });
@@ -29,6 +71,7 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.unstubAllEnvs();
   cli.close();
+  for (const stop of stops.splice(0)) await stop();
   await stack.stop();
   await rm(folder, { recursive: true, force: true });
 });
@@ -56,48 +99,66 @@ async function checked(): Promise<string> {
   return `${code} ${row.split(/\s+/).slice(1, 3).join(" ")}`;
 }
 
-test("a cluster is added, let in by what is printed and granted, found good, and brought into sync", async () => {
-  const { eks } = stack.machine;
-  const { server, caData } = stack.clusters.addCluster("team-a");
-  eks.roles.put({ arn: admin, trusts: [{ principalArn: "arn:aws:iam::000000000000:user/local" }] });
-  eks.clusters.put({
-    ...{ arn, name: "team-a", region: "eu-west-1", accountId: account, status: "ACTIVE", version: "1.36" },
-    ...{ endpoint: server, caData, tags: { env: "prod" }, createdAt: eks.now() },
-    accessEntries: [{ principalArn: admin, username: "admin", kubernetesGroups: [], policies: [clusterAdminPolicy] }],
-  });
-  const add = `cluster add -l env=prod --account ${account} --regions eu-west-1 --assume-role admin --label env=prod --apply-role ${eks.callerArn}`;
-  const { code, out } = await cli.run(add);
-  expect(code, out).toBe(0);
-  expect(await checked()).toBe("1 role broken");
-  createRole(out);
-  expect(await checked()).toBe("1 accessEntry broken");
-  expect((await cli.run(`${add} --grant`)).code).toBe(0);
-  expect(await checked()).toBe("0 all ok");
+test.each(servers)(
+  "a cluster is added, let in by what is printed and granted, found good, and brought into sync, on %s",
+  async (_, start) => {
+    const { eks } = stack.machine;
+    const team = await start(stack);
+    stops.push(() => team.stop());
+    const { server, caData } = team.connection;
+    eks.roles.put({ arn: admin, trusts: [{ principalArn: "arn:aws:iam::000000000000:user/local" }] });
+    eks.clusters.put({
+      ...{ arn, name: "team-a", region: "eu-west-1", accountId: account, status: "ACTIVE", version: "1.36" },
+      ...{ endpoint: server, caData, tags: { env: "prod" }, createdAt: eks.now() },
+      accessEntries: [{ principalArn: admin, username: "admin", kubernetesGroups: [], policies: [clusterAdminPolicy] }],
+    });
+    const add = `cluster add -l env=prod --account ${account} --regions eu-west-1 --assume-role admin --label env=prod --apply-role ${eks.callerArn}`;
+    const { code, out } = await cli.run(add);
+    expect(code, out).toBe(0);
+    expect(await checked()).toBe("1 role broken");
+    createRole(out);
+    expect(await checked()).toBe("1 accessEntry broken");
+    expect((await cli.run(`${add} --grant`)).code).toBe(0);
+    expect(await checked()).toBe("0 all ok");
 
-  await stack.git.createRepository("shop/web", {
-    "deploy/settings.yaml": namespaceManifest + configMap("settings", { color: "blue" }),
-  });
-  await stack.session.apply([
-    {
-      ...version,
-      kind: "Source",
-      metadata: { namespace: "shop", name: "web" },
-      spec: { git: stack.gitSpec(stack.git.url("shop/web")), interval: "10s" },
-    },
-    {
-      ...version,
-      kind: "SyncGroup",
-      metadata: { namespace: "shop", name: "web" },
-      spec: {
-        clusters: { selector: { matchLabels: { env: "prod" } } },
-        templates: [{ name: "app", source: "web", path: "deploy" }],
+    await stack.git.createRepository("shop/web", {
+      "deploy/settings.yaml": namespaceManifest + configMap("settings", { color: "blue" }),
+    });
+    await stack.session.apply([
+      {
+        ...version,
+        kind: "Source",
+        metadata: { namespace: "shop", name: "web" },
+        spec: { git: stack.gitSpec(stack.git.url("shop/web")), interval: "10s" },
       },
-    },
-  ]);
-  const ready = async () =>
-    (await stack.session.call<SyncGroupObject>("GET", "/v1/namespaces/shop/syncgroups/web")).status.clusters?.ready;
-  for (const until = performance.now() + 90_000; (await ready()) !== 1; await sleep(100)) {
-    if (performance.now() > until) throw new Error(JSON.stringify(await stack.session.call("GET", "/v1/syncs")));
-  }
-  expect(JSON.stringify(stack.clusters.objects("team-a"))).toContain('"color":"blue"');
-}, 300_000);
+      {
+        ...version,
+        kind: "SyncGroup",
+        metadata: { namespace: "shop", name: "web" },
+        spec: {
+          clusters: { selector: { matchLabels: { env: "prod" } } },
+          templates: [{ name: "app", source: "web", path: "deploy" }],
+        },
+      },
+    ]);
+    const ready = async () =>
+      (await stack.session.call<SyncGroupObject>("GET", "/v1/namespaces/shop/syncgroups/web")).status.clusters?.ready;
+    for (const until = performance.now() + 240_000; (await ready()) !== 1; await sleep(100)) {
+      if (performance.now() > until) throw new Error(JSON.stringify(await stack.session.call("GET", "/v1/syncs")));
+    }
+    const made = await byHand(team.connection, { method: "GET", path: "/api/v1/namespaces/shop/configmaps/settings" });
+    expect(made.object).toMatchObject({ data: { color: "blue" } });
+
+    // It came in by what it was given, and by nothing else.
+    const bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    for (const [binding, lacking] of [
+      ["starling-fleet", "manifests of a fleet may not get/create/patch/delete configmaps"],
+      ["starling", "Starling may not "],
+    ]) {
+      await byHand(team.connection, { method: "DELETE", path: `${bindings}/${binding}` });
+      const says = async () => (await cli.run("cluster check team-a")).out;
+      await vi.waitFor(async () => expect(await says()).toContain(lacking), patience);
+    }
+  },
+  700_000,
+);

@@ -103,7 +103,20 @@ test("what nobody sees by day is found by its alarm, and cured by its section of
       await resolved("old-revision", "thaw");
       await it.untilInSync("web", last);
       await untilRinging();
+
+      // Whoever suspended it wants it to wait: seen by those who look, and nobody is woken.
+      expect(await cli.run("suspend syncgroup/web -n shop --reason INC-4711")).toMatchObject({ code: 0 });
+      const kept = await it.push("app", content("white"));
+      await it.waitFor("its Source", async () => (await it.source("app")).status.artifact?.revision.includes(kept));
+      pass(15 * 24 * hour);
+      await untilRinging();
+      const longest = lines.findLast((line) => "OldestSuspend" in line)?.OldestSuspend;
+      expect(longest).toBeGreaterThanOrEqual((15 * 24 * hour) / 1000);
+      await investigated("old-revision", "INC-4711");
+      await resolved("old-revision", "resume");
+      await it.untilInSync("web", kept);
+      await untilRinging();
       cli.close();
     },
   );
-}, 560_000);
+}, 760_000);

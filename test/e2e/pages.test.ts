@@ -2,43 +2,22 @@
  * The pages in a real browser, over a fleet that rolls out. Where neither CHROMIUM nor PATH has one, nothing was looked at,
  * and the tests say so.
  */
-import { accessSync, constants, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { delimiter, join } from "node:path";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serveMachinePages } from "#local/serve/machine-pages.ts";
+import { complaintsOf, executablePath, inaccessible, launchBrowser, overflow } from "#test/support/browser.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
 import { webWorldOn } from "#test/support/web-world.ts";
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-function locateChromium(): string | undefined {
-  const named = process.env.CHROMIUM;
-  const found = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "chromium"));
-  return [...(named === undefined ? [] : [named]), ...found].find((path) => {
-    try {
-      accessSync(path, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
-
-const executablePath = locateChromium();
 const withWebWorld = webWorldOn(embeddedFleet);
 const files = (color: string) => ({ "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) });
 
 describe.skipIf(executablePath === undefined)("in a browser", () => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await chromium.launch({
-      ...(executablePath === undefined ? {} : { executablePath }),
-      args: ["--no-sandbox", "--disable-dev-shm-usage"],
-    });
+    browser = await launchBrowser();
   });
   afterAll(() => browser.close());
 
@@ -46,7 +25,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
     readonly page: Page;
     readonly origin: string;
     /** What the browser complained of. */
-    readonly complaints: string[];
+    readonly complaints: readonly string[];
   }
 
   async function withPages(world: World, use: (opened: Opened) => Promise<void>): Promise<void> {
@@ -55,14 +34,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
     try {
       context = await browser.newContext();
       const page = await context.newPage();
-      const complaints: string[] = [];
-      page.on("console", (message) => {
-        if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
-      });
-      page.on("pageerror", (error) => complaints.push(error.message));
-      page.on("response", (response) => {
-        if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
-      });
+      const complaints = complaintsOf(page);
       await page.goto(server.url);
       await use({ page, origin: server.url.replace(/\/$/, ""), complaints });
       expect(complaints).toEqual([]);
@@ -70,14 +42,6 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
       await context?.close();
       await server.close();
     }
-  }
-
-  /** What axe finds, by rule and place. */
-  async function inaccessible(page: Page): Promise<readonly string[]> {
-    // Past the page's own policy, as whatever the debugger evaluates.
-    await page.evaluate(axeSource);
-    const found = (await page.evaluate("axe.run()")) as Findings;
-    return found.violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(" ")}`));
   }
 
   test("every page fits every width, light and dark, without a complaint or a finding; what moves is seen moving", () =>
@@ -104,10 +68,8 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
           findings.push(...(await inaccessible(page)).map((finding) => `${place} ${colorScheme}: ${finding}`));
           for (const width of [375, 1280, 2560]) {
             await page.setViewportSize({ width, height: 900 });
-            const over = await page.evaluate(
-              "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-            );
-            if (over !== 0) findings.push(`${place} is wider than ${width} by ${String(over)}`);
+            const over = await overflow(page);
+            if (over !== 0) findings.push(`${place} is wider than ${width} by ${over}`);
           }
         }
         expect(findings).toEqual([]);
@@ -143,10 +105,3 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
       });
     }));
 });
-
-interface Findings {
-  readonly violations: readonly {
-    readonly id: string;
-    readonly nodes: readonly { readonly target: readonly string[] }[];
-  }[];
-}

@@ -32,7 +32,8 @@ function documents(world: World, branch = "main") {
     groupDocument("web", {
       clusters: { all: true },
       templates: parts.map((name) => ({ ...template, name, path: name })),
-      rollout: { maxConcurrent: 3 },
+      // Every cluster is asked and refuses: the first refusals must not halt what the others are still to be given.
+      rollout: { maxConcurrent: 3, maxFailures: 3 },
     }),
   ];
 }

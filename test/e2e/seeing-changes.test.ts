@@ -99,6 +99,30 @@ interface Planned {
   }[];
 }
 
+interface Differing {
+  readonly items: readonly {
+    readonly clusters: readonly string[];
+    readonly notes: readonly string[];
+    readonly differences: readonly { readonly id: ObjectId; readonly fields: readonly { readonly field: string }[] }[];
+  }[];
+}
+
+/** The flag for a kubeconfig with a context for each cluster. */
+function kubeconfigOf(world: World): string {
+  const all = clusters.map((name) => ({ ...world.fleet.connection(name), name }));
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: all.map(({ name, server, caData }) => ({
+      name,
+      cluster: { server, "certificate-authority-data": caData },
+    })),
+    users: all.map(({ name, token }) => ({ name, user: { token } })),
+    contexts: all.map(({ name }) => ({ name, context: { cluster: name, user: name } })),
+  };
+  return `--kubeconfig ${folderOf({ config: JSON.stringify(config) })}/config`;
+}
+
 /** What the command may not do: anything that is written to the table, a queue or a cluster. */
 function writesSince(world: World) {
   const [calls, requests] = [world.calls().length, world.fleet.requests().length];
@@ -106,7 +130,7 @@ function writesSince(world: World) {
     clusters: world.fleet
       .requests()
       .slice(requests)
-      .filter(({ method }) => method !== "GET"),
+      .filter(({ method, dryRun }) => method !== "GET" && !dryRun),
     calls: world
       .calls()
       .slice(calls)
@@ -154,6 +178,8 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       const made = await json<Shown>(cli, `render web --show-secrets --source app=${folder}`, 0);
       expect(made.items.map(({ digest }) => digest)).toEqual(stored.items.map(({ digest }) => digest));
       expect(made.items.map(({ objects }) => objects)).toEqual(stored.items.map(({ objects }) => objects));
+      const fetched = await json<Shown>(cli, "render web --show-secrets --revision main", 0);
+      expect(fetched.items.map(({ digest }) => digest)).toEqual(stored.items.map(({ digest }) => digest));
       for (const { digest, clusters, objects } of stored.items) {
         for (const cluster of clusters) {
           expect((await world.sync(cluster, "web.app"))?.status.desired?.renderDigest).toBe(digest);
@@ -165,6 +191,8 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       expect(shown.out).not.toContain(secretValue);
       expect(shown.out).toContain("password: '***'");
       expect(shown.out).toContain('parameters.TIER = "std"   (template <- cluster.labels.tier)');
+      const described = await cli.run("describe sync/web.app --cluster std-1");
+      expect(described.out).toContain("Inputs of app on std-1:\n");
       expect(written()).toEqual({ clusters: [], calls: [] });
     } finally {
       cli.close();
@@ -212,6 +240,93 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       );
       expect(changed.sort()).toEqual([...new Set(foretold)].sort());
       expect((await cli.run("plan web")).code).toBe(0);
+    } finally {
+      cli.close();
+      await world.close();
+    }
+  });
+
+  test("a diff of a cluster shows what somebody changed by hand, and nothing else, and writes nothing", async () => {
+    const world = await startWorld({ target: fleet });
+    const cli = openWorldCli(world);
+    try {
+      await startFleet(world);
+      const me = kubeconfigOf(world);
+      const live = (context: string) => cli.run(`diff sync/web.app --cluster std-1 ${me} --kube-context ${context}`);
+      const clean = await live("std-1");
+      expect(clean.out).toContain("# web.app on cluster std-1");
+      expect({ ...clean, out: clean.out.split("\n").filter((line) => !line.startsWith("#")) }).toEqual({
+        out: [""],
+        err: "",
+        code: 0,
+      });
+      const path = `/api/v1/namespaces/${namespace}`;
+      await world.kubectl("std-1", {
+        method: "PATCH",
+        path: `${path}/configmaps/settings`,
+        body: { data: { size: "2", added: "by somebody" } },
+      });
+      await world.kubectl("std-1", {
+        method: "PATCH",
+        path: `${path}/secrets/password`,
+        body: { data: { password: "b3RoZXI=" } },
+      });
+      const written = writesSince(world);
+      const found = await live("std-1");
+      expect(found.code).toBe(1);
+      expect(found.out).toContain("-  size: '2'\n+  size: '1'\n");
+      expect(found.out.match(/^[-+] .*$/gm)).toEqual([
+        "-  size: '2'",
+        "+  size: '1'",
+        "-  password: '*** (before)'",
+        "+  password: '*** (after)'",
+      ]);
+      expect(found.out).toContain(`+++ git/Secret ${namespace}/password`);
+      expect(found.out).not.toMatch(/b3RoZXI=|aHVudGVyMg==/);
+      const told = await json<Differing>(cli, `diff sync/web.app --cluster std-1 ${me} --kube-context std-1`, 1);
+      expect(told.items[0]?.differences.map(({ id, fields }) => [id.name, fields[0]?.field])).toEqual([
+        ["settings", "data.size"],
+        ["password", "data.password"],
+      ]);
+      expect(written()).toEqual({ clusters: [], calls: [] });
+
+      const other = await live("std-2");
+      expect(other.code).toBe(3);
+      expect(other.err).toContain("the cluster that answers is not std-1");
+      expect((await cli.run("diff sync/web.app --cluster std-1")).err).toContain("--kube-context NAME");
+      expect((await cli.run("diff web")).code).toBe(2);
+    } finally {
+      cli.close();
+      await world.close();
+    }
+  });
+
+  test("a diff of a folder shows what is assigned otherwise, once for clusters that are alike, and asks no cluster", async () => {
+    const world = await startWorld({ target: fleet });
+    const cli = openWorldCli(world);
+    try {
+      await startFleet(world);
+      const folder = folderOf({ ...files, "deploy/extra.yaml": configMap("extra", { big: "2" }) });
+      const requests = world.fleet.requests().length;
+      const found = await cli.run(`diff web --source app=${folder}`);
+      expect(found.code).toBe(1);
+      expect(found.out.match(/^# web.app on .*$/gm)).toHaveLength(2);
+      expect(found.out.match(/^- {2}big: '9007199254740993'\n\+ {2}big: '2'$/gm)).toHaveLength(2);
+      const one = await cli.run(`diff web --source app=${folder} --cluster gold-1`);
+      expect(one.out.match(/^diff .*$/gm)).toEqual([`diff ConfigMap ${namespace}/x-extra`]);
+      expect((await cli.run(`diff web --source app=${folderOf(files)}`)).code).toBe(0);
+      const own = groupDocument("web", {
+        clusters: { names: ["std-1"] },
+        templates: [{ name: "app", source: "app", path: "deploy", parameters: { TIER: "std" }, substitute: true }],
+      });
+      const document = folderOf({ "group.json": JSON.stringify(own) });
+      const narrowed = await json<Differing>(cli, `diff -f ${document}/group.json`, 1);
+      expect(narrowed.items.map(({ clusters, notes }) => [clusters, notes])).toEqual([
+        [["gold-1"], ["it is given to it no more; its objects stay"]],
+        [["std-1"], ["it has other options of apply, and the same objects"]],
+        [["std-2"], ["it is given to it no more; its objects stay"]],
+      ]);
+      expect(world.fleet.requests().slice(requests)).toEqual([]);
     } finally {
       cli.close();
       await world.close();

@@ -64,7 +64,7 @@ export async function differences(cluster: Kubectl, { file, given }: Given): Pro
 }
 
 /** Objects with the label and an apply of Starling's: the control plane copies a Service's labels to its endpoints. */
-async function membersOf(cluster: Kubectl): Promise<readonly string[]> {
+export async function membersOf(cluster: Kubectl): Promise<readonly string[]> {
   const resources = (await cluster("api-resources", "--verbs=list", "-o", "name")).trim().split("\n");
   const listed = documentsOf(
     await cluster("get", resources.join(","), "-A", "-l", partOf, "-o", "json", "--show-managed-fields"),

@@ -5,6 +5,7 @@ import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
 import { type EksCluster, EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type CallFailure, type EksStsCall, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
 import type { LocalOrganization } from "#local/aws/eks/listing-operations.ts";
+import { ParameterStore } from "#local/aws/eks/parameter-operations.ts";
 import { IamRoles } from "#local/aws/iam/iam-roles.ts";
 import { Principals } from "#local/aws/iam/principals.ts";
 import { EksInventory } from "#shared/adapters/aws/eks-inventory.ts";
@@ -31,6 +32,7 @@ export interface DiscoveryWorld<T extends Table = MemoryTable> {
   readonly table: T;
   readonly sender: MemorySender;
   readonly clusters: EksRegister;
+  readonly parameters: ParameterStore;
   readonly now: () => Date;
   pass(hours: number): void;
   /** Lets Starling list the clusters of an account, for these ClusterDiscoveries. */
@@ -89,7 +91,8 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
   const principals = new Principals([own]);
   const roles = new IamRoles();
   const clusters = new EksRegister();
-  const parts = { principals, roles, clusters, now: clock.now, organization: () => organization };
+  const parameters = new ParameterStore();
+  const parts = { principals, roles, clusters, parameters, now: clock.now, organization: () => organization };
   const server = await startEksAndSts({ ...parts, fail: (call) => failure?.(call) });
   const { endpoint } = server;
   const nowhere = "http://127.0.0.1:9";
@@ -115,6 +118,7 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
     table,
     sender,
     clusters,
+    parameters,
     now: clock.now,
     pass(hours) {
       nowMs += hours * 3_600_000;

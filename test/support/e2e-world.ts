@@ -56,6 +56,7 @@ export interface WorldOptions
     | "seed"
     | "timeoutSeconds"
     | "sandboxes"
+    | "code"
     | "tickEveryMs"
     | "installation"
     | "overrun"
@@ -83,6 +84,8 @@ export interface World {
   readonly machine: Machine;
   readonly session: ApiSession;
   readonly git: GitServer;
+  /** PEM of the git server's authority. */
+  readonly gitCa: string;
   readonly fleet: Fleet;
   readonly clock: PacedClock;
   readonly monitor: ChangeMonitor;
@@ -170,14 +173,25 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const monitor = watchChanges();
     fleet.onRequest(monitor.onRequest);
     machine.proxy.intercept({ after: monitor.onCall });
-    return assemble({ machine, fleet, git, clock, monitor, calls: recorder.calls, troubles, pollMs, close });
+    return assemble({
+      machine,
+      fleet,
+      git,
+      gitCa: tls.cert,
+      clock,
+      monitor,
+      calls: recorder.calls,
+      troubles,
+      pollMs,
+      close,
+    });
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-type Parts = Pick<World, "machine" | "fleet" | "git" | "clock" | "monitor" | "calls" | "close"> & {
+type Parts = Pick<World, "machine" | "fleet" | "git" | "gitCa" | "clock" | "monitor" | "calls" | "close"> & {
   readonly troubles: readonly string[];
   readonly pollMs: number;
 };

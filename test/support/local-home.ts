@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, vi } from "vitest";
@@ -97,7 +97,10 @@ export async function makeLocalHome(): Promise<LocalHome> {
       return (await run(await locateKubectl(PATH), args, { env })).stdout;
     },
     async commit(files) {
-      for (const [name, text] of Object.entries(files)) writeFileSync(join(repository, name), text);
+      for (const [name, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(repository, name)), { recursive: true });
+        writeFileSync(join(repository, name), text);
+      }
       await git(["add", "."]);
       await git(["commit", "-qm", `Change ${Object.keys(files).join(", ")}`]);
       return (await git(["rev-parse", "HEAD"])).trim();

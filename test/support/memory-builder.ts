@@ -1,9 +1,11 @@
 import { build } from "#functions/build/build.ts";
+import { LastArtifact } from "#functions/build/last-artifact.ts";
 import type { Renderers } from "#shared/adapters/render/render-objects.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Builder, BuildRequest, Built } from "#shared/ports.ts";
+import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 
 /** The function `build` in this process, with blobs in memory: what it does to an artifact is the same anywhere. */
@@ -17,8 +19,17 @@ export function memoryBuilder(blobs: MemoryBlobStore, renderers: Renderers): Bui
           bytes = Uint8Array.from(uploaded);
         },
       };
-      const job = { artifactDigest, path, artifactUrl: blobKeys.artifact(artifactDigest), renderingUrl: "memory" };
-      const answer = await build({ ...job, ...defined({ render, specialise }) }, { transfer, ...renderers });
+      const readable = (digest: string) => ({ artifactDigest: digest, artifactUrl: blobKeys.artifact(digest) });
+      const besides = valueArtifacts(render?.helm).map(readable);
+      const job = { ...readable(artifactDigest), path, besides, renderingUrl: "memory" };
+      const answer = await build(
+        { ...job, ...defined({ render, specialise }) },
+        {
+          transfer,
+          artifact: new LastArtifact(transfer),
+          ...renderers,
+        },
+      );
       if (answer.outcome === "done")
         return { digest: answer.digest, objects: answer.objects, ...defined({ leftOut: answer.leftOut }), bytes };
       const { code, message, permanent } = answer;

@@ -57,6 +57,8 @@ export class MemoryTable implements Table, EventLog {
     query: RowQuery<Type, Kept>,
   ): Promise<Page<RowRead<Type, Kept>>> {
     const [from, to] = query.between ?? [];
+    // As DynamoDB does: no key is an empty text, nor is it compared with one.
+    if (from === "" || to === "") throw new Error("a bound of a range is not empty");
     const rows = this.#inOrder(query.pk).filter(
       (row) =>
         row.sk.startsWith(query.prefix ?? "") &&
@@ -64,7 +66,9 @@ export class MemoryTable implements Table, EventLog {
         (to === undefined || row.sk <= to),
     );
     const found = page(query.newestFirst === true ? rows.reverse() : rows, (row) => row.sk, this.#limited(query));
-    return { ...found, items: found.items.map((row) => readableRow<Type, Kept>(row, query)) };
+    const { states } = query;
+    const kept = found.items.filter((row) => states?.includes(String((row as { state?: unknown }).state)) !== false);
+    return { ...found, items: kept.map((row) => readableRow<Type, Kept>(row, query)) };
   }
 
   async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {

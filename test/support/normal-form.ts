@@ -96,8 +96,8 @@ const passing = new Set([
   ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "pk", "sk"],
   // Who asked for a content first: a tick, where a push was lost.
   "correlationId",
-  // When the planner looked last, whose turn it was, and by which version of the fleet it selected.
-  ...["deadline", "served", "fleet"],
+  // When the planner looked last, whose turn it was, until when workers had to do, and by which version of the fleet it selected.
+  ...["deadline", "served", "queuedUntil", "fleet"],
   // When what is needed in the bucket was stored again.
   ...["blobsAt", "keptAt", "expiresAt"],
   // The keys of blobs say what is in them, and so the uids of clusters.

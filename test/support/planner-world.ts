@@ -25,6 +25,7 @@ import type {
 import { keyText, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
+import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -106,12 +107,12 @@ export class PlannerWorld {
     await this.table.write([{ delete: keys.fleet(name) }, fleetVersionUpdate(name)]);
   }
 
-  async setSource(commit: string, content = commit): Promise<void> {
-    const key = keys.object(subject.namespace, "Source", "app");
+  async setSource(commit: string, content = commit, name = "app"): Promise<void> {
+    const key = keys.object(subject.namespace, "Source", name);
     const before = await this.table.get(key);
     const row: SourceRow = {
       ...key,
-      ...objectParts("app"),
+      ...objectParts(name),
       type: "Source",
       version: (before?.version ?? 0) + 1,
       spec: sourceSpec.parse({ git: { url: "https://git.example/app" } }),
@@ -217,7 +218,12 @@ export class PlannerWorld {
       if ((row.state !== "Pending" && !isOld) || !of(row)) continue;
       const done =
         failure === undefined
-          ? { state: "Done" as const, digest: digestOf(`${row.artifactDigest}${row.path}`), objects: 1, doneAt }
+          ? {
+              state: "Done" as const,
+              digest: digestOf([row.artifactDigest, row.path, ...valueArtifacts(row.render?.helm)].join("")),
+              objects: 1,
+              doneAt,
+            }
           : failed(failure);
       await this.table.write([{ put: { ...row, ...done, version: row.version + 1 }, when: { version: row.version } }]);
     }

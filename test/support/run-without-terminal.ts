@@ -5,6 +5,7 @@ export interface Surroundings {
   /** Home and working folder; its `config.json` has the contexts. */
   readonly folder: string;
   readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
   readonly aheadSeconds?: number;
   readonly patienceMs: number;
 }
@@ -12,7 +13,7 @@ export interface Surroundings {
 /** One command in this process, as a script runs it. */
 export async function runWithoutTerminal(
   words: readonly string[],
-  { folder, input = "", aheadSeconds = 0, patienceMs }: Surroundings,
+  { folder, input = "", env = {}, aheadSeconds = 0, patienceMs }: Surroundings,
 ): Promise<Ran & { readonly code: number }> {
   const ran = { out: "", err: "" };
   const code = await runCli(words, {
@@ -25,7 +26,7 @@ export async function runWithoutTerminal(
     outIsTerminal: false,
     canAsk: false,
     columns: 200,
-    env: { STARLING_CONFIG: `${folder}/config.json`, HOME: folder },
+    env: { STARLING_CONFIG: `${folder}/config.json`, HOME: folder, ...env },
     cwd: folder,
     readInput: async () => input,
     ask: async () => "",

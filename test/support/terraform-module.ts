@@ -16,8 +16,8 @@ export interface TerraformModule {
 }
 
 /**
- * Knows references, texts with `${…}` in them, `coalesce`, `trimprefix`, `jsonencode` of one object, and a dynamic block over a
- * variable. @param given - variables, and what only AWS knows, by the reference. @throws Error on anything else.
+ * Knows references, texts with `${…}` in them, `coalesce`, `trimprefix`, `jsonencode` of one object, a dynamic block over a
+ * variable, and resources of which there are none or one. @param given - variables, and what only AWS knows, by the reference. @throws Error on anything else.
  */
 export function terraformModule(text: string, given: Readonly<Record<string, unknown>>): TerraformModule {
   const parsed = parse(text) as unknown as ParsedModule;
@@ -37,6 +37,11 @@ export function terraformModule(text: string, given: Readonly<Record<string, unk
   }
 
   function expressed(expression: string): unknown {
+    const choice = /^([\w.]+)(?: == (".*"))? \? (\d) : (\d)$/.exec(expression);
+    if (choice !== null) {
+      const [, of = "", equals = "true", yes, no] = choice;
+      return Number(referred(of) === JSON.parse(equals) ? yes : no);
+    }
     const [, call, inner = ""] = /^(\w+)\((.*)\)$/s.exec(expression) ?? [];
     if (call === undefined) return referred(expression);
     if (call === "jsonencode") return placed(parse(`it = ${inner}`).it);
@@ -87,7 +92,10 @@ export function terraformModule(text: string, given: Readonly<Record<string, unk
   }
 
   const resources = Object.entries(parsed.resource).flatMap(([type, named]) =>
-    Object.entries(named).map(([name, [block]]) => [`${type}.${name}`, placed(block) as Block] as const),
+    Object.entries(named).flatMap(([name, [block]]) => {
+      const { count = 1, ...made } = placed(block) as Block;
+      return count === 1 ? [[`${type}.${name}`, made as Block] as const] : [];
+    }),
   );
   const outputs = Object.entries(parsed.output).map(([name, [{ value }]]) => [name, placed(value)] as const);
   return { resources: new Map(resources), outputs: new Map(outputs) };

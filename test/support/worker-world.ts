@@ -31,6 +31,8 @@ interface WorkOptions {
   readonly remainingMs?: number;
   /** Of the message that the worker is called by; none by default. */
   readonly receives?: number;
+  /** When that was sent. */
+  readonly sentAt?: Date;
   readonly log?: Log;
 }
 
@@ -62,9 +64,9 @@ export class WorkerWorld {
     name: string,
     objects: readonly ManifestObject[],
     apply: Partial<SyncRow["desired"]["apply"]> = {},
-    more: Pick<SyncRow["desired"], "startAt"> = {},
+    { upgrade = objects, ...more }: Pick<SyncRow["desired"], "startAt"> & { upgrade?: readonly ManifestObject[] } = {},
   ): Promise<void> {
-    const { digest, bytes } = encodeRendering(objects);
+    const { digest, bytes } = encodeRendering(objects, upgrade);
     await this.blobs.overwrite(blobKeys.rendering(digest), bytes);
     const before = await this.sync(name);
     const { parked: _parked, ...kept } = before ?? {};
@@ -190,7 +192,7 @@ export class WorkerWorld {
 
   /** @param options.remainingMs - of the invocation; five minutes by default. */
   async work(options: WorkOptions = {}): Promise<number | undefined> {
-    const { remainingMs = 300_000, receives, table = this.table, ...instead } = options;
+    const { remainingMs = 300_000, receives, sentAt, table = this.table, ...instead } = options;
     const ports: WorkerPorts = {
       table: this.#versioned(table),
       blobs: this.blobs,
@@ -203,7 +205,7 @@ export class WorkerWorld {
       installation: "installation-1",
       ...instead,
     };
-    return workCluster("c1", { remainingMs, ...defined({ receives }) }, ports);
+    return workCluster("c1", { remainingMs, ...defined({ receives, sentAt }) }, ports);
   }
 
   #versioned(table: Table): Table {

@@ -14,7 +14,7 @@ export interface WorldCli {
 }
 
 /** The `starling` command against a world, in its namespace. */
-export function openWorldCli(world: Pick<World, "machine">): WorldCli {
+export function openWorldCli(world: Pick<World, "machine"> & Partial<Pick<World, "gitCa">>): WorldCli {
   const folder = mkdtempSync(join(tmpdir(), "starling-cli-"));
   const config = join(folder, "config.json");
   const { endpoint, region, credentials } = world.machine.api;
@@ -22,12 +22,15 @@ export function openWorldCli(world: Pick<World, "machine">): WorldCli {
     config,
     JSON.stringify({ contexts: { here: { endpoint, region, namespace, credentials } }, current: "here" }),
   );
+  const authority = join(folder, "git-ca.pem");
+  writeFileSync(authority, world.gitCa ?? "");
   const said: Ran[] = [];
   return {
     said,
     async run(line, input = "") {
       const words = typeof line === "string" ? line.split(" ") : line;
-      const ended = await runWithoutTerminal(words, { folder, input, patienceMs: 120_000 });
+      const env = { GIT_SSL_CAINFO: authority };
+      const ended = await runWithoutTerminal(words, { folder, input, env, patienceMs: 120_000 });
       said.push(ended);
       return ended;
     },

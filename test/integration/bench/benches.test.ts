@@ -23,13 +23,15 @@ const onEmbedded = ["--target", "embedded"];
 /** Legend: benchmark, its sizes, the ratios it gives: of one size of fleet, none. */
 const benches: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ["apply", [...onEmbedded, "--objects", "20", "--rounds", "1"], ["vsKubectl", "vsRawPatch"]],
+  ["diff", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectlDiff", "vsKubectlDiffChanged"]],
   ["discovery", [], ["requestsPerClusterFirst", "requestsPerClusterUnchanged", "requestsPerClusterUnchangedWarm"]],
   ["drift", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectl"]],
   ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
   ["fanout", ["--clusters", "2"], []],
   ["idle", ["--clusters", "2", "--rounds", "1"], ["usdPerMonth1000x5vs100"]],
-  ["render", ["--rounds", "1"], ["helmVsBinary", "kustomizeVsBinary"]],
+  ["render", ["--rounds", "1"], ["helmVsBinary", "kustomizeVsBinary", "perInput1000vs10"]],
   ["rollout", ["--clusters", "4", "--rounds", "1"], ["overCriticalPath", "recoveryVsQuiet"]],
+  ["look", ["--clusters", "3,12", "--rounds", "1", "--objects", "2"], ["overview12vs3", "requests12vs3"]],
   ["sockets", ["--clusters", "12"], []],
   [
     "planner",
@@ -54,7 +56,7 @@ test.each(benches)("%s runs, and its JSON is as documented", { timeout: 180_000 
 });
 
 const refusals: readonly (readonly [string, readonly string[], RegExp])[] = [
-  ["a name that is none", ["fanuot"], /usage: npm run bench -- apply\|discovery\|drift\|footprint\|fanout/],
+  ["a name that is none", ["fanuot"], /usage: npm run bench -- apply\|diff\|discovery\|drift\|footprint\|fanout/],
   [
     "an option of another benchmark",
     ["apply", "--clusters", "3"],

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ContentsAnswer } from "#functions/api/link-contents.ts";
 import { createCallRecorder } from "#local/aws/proxy/call-recorder.ts";
@@ -52,7 +53,7 @@ const mayGoUnused = new Set([
   // A discovered Cluster alone: here a look at an account is refused.
   "api FOUND",
   // The story has no Sync that a user wrote.
-  ...["api", "apply", "discover", "rollout", "tick"].map((name) => `${name} NS#*#Sync`),
+  ...["api", "apply", "dashboard", "discover", "rollout", "tick"].map((name) => `${name} NS#*#Sync`),
   // Read only when somebody asks who uses a Source, or a Source is deleted that is in use.
   "api USES#*",
   // Read only when somebody asks about a Sync that another rollout than its last is to move.
@@ -69,7 +70,9 @@ const mayGoUnused = new Set([
   "apply s3:GetObject <starling-state-blobs-arn>/inventories/*",
   `apply secretsmanager:GetSecretValue ${secrets}:starling/clusters/*`,
   // Asked for only by S3 itself, when a key does not exist.
-  ...["api", "apply", "render", "resolve", "rollout"].map((name) => `${name} s3:ListBucket <starling-state-blobs-arn>`),
+  ...["api", "apply", "dashboard", "render", "resolve", "rollout"].map(
+    (name) => `${name} s3:ListBucket <starling-state-blobs-arn>`,
+  ),
   // Only for what was stored more than a day ago; whether they suffice is below.
   "apply s3:PutObject <starling-state-blobs-arn>/renderings/*",
   ...["render", "rollout"].map((name) => `${name} s3:PutObject <starling-state-blobs-arn>/artifacts/*`),
@@ -102,6 +105,13 @@ function personWith(policy: "Viewer" | "Reader" | "Operator" | "Administrator"):
   const principalArn = `arn:aws:iam::000000000000:user/${policy}`;
   machine.principals.add({ ...credentials, principalArn, invokes: requestsOf(resources, policy) });
   return openApiSession({ ...machine.api, credentials });
+}
+
+/** As CloudWatch asks for it. */
+async function widget(path: string): Promise<string> {
+  const asked = { FunctionName: "dashboard", Payload: JSON.stringify({ path }) };
+  const answer = await stack.machine.aws.lambda.send(new InvokeCommand(asked));
+  return JSON.parse(answer.Payload?.transformToString() ?? "");
 }
 
 const refused = () => refusedCalls(recorder.calls(), resources);
@@ -303,6 +313,7 @@ describe("a role lets its function do its work", () => {
       "/v1/version",
       "/v1/installation",
       "/v1/fleet",
+      "/v1/events",
       "/v1/clusters",
       "/v1/sources",
       "/v1/syncgroups",
@@ -313,14 +324,40 @@ describe("a role lets its function do its work", () => {
       `${ns}/syncgroups/web/events`,
       `${ns}/syncgroups/web/syncs`,
       `${ns}/syncgroups/web/fleet`,
+      `${ns}/syncgroups/web/history`,
+      `${ns}/sources/app/revisions`,
       `${ns}/syncgroups/web/rollout`,
       `${ns}/syncgroups/web/rollouts`,
       `${ns}/syncgroups/web/rollouts/2`,
       `${ns}/syncgroups/web/rollouts/2/targets`,
-      ...stack.clusters.connections().flatMap(({ name }) => [`/v1/clusters/${name}`, `/v1/clusters/${name}/syncs`]),
+      ...stack.clusters
+        .connections()
+        .flatMap(({ name }) => [
+          `/v1/clusters/${name}`,
+          `/v1/clusters/${name}/syncs`,
+          `${ns}/syncs/web.app/objects?cluster=${name}`,
+        ]),
     ]) {
       await api.call("GET", path);
       await viewer.call("GET", path);
+    }
+    for (const path of [
+      ...[
+        "/",
+        "/versions",
+        "/clusters",
+        "/sources",
+        "/timeline",
+        "/events",
+        "/syncgroups/shop/web",
+        "/syncgroups/shop/web/clusters",
+      ],
+      ...stack.clusters
+        .connections()
+        .flatMap(({ name }) => [`/clusters/${name}`, `/clusters/${name}/syncs/shop/web.app`]),
+    ]) {
+      const seen = await widget(path);
+      expect(seen, path).not.toMatch(/could not be made|did not answer|does not exist/);
     }
 
     await api.call("DELETE", `${ns}/syncgroups/web?cascade=delete&confirm=true`);

@@ -300,12 +300,12 @@ describe("what cannot be rendered fails for good, and says why", () => {
       },
     ],
     [
-      "a mark that would be written over",
-      { "a.yaml": configMap("a").replace("a}", "a, annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent}}") },
+      "a mark that says not to apply",
+      { "a.yaml": configMap("a").replace("a}", "a, annotations: {kapp.k14s.io/noop: here}}") },
       ".",
       {
         code: "MarkRefused",
-        message: expect.stringMatching(/^a\.yaml:1, document 1, ConfigMap a, .* is "IfNotPresent"/),
+        message: expect.stringMatching(/^a\.yaml:1, document 1, ConfigMap a, .*noop.* is "here"/),
       },
     ],
     [
@@ -477,6 +477,25 @@ describe("what is lost", () => {
     expect(sources).toEqual([other, { ...source, revision: "main@sha1:0f" }]);
     expect(failure?.message).toMatch(
       /no blob .*the artifact sha256:aa of Source fleet in namespace other, or of Source fleet in namespace shop at main@sha1:0f is fetched again; resume the Source where it is suspended, and where git has it no more, push a commit/,
+    );
+  });
+
+  test("that of values is asked for at those who may have it, and no other", async () => {
+    const valuesFrom = [{ path: "a.yaml", optional: false, from: { source: "values", artifactDigest: "sha256:bb" } }];
+    const chart = { releaseName: "web", namespace: "shop", crds: "Skip", lookup: "Refuse", hooks: "Omit" } as const;
+    await world.put({ artifactDigest: "sha256:aa", path: ".", render: { helm: { ...chart, valuesFrom } } });
+    const besides = { namespace: "shop", name: "values", revision: "main@sha1:0f", besides: "sha256:bb" };
+    await asks({ notify: web, source, besides: [besides] });
+    const { besides: lost, ...of } = besides;
+    const { revision, ...values } = of;
+    expect(world.sender.take()).toEqual([
+      { to: "resolve", source, lost: "sha256:aa" },
+      { to: "resolve", source: values, lost, revision },
+    ]);
+    const { failure, sources } = await world.row();
+    expect(sources).toEqual([source, besides]);
+    expect(failure?.message).toMatch(
+      /the artifact sha256:aa of Source fleet in namespace shop is fetched again, and its values' of Source values in namespace shop at main@sha1:0f;/,
     );
   });
 

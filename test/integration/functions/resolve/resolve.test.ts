@@ -390,11 +390,16 @@ describe("a Source that follows a branch", () => {
   test("keeps its artifact for a commit that leaves the part alone, and goes by the new revision", async () => {
     await world.resolve();
     const before = (await world.row()).status.artifact;
-    const second = await server.commitFiles(repository, { "docs/a.md": "y" }, { message: "Docs" });
+    const committedAt = "2026-02-02T00:00:00.000Z";
+    const second = await server.commitFiles(
+      repository,
+      { "docs/a.md": "y" },
+      { message: "Docs", at: new Date(committedAt) },
+    );
     world.now = new Date("2026-03-01T10:05:00.000Z");
     await world.resolve();
     const after = (await world.row()).status.artifact;
-    expect(after).toEqual({ ...before, revision: `main@sha1:${second}`, subject: "Docs" });
+    expect(after).toEqual({ ...before, revision: `main@sha1:${second}`, subject: "Docs", committedAt });
   });
 
   test("keeps its artifact while the branch is gone, backs off, and recovers", async () => {

@@ -6,6 +6,7 @@ import { quiet } from "#local/aws/wire/fault-options.ts";
 import { pacedClock } from "#local/base/paced-clock.ts";
 import { openApiSession } from "#local/machine/api-session.ts";
 import { only } from "#local/machine/deployment.ts";
+import { functionCode } from "#local/machine/function-code.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
 
 let machine: Machine | undefined;
@@ -50,12 +51,13 @@ describe.each(["one process", "threads"] as const)("functions in %s", (isolation
 
 const changes: Readonly<Record<string, MachineOptions>> = {
   sandboxes: { sandboxes: (_name, wire) => wire() },
+  code: { code: functionCode },
   clock: { clock: pacedClock(10) },
 };
 
 test.each(Object.entries(changes))("threads run functions as they are, without %s", async (_name, change) => {
   const made = await start({ isolation: "threads", ...change });
-  await expect(made.tick()).rejects.toThrow("leave out sandboxes and clock");
+  await expect(made.tick()).rejects.toThrow("leave out sandboxes, code and clock");
 });
 
 test("a function's time and its queue's visibility can be shortened together", async () => {

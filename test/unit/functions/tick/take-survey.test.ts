@@ -72,6 +72,47 @@ test("a halted rollout is told for as long as it is, with the targets that faile
   expect(await told(world)).not.toContain("HaltedRollouts 1");
 });
 
+test.each([
+  { when: "before the push", suspendFirst: true },
+  { when: "after it, in the middle of the rollout", suspendFirst: false },
+])(
+  "a group that was suspended $when waits because somebody wants it to: how long is told, and nothing else",
+  async ({ suspendFirst }) => {
+    const world = await listed(await worldOf({ c1: "canary", c2: "rest", c3: "rest" }, rings));
+    await world.rollOut();
+    const suspendedAt = world.now;
+    if (suspendFirst) await world.operate({ suspended: ana(suspendedAt) });
+    await revise(world, "bbb");
+    if (!suspendFirst) await world.operate({ suspended: ana(suspendedAt) });
+    await world.plan();
+    world.advanceClock(7200);
+    await world.plan();
+    await looked(world);
+    const lines = await told(world);
+    expect(lines).toContain("OldestSuspend 7200");
+    expect(lines.filter((line) => /OldestRevision|Halted/.test(line))).toEqual([]);
+    // What it did not take while it was suspended is as old as it is from then on.
+    await world.operate({ resumed: ana(world.now) });
+    await begin(world);
+    world.advanceClock(60);
+    const [oldest = "", ...others] = (await told(world)).filter((line) => line.startsWith("Oldest"));
+    expect({ name: oldest.split(" ")[0], others }).toEqual({ name: "OldestRevision", others: [] });
+  },
+);
+
+test("of what is suspended the longest is told, Sources too", async () => {
+  const world = await listed(await worldOf(names(1), {}));
+  await world.rollOut();
+  await world.plan();
+  const row = await setStatus(world, { attemptedAt: world.now.toISOString() });
+  const put = { ...row, operations: { suspended: { ...ana(world.now), number: 1 } }, version: row.version + 1 };
+  await world.table.write([{ put }]);
+  world.advanceClock(300);
+  await world.operate({ suspended: ana(world.now) });
+  world.advanceClock(60);
+  expect(await told(world)).toContain("OldestSuspend 360");
+});
+
 test("a cluster that does not answer is a target of its own state", async () => {
   const world = await listed(await worldOf(names(4), { maxUnreachable: 1 }));
   await begin(world);

@@ -1,0 +1,30 @@
+/** What people read in HTML of ours: no browser, and nothing of the code that made it. */
+
+/** Cells of the rows of the table with this caption, as texts. */
+export function tableIn(html: string, caption: string): readonly (readonly string[])[] {
+  const [table] = html
+    .split("<table>")
+    .slice(1)
+    .map((rest) => rest.split("</table>")[0] ?? "")
+    .filter((text) => text.includes(`<caption>${caption}</caption>`));
+  if (table === undefined) return [];
+  const body = table.split("<tbody>")[1] ?? "";
+  return body
+    .split("<tr>")
+    .slice(1)
+    .map((row) => [...row.matchAll(/<td class="[a-z]+">(.*?)<\/td>/gs)].map(([, cell = ""]) => textOf(cell)));
+}
+
+/** Of elements what is between them; of what says what a click does, nothing. */
+export function textOf(html: string): string {
+  return html
+    .replaceAll(/<cwdb-action .*?<\/cwdb-action>/gs, "")
+    .replaceAll(/<title>.*?<\/title>/gs, "")
+    .replaceAll(/<[^>]*>/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&")
+    .trim();
+}

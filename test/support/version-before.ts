@@ -1,0 +1,57 @@
+/** The functions of the version before this one, as they are in the repository's history. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { FunctionCode } from "#local/machine/function-code.ts";
+
+/** Of which test/synth/fixtures/version-before.json has the templates. With a release both are made anew. */
+const commit = "4376e3ccf877993265f3f003cf06ebafa7d63cd6";
+
+export interface VersionBefore {
+  /** A checkout of it, which runs with this one's dependencies. */
+  readonly folder: string;
+  /** @returns undefined for a function that it did not have. */
+  code(folder: string): FunctionCode | undefined;
+  remove(): void;
+}
+
+/** As its own template sets them: what is new it does not look at, and what went is put back. */
+function asBefore(variables: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const { STARLING_GIT_CA_FILE: file } = variables;
+  return file === undefined ? variables : { ...variables, STARLING_GIT_CA: readFileSync(file, "utf8") };
+}
+
+/** Whether the history is here: a clone may leave it out. */
+export function hasVersionBefore(): boolean {
+  try {
+    execFileSync("git", ["cat-file", "-e", `${commit}^{commit}`], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export async function versionBefore(): Promise<VersionBefore> {
+  const folder = mkdtempSync(join(tmpdir(), "starling-version-before-"));
+  const packed = execFileSync("git", ["archive", commit], { maxBuffer: 256 * 1024 * 1024 });
+  execFileSync("tar", ["x", "-C", folder], { input: packed });
+  symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
+  const url = pathToFileURL(join(folder, "local/machine/function-code.ts")).href;
+  const { functionCode } = (await import(/* @vite-ignore */ url)) as {
+    readonly functionCode: (folder: string) => FunctionCode;
+  };
+  return {
+    folder,
+    code(name) {
+      if (!existsSync(join(folder, "functions", name))) return undefined;
+      const { check, wire } = functionCode(name);
+      return {
+        check: (variables) => check(asBefore(variables)),
+        wire: (variables, aws, options) => wire(asBefore(variables), aws, options),
+      };
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}

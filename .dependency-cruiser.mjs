@@ -19,6 +19,8 @@ function room(name, from, { ours, packages, comment }) {
 }
 
 const functions = ["api", "webhook", "tick", "discover", "resolve", "build", "render", "rollout", "apply", "report"];
+/** What the dashboard answers with: the same looks as the door's. */
+const looks = "^functions/api/(look|look-routes)\\.ts$";
 const base = "^shared/base/";
 const kube = "^shared/kube/";
 const source = "^shared/source/";
@@ -90,11 +92,15 @@ export default {
         comment: "A function imports shared and its own folder only.",
       }),
     ),
+    ...room("function-dashboard", "^functions/dashboard/", {
+      ours: ["^shared/", "^functions/dashboard/", looks],
+      comment: "The dashboard imports shared, its own folder, and of the api what it answers looks with.",
+    }),
     {
       name: "function-unknown",
       comment: "A new function gets its rule in .dependency-cruiser.mjs.",
       severity: "error",
-      from: { path: "^functions/", pathNot: `^functions/(${functions.join("|")})/` },
+      from: { path: "^functions/", pathNot: `^functions/(${[...functions, "dashboard"].join("|")})/` },
       to: {},
     },
     ...room("function-env", "^functions/[^/]+/env\\.ts$", {

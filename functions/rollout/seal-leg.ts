@@ -14,6 +14,7 @@ import { inParts } from "#shared/base/in-parts.ts";
 import { legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
 import { noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions, identityOf, type Member, relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ContentRow, LegRow, Plan } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -112,8 +113,13 @@ export async function sealLeg(
   if (stage === undefined) throw new Error(`there is no stage ${index}`);
   const old = stage.moving && transaction.leg(stage.moving);
   const members = await membersFor(transaction, { stage: stage.name, content }, ports);
-  const before = old && (await standingIn(old, { content, stage: stage.name, known }, ports));
-  const groups = Map.groupBy(members, ({ cluster }) => before?.get(cluster) ?? "untouched");
+  const holders = changingOf(transaction.unit) === 0 ? [] : await holdersOf(known, ports);
+  const before = old && (await standingIn(old, { content, known }, ports));
+  const standings = new Map<string, Standing>([
+    ...holders.map((cluster) => [cluster, "sick"] as const),
+    ...(before ?? []),
+  ]);
+  const groups = Map.groupBy(members, ({ cluster }) => standings.get(cluster) ?? "untouched");
   const { sick = [], well = [], untouched = [] } = Object.fromEntries(groups);
   const ordered = [...sick, ...well, ...untouched];
   const targets = ordered.map((member) => sealedTarget(member, content.plan));
@@ -178,25 +184,32 @@ async function membersFor(
 type Standing = "sick" | "well";
 
 /**
+ * Clusters that have a slot, of whatever stage. They come first: what they keep counts in the stage's own bound before anybody
+ * is given a new one.
+ */
+async function holdersOf({ subject }: Known, { table }: PlannerPorts): Promise<readonly string[]> {
+  const { rows } = await rowsAbout(ranges.slots(subject), table);
+  return rows.map(({ cluster }) => cluster);
+}
+
+/**
  * Who holds something of a leg that was not passed comes first. Sealed anew, a content keeps its evidence: those who were seen
  * to be ready with it, also by a seal that looked at nobody again.
  */
 async function standingIn(
   leg: LegRow,
-  { content, stage, known }: { readonly content: ContentRow; readonly stage: string; readonly known: Known },
+  { content, known }: { readonly content: ContentRow; readonly known: Known },
   ports: PlannerPorts,
 ): Promise<ReadonlyMap<string, Standing>> {
   const { subject } = known;
   const { from, to } = leg.verified ?? { from: 0, to: 0 };
   const orders = Array.from({ length: to - from }, (_, index) => from + index);
-  const [targets, slots, verified] = await Promise.all([
+  const [targets, verified] = await Promise.all([
     rowsAbout(ranges.targets(subject, leg), ports.table),
-    rowsAbout(ranges.slots(subject), ports.table),
     sealedIn(leg, orders, ports),
   ]);
   const given = targets.rows.filter(({ attempts }) => Object.keys(attempts).length > 0);
-  const changing = slots.rows.filter((slot) => slot.stage === stage);
-  const touched = [...[...given, ...changing].map(({ cluster }) => cluster), ...targets.unread];
+  const touched = [...given.map(({ cluster }) => cluster), ...targets.unread];
   const succeeded = [...targets.rows.filter(({ state }) => state === "Succeeded"), ...verified];
   const well = leg.content === content.number ? succeeded.map(({ cluster }) => cluster) : [];
   return new Map<string, Standing>([

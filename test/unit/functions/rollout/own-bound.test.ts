@@ -160,3 +160,20 @@ test("who keeps the slot that another stage gave is one of those that a stage's 
     expect(holders(made)).toEqual([next]);
   }
 });
+
+test("who keeps a slot of another stage is counted before anybody is given a new one", async () => {
+  const own = { maxConcurrent: 6, stages: [{ ...canary }, { ...rest, maxConcurrent: 1 }] };
+  const made = await worldOf({ z1: "canary", r1: "rest", r2: "rest" }, own as never);
+  await made.rollOut();
+  await revise(made, "bbb");
+  expect(holders(made)).toEqual(["z1"]);
+  await made.setGroup({ ...own, stages: [{ ...rest, maxConcurrent: 1 }] } as never);
+  await begin(made);
+  expect(made.stages()).toEqual({ rest: "1 (2)" });
+  expect(holders(made)).toEqual(["z1"]);
+  for (const next of ["r1", "r2"]) {
+    for (const cluster of holders(made)) await made.finish(cluster);
+    await begin(made);
+    expect(holders(made)).toEqual([next]);
+  }
+});

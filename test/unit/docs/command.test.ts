@@ -6,6 +6,8 @@ import type { CliIo } from "#cli/session/io.ts";
 
 const page = readFileSync(new URL("../../../docs/command.md", import.meta.url), "utf8");
 
+const io = { out() {}, err() {}, columns: 100 } as unknown as CliIo;
+
 /** Verbs that people type, by their words: `rollout status`. Those that the command calls itself are hidden. */
 function verbsOf(command: Command, words: readonly string[] = []): readonly string[] {
   const visible = command.createHelp().visibleCommands(command);
@@ -19,9 +21,33 @@ function verbsOf(command: Command, words: readonly string[] = []): readonly stri
 }
 
 test("docs/command.md names every verb, in the order of the help, and no other", () => {
-  const io = { out() {}, err() {}, columns: 100 } as unknown as CliIo;
   const verbs = verbsOf(createProgram(io, () => {}));
   const table = page.slice(page.indexOf("## Verbs"), page.indexOf("## Completion"));
   const named = [...table.matchAll(/^\| `([a-z ]+)`/gm)].map(([, verb]) => verb);
   expect(named).toEqual(verbs);
+});
+
+function flagsOf(command: Command): string {
+  const own = command.options.filter(({ hidden }) => !hidden);
+  return own.map(({ long, short }) => `\`${[short, long].filter(Boolean).join(", ")}\``).join(" ");
+}
+
+/** `get | -l, --selector …`: each visible verb that has flags of its own. */
+function flagRows(command: Command, words: readonly string[] = []): readonly string[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .flatMap((verb) => {
+      const path = [...words, verb.name()];
+      const own = flagsOf(verb);
+      return [...(own === "" ? [] : [`| \`${path.join(" ")}\` | ${own} |`]), ...flagRows(verb, path)];
+    });
+}
+
+test("docs/command.md has the flags of every verb, and those that all verbs take, and no other", () => {
+  const program = createProgram(io, () => {});
+  const everywhere = program.options.map(({ flags, description }) => `| \`${flags}\` | ${description} |`);
+  const flags = page.slice(page.indexOf("## Flags"), page.indexOf("## What is wrong"));
+  const rows = flags.split("\n").filter((line) => line.startsWith("| `"));
+  expect(rows).toEqual([...everywhere, ...flagRows(program)]);
 });

@@ -7,7 +7,9 @@ import { stateWords } from "#shared/words/state-words.ts";
 const page = readFileSync(new URL("../../../docs/seeing.md", import.meta.url), "utf8");
 
 test("docs/seeing.md says what each word of a STATE column means, in their order, and no other", () => {
-  const rows = page.slice(page.indexOf("### Words")).matchAll(/^\| `(\w+)` \| (.+) \|$/gm);
+  const rows = page
+    .slice(page.indexOf("### Words"), page.indexOf("### What to do"))
+    .matchAll(/^\| `(\w+)` \| (.+) \|$/gm);
   const words = [...rows].map(([, word]) => word);
   expect(words).toEqual(stateWords());
 });

@@ -1,0 +1,60 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { rolloutPhases } from "#shared/fleet/api/content-phase.ts";
+import { type LegPhase, stalledPhases, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import { waitReasons } from "#shared/fleet/waits/wait.ts";
+import { needsSomebody, stateWords } from "#shared/words/state-words.ts";
+
+function section(file: string, title: string): string {
+  const page = readFileSync(new URL(`../../../docs/${file}`, import.meta.url), "utf8");
+  const start = page.indexOf(`\n${title}\n`);
+  expect(start, `${title} of ${file}`).toBeGreaterThan(0);
+  const next = /\n#+ /.exec(page.slice(start + 1));
+  return next === null ? page.slice(start) : page.slice(start, start + 1 + next.index);
+}
+
+/** The rows of a table whose first cell is a word as the program prints it. */
+function rowsOf(text: string): readonly (readonly string[])[] {
+  const lines = text.split("\n").filter((line) => /^\| `\w+` +\|/.test(line) && !line.startsWith("| `phase`"));
+  return lines.map((line) =>
+    line
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim()),
+  );
+}
+
+function wordsOf(text: string): readonly string[] {
+  return rowsOf(text).map(([word = ""]) => word.replaceAll("`", ""));
+}
+
+describe.each([
+  ["rollouts.md", "## What is waited for"],
+  ["spec/rollout.md", "## Working with"],
+])("docs/%s", (file, title) => {
+  test("has everything that is waited for, and nothing else", () => {
+    expect([...wordsOf(section(file, title))].sort()).toEqual([...waitReasons].sort());
+  });
+
+  test("says of each what it is, and what clears it", () => {
+    expect(rowsOf(section(file, title)).filter((cells) => cells.length !== 3 || cells.includes(""))).toEqual([]);
+  });
+});
+
+describe("docs/spec/rollout.md", () => {
+  const status = section("spec/rollout.md", "## Status");
+
+  test("has every phase of a content, and no other", () => {
+    expect([...wordsOf(status)].sort()).toEqual([...rolloutPhases].sort());
+  });
+
+  test("names every phase of a leg, and every state of a target", () => {
+    const ended: readonly LegPhase[] = ["Moving", "Passed", "Superseded"];
+    const below = status.slice(status.indexOf("`stages`"));
+    expect([...ended, ...stalledPhases, ...targetStates].filter((word) => !below.includes(`\`${word}\``))).toEqual([]);
+  });
+});
+
+test("docs/seeing.md says what to do about each state that needs somebody, the worst first", () => {
+  expect(wordsOf(section("seeing.md", "### What to do"))).toEqual(stateWords().filter(needsSomebody));
+});

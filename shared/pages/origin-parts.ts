@@ -33,21 +33,37 @@ export async function readOrigins(
   return originsIn(template, { cluster: { name: cluster, labels }, values: status.values ?? {} });
 }
 
-export function originParts(origins: readonly Origin[]): Html {
+/** A Sync where it runs. */
+interface SyncOn {
+  readonly namespace: string;
+  readonly name: string;
+  readonly cluster: string;
+}
+
+export function originParts(origins: readonly Origin[], sync: SyncOn): Html {
   if (origins.length === 0) return nothing("Nobody knows any more.");
   const rows = origins
     .slice(0, shown)
     .map(({ field, value, from }): Child[] => [html`<code>${field}</code>`, brief(value, 240), from.join(" from ")]);
   const more = origins.length - rows.length;
   return html`${table("Where each value was said, the nearest first", ["Field", ["Value", "text"], ["Said by", "text"]], rows)}
-${more > 0 ? html`<p>and ${count(more)} more: <code>starling render --show-origin</code></p>` : ""}`;
+${more > 0 ? html`<p>and ${count(more)} more: <code>starling render ${syncWords(sync)} --show-origin</code></p>` : ""}`;
 }
 
-/** A rendering is made for that, which no page does. */
-export function planWords(subject: Subject, cluster?: string): Html {
-  const { kind, namespace, name } = subject;
+/** A rendering is made for that, which no page does: the commands that do, as a shell reads them. */
+export function planParts({ kind, namespace, name }: Subject, sync?: SyncOn): Html {
   const what = quoted(kind === "Sync" ? `sync/${name}` : name);
-  const on = cluster === undefined ? "" : ` --cluster ${quoted(cluster)}`;
-  const where = ` -n ${quoted(namespace)}`;
-  return html`<p>What a folder, a revision or documents would change: <code>starling plan ${what}${on}${where} --source SOURCE=FOLDER</code>, or with <code>-f FILE</code>.</p>`;
+  const on = sync === undefined ? "" : ` --cluster ${quoted(sync.cluster)}`;
+  const alone =
+    sync === undefined
+      ? ""
+      : html`
+<p>Of this Sync alone, object by object: <code>starling diff ${syncWords(sync)} --against assigned</code></p>`;
+  return html`<h2>What a plan would change</h2>
+<p>What is still to come: <code>starling plan ${what}${on} -n ${quoted(namespace)}</code></p>${alone}
+<p>What a folder, a revision or documents would change: the same with <code>--source SOURCE=FOLDER</code>, <code>--revision REVISION</code> or <code>-f FILE</code>.</p>`;
+}
+
+function syncWords({ namespace, name, cluster }: SyncOn): string {
+  return `${quoted(`sync/${name}`)} --cluster ${quoted(cluster)} -n ${quoted(namespace)}`;
 }

@@ -12,7 +12,7 @@ import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadabl
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import { type Ask, unlessNone } from "#shared/pages/ask.ts";
 import { eventTable } from "#shared/pages/event-table.ts";
-import { planWords } from "#shared/pages/origin-parts.ts";
+import { planParts } from "#shared/pages/origin-parts.ts";
 import { apiPath, eventsPlace, historyPlace, targetsPlace } from "#shared/pages/places.ts";
 import { type PagesRead, readPages } from "#shared/pages/read-pages.ts";
 import { targetRows } from "#shared/pages/targets-page.ts";
@@ -65,7 +65,7 @@ export async function subjectPage(ask: Ask, subject: Subject, host: Host): Promi
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
 ${overview === undefined ? nothing("Nothing was rolled out yet.") : overviewParts(overview, host)}
 ${trouble(troubled, { subject, host })}
-${planWords(subject)}
+${planParts(subject)}
 <h2>History</h2>
 <p>${host.link(historyPlace(subject), "With commits and authors")}</p>
 ${history(rollouts?.items ?? [], { subject, host })}

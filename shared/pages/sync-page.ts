@@ -9,7 +9,7 @@ import { eventTable } from "#shared/pages/event-table.ts";
 import { historyTable, readHistory } from "#shared/pages/history-page.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
 import { objectTable } from "#shared/pages/object-table.ts";
-import { originParts, planWords, readOrigins } from "#shared/pages/origin-parts.ts";
+import { originParts, planParts, readOrigins } from "#shared/pages/origin-parts.ts";
 import { apiPath, clusterPlace, modulePlace, subjectPlace, syncPlace } from "#shared/pages/places.ts";
 import {
   age,
@@ -52,6 +52,7 @@ export async function syncPage(ask: Ask, { cluster, namespace, name, query }: Sy
   ]);
   const origins = await readOrigins(ask, sync, { subject, cluster });
   const state = objectState(sync);
+  const on = { namespace, name, cluster };
   return {
     title: `${namespace}/${name} on ${cluster}`,
     main: html`<h1>${namespace}/${name} on ${host.link(clusterPlace(cluster), cluster)} ${badge(state.word)}</h1>
@@ -61,8 +62,8 @@ ${isUnreadable(sync) ? "" : parts(sync, host)}
 ${objectTable(objects.items, host)}
 ${nextPage(syncPlace({ cluster, namespace, name }), objects.metadata.continue, host)}
 <h2>Where its values come from</h2>
-${originParts(origins)}
-${planWords(subject, cluster)}
+${originParts(origins, on)}
+${planParts(subject, on)}
 <h2>History</h2>
 ${historyTable(history.items, { subject, host })}
 <h2>Events</h2>

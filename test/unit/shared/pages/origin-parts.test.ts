@@ -61,7 +61,6 @@ test("a Sync says who said each of its values, by the content that it was assign
     ["substitute", "true", "template"],
   ]);
   expect(html).not.toContain("<b>3</b>");
-  expect(textOf(html)).toContain("starling plan shop --cluster c1 -n shop --source SOURCE=FOLDER");
 });
 
 test.each(["/v1/namespaces/shop/syncgroups/shop/rollouts/7", "/v1/clusters/c1"])(

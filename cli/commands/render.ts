@@ -163,6 +163,8 @@ function shownOf(
 ): Shown {
   const isOpen = options.showSecrets === true;
   const objects = all[event ?? "upgrade"];
+  const shownOrigins =
+    origins === undefined || isOpen ? origins : maskedOrigins(origins, [...all.install, ...all.upgrade]);
   return {
     sync,
     template: template.name,
@@ -171,7 +173,7 @@ function shownOf(
     clusters,
     ...defined({ event }),
     leftOut,
-    ...defined({ origins: origins === undefined || isOpen ? origins : maskedOrigins(origins, objects) }),
+    ...defined({ origins: shownOrigins }),
     objects: isOpen ? objects : objects.map(maskedObject),
   };
 }

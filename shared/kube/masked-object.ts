@@ -7,7 +7,8 @@ const masked = "***";
 
 /** kubectl keeps the whole manifest in it, a Secret's values as well. */
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
-const valueMembers = ["data", "stringData"] as const;
+/** All others of a Secret are values, or were meant to be: `stringdata` is only written wrong. */
+const plainMembers = new Set(["apiVersion", "kind", "metadata", "type", "immutable"]);
 
 export function isSecret({ apiVersion, kind }: JsonObject): boolean {
   return kind === "Secret" && typeof apiVersion === "string" && groupOf(apiVersion) === "";
@@ -16,10 +17,7 @@ export function isSecret({ apiVersion, kind }: JsonObject): boolean {
 /** The same with `***` for each value of a Secret; any other object as it is. */
 export function maskedObject<T extends JsonObject>(object: T): T {
   if (!isSecret(object)) return object;
-  const members = valueMembers.flatMap((member) => {
-    const values = object[member];
-    return values === undefined ? [] : [[member, maskedValues(values)] as const];
-  });
+  const members = hiddenMembers(object).map(([member, values]) => [member, maskedValues(values)] as const);
   const { metadata } = object;
   const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;
   const hidden =
@@ -32,10 +30,8 @@ export function maskedObject<T extends JsonObject>(object: T): T {
 /** What a Secret's values are, as they are written and as they are meant; of any other object nothing. */
 export function secretTexts(object: JsonObject): readonly string[] {
   if (!isSecret(object)) return [];
-  return valueMembers.flatMap((member) => {
-    const values = object[member];
-    if (!isJsonObject(values)) return [];
-    const texts = Object.values(values).map(String);
+  return hiddenMembers(object).flatMap(([member, values]) => {
+    const texts = isJsonObject(values) ? Object.values(values).map(String) : [String(values)];
     return member === "data" ? [...texts, ...texts.map((text) => Buffer.from(text, "base64").toString())] : texts;
   });
 }
@@ -46,8 +42,7 @@ export function maskedPair<T extends JsonObject>(before: T, after: T): readonly 
   const differ = (member: string, key: string) =>
     canonicalJson(valueAt(before, member, key) ?? null) !== canonicalJson(valueAt(after, member, key) ?? null);
   const marked = (object: T, side: string): T => {
-    const members = valueMembers.flatMap((member) => {
-      const values = object[member];
+    const members = hiddenMembers(object).flatMap(([member, values]) => {
       if (!isJsonObject(values)) return [];
       const told = Object.keys(values).map((key) => [key, differ(member, key) ? `${masked} (${side})` : masked]);
       return [[member, Object.fromEntries(told)] as const];
@@ -55,6 +50,12 @@ export function maskedPair<T extends JsonObject>(before: T, after: T): readonly 
     return { ...object, ...Object.fromEntries(members) };
   };
   return [marked(old, "before"), marked(now, "after")];
+}
+
+function hiddenMembers(object: JsonObject): readonly (readonly [string, Json])[] {
+  return Object.entries(object).flatMap(([member, values]) =>
+    values === undefined || plainMembers.has(member) ? [] : [[member, values] as const],
+  );
 }
 
 function maskedValues(values: Json): Json {

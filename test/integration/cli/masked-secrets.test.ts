@@ -174,4 +174,22 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
     );
     expectNothingTold(await said(someLooks, folder, " -f chart.yaml"));
   });
+
+  test("where an origin is of a Secret that an install alone has", async () => {
+    const folder = folderOf({
+      "Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n",
+      "env.yaml": `password: ${mark}\ntier: gold\n`,
+      "templates/m.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\n",
+      "templates/s.yaml": `{{ if .Release.IsInstall }}\n${secret('stringData: {p: "{{ .Values.password }}"}')}{{ end }}\n`,
+    });
+    const helm = "render: {helm: {valuesFrom: [{path: env.yaml}]}}";
+    cli.write(
+      "first.yaml",
+      `${source}---\n${group.replace("source: app", `source: app, ${helm}, apply: {defaultNamespace: shop}`)}`,
+    );
+    const all = await said(["render shop --show-origin"], folder, " -f first.yaml");
+    expect(all).toContain("gold");
+    expect(all).toContain("for an upgrade");
+    expectNothingTold(all);
+  });
 });

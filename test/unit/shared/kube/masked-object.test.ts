@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { maskedObject } from "#shared/kube/masked-object.ts";
+import { maskedObject, maskedPair } from "#shared/kube/masked-object.ts";
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -28,6 +28,17 @@ describe("an object as people may be shown it", () => {
 
   test("whose values are no map has none either", () => {
     expect(maskedObject({ apiVersion: "v1", kind: "Secret", data: "c2VjcmV0" }).data).toBe("***");
+  });
+
+  test("has nothing of a Secret's members whose names are written wrong", () => {
+    const secret = { apiVersion: "v1", kind: "Secret", type: "Opaque", immutable: true };
+    const [before, after] = ["hunter2-a", "hunter2-b"].map((p) => ({ ...secret, stringdata: { p }, Data: p }));
+    const shown = { ...secret, stringdata: { p: "***" }, Data: "***" };
+    expect(maskedObject({ ...before, metadata: { name: "a" } })).toEqual({ ...shown, metadata: { name: "a" } });
+    expect(maskedPair(before ?? {}, after ?? {})).toEqual([
+      { ...shown, stringdata: { p: "*** (before)" } },
+      { ...shown, stringdata: { p: "*** (after)" } },
+    ]);
   });
 
   test.each([

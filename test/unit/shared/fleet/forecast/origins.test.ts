@@ -129,4 +129,26 @@ test("a value that came into a Secret is not told, wherever it was said", () => 
     "",
   ]);
   expect(maskedOrigins(origins, [{ ...secret, kind: "ConfigMap" }])).toEqual(origins);
+  const { stringData, data: _data, ...rest } = secret;
+  const [, part] = origins;
+  expect(maskedOrigins(part === undefined ? [] : [part], [{ ...rest, stringdata: stringData }])[0]?.value).toBe("***");
+});
+
+test.each([
+  {
+    how: "indented",
+    value: "-----BEGIN\nabcdefgh\n-----END\n",
+    text: "key: |\n  -----BEGIN\n  abcdefgh\n  -----END\n",
+  },
+  { how: "quoted", value: 'hun"ter2', text: '{"password":"hun\\"ter2"}' },
+  { how: "in an address", value: "hunt/er2", text: "postgres://u:hunt%2Fer2@db" },
+  {
+    how: "in the login of a registry",
+    value: "hunter2",
+    text: `{"auth":"${Buffer.from("u:hunter2").toString("base64")}"}`,
+  },
+])("nor one that is written otherwise there: $how", ({ value, text }) => {
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, stringData: { text, none: "" } };
+  const origins = [value, "gold plan", " "].map((each) => ({ field: "parameters.A", value: each, from: ["template"] }));
+  expect(maskedOrigins(origins, [secret]).map((origin) => origin.value)).toEqual(["***", "gold plan", " "]);
 });

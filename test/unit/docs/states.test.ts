@@ -1,6 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { accessChecks } from "#cli/doctor/access-checks.ts";
+import { installationChecks } from "#cli/doctor/installation-checks.ts";
+import type { Session } from "#cli/session/session.ts";
 import { rolloutPhases } from "#shared/fleet/api/content-phase.ts";
+import { clusterLinks } from "#shared/fleet/cluster-check.ts";
 import { type LegPhase, stalledPhases, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 import { waitReasons } from "#shared/fleet/waits/wait.ts";
 import { needsSomebody, stateWords } from "#shared/words/state-words.ts";
@@ -57,4 +61,18 @@ describe("docs/spec/rollout.md", () => {
 
 test("docs/seeing.md says what to do about each state that needs somebody, the worst first", () => {
   expect(wordsOf(section("seeing.md", "### What to do"))).toEqual(stateWords().filter(needsSomebody));
+});
+
+test("docs/clusters.md has every link of the way to a cluster, in the order of `cluster check`", () => {
+  const page = readFileSync(new URL("../../../docs/clusters.md", import.meta.url), "utf8");
+  const links: readonly string[] = clusterLinks;
+  expect(wordsOf(page).filter((word) => links.includes(word))).toEqual(links);
+});
+
+test("docs/command.md has every check of the doctor, in its order, and no other", () => {
+  // Checks look at their session when they run: for their names none is asked.
+  const session = {} as Session;
+  const names = [...accessChecks(session), ...installationChecks(session)].map(({ name }) => name);
+  const table = section("command.md", "## What is wrong: `starling doctor`");
+  expect([...table.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, name]) => name)).toEqual(names);
 });

@@ -73,7 +73,9 @@ test("one that only a newer version can read stays in its stage, and counts ther
   ]);
 });
 
-test("as many of a large fleet are read as when a commit comes, and none of its Syncs", async () => {
+test("as many of a large fleet are read as when a commit comes, and none of its Syncs", {
+  timeout: 60_000,
+}, async () => {
   const made = await worldOf(names(300), { maxConcurrent: "100%" });
   await made.rollOut();
   await made.setGroup({ maxConcurrent: "100%", stages: [{ name: "everybody" }] });

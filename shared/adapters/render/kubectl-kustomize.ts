@@ -141,6 +141,11 @@ function explain(end: ProcessEnd, folder: string): string {
       /literal sources \[[\s\S]*\]: invalid literal source [\s\S]*?, expected/g,
       "a literal of a generator: expected",
     )
+    // The patch as it is written, the texts where a replacement or a label does not fit, and a text that is too short for one.
+    .replace(/ with config: `(?:[\s\S]*`|[\s\S]*$)/, "")
+    .replace(/ patch from \[(?:[\s\S]*\]|[\s\S]*$)/, " patch")
+    .replace(/: node contents:[\s\S]*$/, "")
+    .replace(/ out of bounds for value [\s\S]*$/, " out of bounds")
     .trim();
   const [panic] = /^panic: .*/.exec(said) ?? [];
   if (panic !== undefined) return `kustomize broke down: ${plainText(panic.slice(0, maxErrorLength))}`;

@@ -133,6 +133,27 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
       },
     ],
     [
+      "a patch that is neither kind of patch",
+      {
+        "kustomization.yaml": `resources: [s.yaml]\npatches: [{patch: "kind: Secret\\nstringData: {p: ${mark}}"}]\n`,
+        "s.yaml": password,
+      },
+    ],
+    [
+      "a replacement within a text",
+      {
+        "kustomization.yaml": `resources: [s.yaml]\nreplacements: [{source: {kind: Secret, fieldPath: stringData.p}, targets: [{select: {kind: Secret}, fieldPaths: [stringData.p.q]}]}]\n`,
+        "s.yaml": password,
+      },
+    ],
+    [
+      "a replacement by a part that is not there",
+      {
+        "kustomization.yaml": `resources: [s.yaml]\nreplacements: [{source: {kind: Secret, fieldPath: stringData.p, options: {delimiter: "-", index: 5}}, targets: [{select: {kind: Secret}, fieldPaths: [stringData.p]}]}]\n`,
+        "s.yaml": password,
+      },
+    ],
+    [
       "a Secret that is there twice",
       { "kustomization.yaml": "resources: [s.yaml, t.yaml]\n", "s.yaml": password, "t.yaml": password },
     ],

@@ -21,7 +21,7 @@ export function explainHelm(chart: Chart, said: string): ManifestError {
   const place = innermost(chart, text);
   const lookup = lookupAt(chart, text, place) ?? hiddenIn(text, place);
   if (lookup !== undefined) return lookup;
-  const reason = reasonOf(text).slice(0, maxReasonLength);
+  const reason = reasonOf(text).replace(iteratedValue, "$1 it").slice(0, maxReasonLength);
   return new ManifestError("ChartFailed", place ?? { file: at(chart.folder, chartFile) }, adviceOn(reason));
 }
 
@@ -75,6 +75,9 @@ function reasonOf(text: string): string {
   if (frames !== undefined) return `at ${frames[1]}: ${text.slice(frames.index + frames[0].length)}`;
   return text;
 }
+
+/** The value that is no list is told whole, and may be a secret. */
+const iteratedValue = /^(at <[^\n]*?>: range can't iterate over) [\s\S]*$/;
 
 /** What a schema says of values without showing one of them: any may be a secret. */
 const withoutValue =

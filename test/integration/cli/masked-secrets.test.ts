@@ -174,6 +174,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
 
   test.each([
     ["a value of another type", `{{ .Values.password.deeper }}`],
+    ["a value that is no list", `{{ range .Values.password }}{{ end }}`],
     ["a value that is no number", `{{ index (list 1) .Values.password }}`],
     [
       "YAML that is none",

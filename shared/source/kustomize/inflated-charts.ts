@@ -73,11 +73,14 @@ function readChartEntry(scope: KustomizeScope, entry: ChartEntry): InflatedChart
   if (typeof releasename !== "string" || releasename === "")
     return refuse("releaseName", "is required; a name that Helm makes up is another each time");
   const texts = entriesOf(apiversions, `${field}.apiVersions`).map((text) => text.value);
+  const output = scope.folder === "." ? outputName(entry.index) : `${scope.folder}/${outputName(entry.index)}`;
+  if (scope.files.has(output))
+    refuse("", `comes to ${outputName(entry.index)}, and a file there has that name; rename it`);
   return {
     folder: folderOf(scope, entry, { name, version: chart.version, repo: chart.repo }),
     file: scope.file,
     field,
-    output: scope.folder === "." ? outputName(entry.index) : `${scope.folder}/${outputName(entry.index)}`,
+    output,
     release: {
       releaseName: releasename,
       namespace: typeof namespace === "string" && namespace !== "" ? namespace : "default",
@@ -91,7 +94,7 @@ function readChartEntry(scope: KustomizeScope, entry: ChartEntry): InflatedChart
   };
 }
 
-/** In the folder of the kustomization; nobody has a file of this name. */
+/** In the folder of the kustomization; a file of the artifact that has this name is refused. */
 export function outputName(index: number): string {
   return `.starling-chart-${index}.yaml`;
 }

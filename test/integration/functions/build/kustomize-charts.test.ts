@@ -129,3 +129,10 @@ test.each([
   };
   await expect(rendered(small, "apps")).rejects.toThrow(message);
 });
+
+test("a file with the name of what a chart comes to is not written over", async () => {
+  const taken = { ...files, "apps/web/.starling-chart-1.yaml": "a: b\n" };
+  await expect(rendered(taken, "apps/web")).rejects.toThrow(
+    "apps/web/kustomization.yaml, helmCharts[1]: comes to .starling-chart-1.yaml, and a file there has that name; rename it",
+  );
+});

@@ -13,9 +13,9 @@ import { parseDocuments } from "#shared/source/yaml/yaml.ts";
  */
 export function substituteText(object: JsonObject, { variables, room }: Substitution, refuse: Refuse): JsonObject {
   if (isMarked(object) || Object.keys(variables).length === 0) return object;
-  // As there: a value is one line.
+  // As there, a value is one line; as YAML has them, a carriage return ends one, too.
   const lines = Object.fromEntries(
-    Object.entries(variables).map(([name, value]) => [name, value.replaceAll("\n", "")]),
+    Object.entries(variables).map(([name, value]) => [name, value.replaceAll(/[\r\n]/g, "")]),
   );
   try {
     const text = expand(openYaml(object), lines, "flux");

@@ -41,6 +41,7 @@ describe("a text of which a part is replaced", () => {
     ["within others", { v: "a ${v}: b", w: "- ${v}" }, { v: "1" }, { v: "a 1: b", w: "- 1" }],
     ["in keys, too", { data: { "${v}": "x" } }, { v: "k" }, { data: { k: "x" } }],
     ["on several lines", { v: "run ${v}\n  $$x ${v}\n" }, { v: "1\n2" }, { v: "run 12\n  $x 12\n" }],
+    ["where lines end as on other systems", { m: { a: "${v}" } }, { v: "a\r\nb\r  c" }, { m: { a: "ab  c" } }],
     ["in lists of maps", { l: [{ a: "${v}", b: ["${v}"] }, []] }, { v: "1" }, { l: [{ a: 1, b: [1] }, []] }],
     ["with what Flux takes for a default", { v: "${z:?no} ${z:+n}" }, { v: "" }, { v: "no n" }],
     [

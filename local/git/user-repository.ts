@@ -148,7 +148,9 @@ async function requireFolder(folder: string, commit: string, path: string): Prom
 async function uncommitted(folder: string, path: string | undefined): Promise<string | undefined> {
   if ((await runUsersGit(["-C", folder, "rev-parse", "--is-bare-repository"])).trim() === "true") return undefined;
   const inPath = path === undefined || path.includes("{{") ? "." : path;
-  const changes = await runUsersGit(["-C", folder, "status", "--porcelain", "--", inPath]);
+  // Else a folder that came from elsewhere could name a program that git runs.
+  const quiet = ["-c", "core.fsmonitor=false"];
+  const changes = await runUsersGit(["-C", folder, ...quiet, "status", "--porcelain", "--", inPath]);
   return changes === "" ? undefined : `${folder} has changes that are in no commit; they are not rolled out`;
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -40,6 +40,21 @@ afterAll(async () => {
 });
 
 describe("adoptRepository", () => {
+  test("runs no program that the folder names", async () => {
+    const folder = join(home, "from-elsewhere");
+    const ran = join(home, "ran");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "a.yaml"), "{}\n");
+    git(folder, "init", "-q", ".");
+    git(folder, "add", ".");
+    git(folder, "commit", "-qm", "Begin");
+    const program = join(home, "program.sh");
+    writeFileSync(program, `#!/bin/sh\ntouch "${ran}"\n`, { mode: 0o755 });
+    git(folder, "config", "core.fsmonitor", program);
+    await adoptRepository(server, { repo: folder, path: "." });
+    expect(existsSync(ran)).toBe(false);
+  });
+
   test.each([
     { ref: undefined, found: undefined },
     { ref: "HEAD", found: undefined },

@@ -67,10 +67,15 @@ export async function takeTurns<Next extends Candidate>(
   await askRenderings(transaction, { requests, renderings: renderings.rows }, ports);
 }
 
-/** Of those who come to a stage no more are begun than its own bound allows; a leg is given no more slots than that. */
-function withinBound({ leg, stage }: Candidate, step: Step, transaction: Transaction): Step {
-  const isNew = step.do === "assign" && leg === undefined;
-  return isNew && isFull(transaction, stage) ? { do: "wait", for: "bound", requests: [] } : step;
+/**
+ * Of those who come to a stage no more are begun than its own bound allows, nor of its leg's targets in a slot that another
+ * stage gave; a leg is given no more slots than that.
+ */
+function withinBound({ leg, stage, rows: { slot } }: Candidate, step: Step, transaction: Transaction): Step {
+  if (step.do !== "assign") return step;
+  if (leg === undefined) return isFull(transaction, stage) ? { do: "wait", for: "bound", requests: [] } : step;
+  const isElsewhere = slot !== undefined && slot.stage !== stage;
+  return isElsewhere && isFull(transaction, stage, leg.size) ? itsTurn : step;
 }
 
 /** As many change in the stage as its own bound allows. */

@@ -177,3 +177,26 @@ test("who keeps a slot of another stage is counted before anybody is given a new
     expect(holders(made)).toEqual([next]);
   }
 });
+
+test("who is at work in a slot of another stage waits for room in its own, where others had it meanwhile", async () => {
+  const own = { maxConcurrent: 6, stages: [{ ...canary }, { ...rest, maxConcurrent: 1 }] };
+  const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, own as never);
+  await made.rollOut();
+  await revise(made, "bbb");
+  await made.observe("c1", "Applying");
+  await made.setGroup({ ...own, stages: [{ ...rest, maxConcurrent: 1 }] } as never);
+  await revise(made, "ccc");
+  expect(holders(made)).toEqual(["c1", "r1"]);
+  await made.observe("c1", "Verifying");
+  await made.plan();
+  expect((await made.sync("c1"))?.desired.revision).toBe("main@sha1:bbb");
+  expect(made.unit().stages).toMatchObject([{ changing: 1, arriving: 0 }]);
+  for (const last of ["r1", "r2"]) {
+    await made.finish(last);
+    await made.plan(made.table, [last]);
+    expect(made.unit().stages).toMatchObject([{ changing: 1, arriving: 0 }]);
+  }
+  expect((await made.sync("c1"))?.desired.revision).toBe("main@sha1:ccc");
+  await playOn(made);
+  expect(made.stages()).toEqual({ rest: "3" });
+});

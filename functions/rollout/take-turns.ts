@@ -9,12 +9,14 @@ import {
 } from "#functions/rollout/decide.ts";
 import { forgetSyncs } from "#functions/rollout/forget.ts";
 import { giveSlot } from "#functions/rollout/give-slot.ts";
+import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { listCheck } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
+import { digestOf } from "#shared/base/digest.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { verdictOf } from "#shared/fleet/rollout/legs.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { ownRoom } from "#shared/fleet/rollout/slots.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -35,7 +37,7 @@ export async function takeTurns<Next extends Candidate>(
 ): Promise<void> {
   const targets = candidates.map(({ target }) => target);
   const renderings = await readRenderings(targets, ports.table);
-  const isListNew = listCheck(transaction.known, ports.table);
+  const isMissed = missedCheck(transaction, ports);
   const requests: RenderingRequest[] = [];
   let [left, isLast] = [slots, false];
   for (const candidate of candidates) {
@@ -43,8 +45,7 @@ export async function takeTurns<Next extends Candidate>(
     // Nobody new is passed by: a leg knows the last that was looked at, and not who of them was not.
     if (isLast && leg !== undefined && order >= leg.next) continue;
     const decided = decide(candidate, renderings, transaction);
-    const isMissed = decided.do === "skip" && !(await isListNew());
-    const step = isMissed ? itsTurn : withinBound(candidate, decided, transaction);
+    const step = (await isMissed(candidate, decided)) ? itsTurn : withinBound(candidate, decided, transaction);
     if (transaction.room() < 4 + assignedAtOnce(step)) break;
     if (step.do === "assign") {
       // What failed in this very step may be more than it may bear.
@@ -65,6 +66,21 @@ export async function takeTurns<Next extends Candidate>(
     note(candidate, step);
   }
   await askRenderings(transaction, { requests, renderings: renderings.rows }, ports);
+}
+
+/**
+ * Whether it would be done for what a cluster is at the moment, of which the list of members may never tell: a target that is
+ * passed by, or one that comes to a stage, and is in another or rendered from something else by the list.
+ */
+function missedCheck({ known }: Transaction, ports: PlannerPorts) {
+  const isListNew = listCheck(known, ports.table);
+  return async ({ leg, target, stage, content }: Candidate, { do: what }: Step): Promise<boolean> => {
+    const isWait = what === "wait" || what === "freeze" || what === "away";
+    if (isWait || (leg !== undefined && what !== "skip") || (await isListNew())) return false;
+    if (leg !== undefined) return true;
+    const member = (await readMembers(known, ports)).find(({ cluster }) => cluster === target.cluster);
+    return member?.stage !== stage || digestOf(sealedTarget(member, content.plan)) !== digestOf(target);
+  };
 }
 
 /**

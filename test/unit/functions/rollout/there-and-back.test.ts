@@ -1,7 +1,7 @@
 /** Clusters whose labels change, and change back, before anybody makes a list of that. */
 import { describe, expect, test } from "vitest";
 import type { Table } from "#shared/ports.ts";
-import { playOn, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { begin, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const clusters = {
@@ -91,4 +91,42 @@ test("who joins while its stage gets another name comes to that", async () => {
   expect(isDone()).toBe(true);
   await playOn(made);
   expect((await made.sync("c2"))?.observed?.phase).toBe("Ready");
+});
+
+describe("who is given something in the moment in which it is another", () => {
+  const flavours = [{ name: "app", source: "app", path: "{{ cluster.labels.flavour }}" }] as const;
+  const of = (flavour: string) => ({ labels: { flavour } });
+
+  test("gets what its own stage is on", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, pace, web, clusters);
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("c1");
+    await begin(made);
+    await made.finish("r1", "Failed");
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+    await made.addCluster("c2", "canary");
+    const { table, isDone } = midst(made, ["c2", "SLOT"], () => made.addCluster("c2", "rest"));
+    await made.plan(table);
+    expect(isDone()).toBe(true);
+    await made.addCluster("c2", "canary");
+    await playOn(made);
+    expect((await made.sync("c2"))?.desired.revision).toBe("main@sha1:bbb");
+  });
+
+  test("gets what is made from its own labels, when it comes to a stage", async () => {
+    const made = await worldOf({}, pace, flavours, clusters);
+    await made.addCluster("c1", "canary", of("a"));
+    await made.addCluster("r1", "rest", of("b"));
+    await made.rollOut();
+    await made.addCluster("c2", "canary", of("a"));
+    const { table, isDone } = midst(made, ["c2", "SLOT"], () => made.addCluster("c2", "canary", of("b")));
+    await made.plan(table);
+    expect(isDone()).toBe(true);
+    await made.addCluster("c2", "canary", of("a"));
+    await playOn(made);
+    const digests = await Promise.all(["c1", "c2"].map(async (name) => (await made.sync(name))?.desired.renderDigest));
+    expect(digests[1]).toBe(digests[0]);
+  });
 });

@@ -162,6 +162,25 @@ function helmPath(folder: string, files: ReadonlyMap<string, Uint8Array>, path: 
   return result + path.slice(base.length);
 }
 
+/** Of the chart, or of one that it depends on; `NOTES.txt` and helpers are among them. */
+export function isTemplate(path: string): boolean {
+  return templates.test(path);
+}
+
+/** Whether a file is a template that Helm calls so. */
+export function hasTemplate(
+  { name, folder, files }: Pick<Chart, "name" | "folder" | "files">,
+  helmFile: string,
+): boolean {
+  if (!helmFile.startsWith(`${name}/`)) return false;
+  const called = helmFile.slice(name.length + 1);
+  if (files.has(called)) return true;
+  const last = called.slice(called.lastIndexOf("/"));
+  return [...files.keys()].some(
+    (path) => path.endsWith(last) && templates.test(path) && helmPath(folder, files, path) === called,
+  );
+}
+
 /** A letter for each byte: what is not understood comes back as it was. */
 export function bytesAsText(content: Uint8Array): string {
   return Buffer.from(content.buffer, content.byteOffset, content.length).toString("latin1");

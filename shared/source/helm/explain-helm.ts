@@ -1,5 +1,6 @@
-import { at, type Chart, chartFile, refused } from "#shared/source/helm/chart.ts";
+import { at, type Chart, chartFile, hasTemplate, refused } from "#shared/source/helm/chart.ts";
 import { fileOf } from "#shared/source/helm/rendered-output.ts";
+import { withoutWordsOfValues } from "#shared/source/helm/told-words.ts";
 import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
 
 const maxReasonLength = 1500;
@@ -21,12 +22,24 @@ export function explainHelm(chart: Chart, said: string): ManifestError {
   const place = innermost(chart, text);
   const lookup = lookupAt(chart, text, place) ?? hiddenIn(text, place);
   if (lookup !== undefined) return lookup;
-  const reason = reasonOf(text).replace(iteratedValue, "$1 it").slice(0, maxReasonLength);
-  return new ManifestError("ChartFailed", place ?? { file: at(chart.folder, chartFile) }, adviceOn(reason));
+  const reason = adviceOn(reasonOf(text)) ?? toldOf(chart, text);
+  return new ManifestError(
+    "ChartFailed",
+    place ?? { file: at(chart.folder, chartFile) },
+    reason.slice(0, maxReasonLength),
+  );
 }
 
+function toldOf(chart: Chart, text: string): string {
+  const reason = reasonOf(text);
+  const whose = reason.startsWith(chartSays) ? "chart" : "helm";
+  const told = withoutWordsOfValues(chart, reason.slice(whose === "chart" ? chartSays.length : 0), whose);
+  return whose === "chart" ? chartSays + told : told;
+}
+
+/** A text may hold what looks like a place, and be a value: files of the chart are meant. */
 function innermost(chart: Chart, text: string): ManifestPlace | undefined {
-  const found = [...text.matchAll(places)].at(-1);
+  const found = [...text.matchAll(places)].findLast(([, file = ""]) => hasTemplate(chart, file));
   if (found !== undefined) {
     const [, file = "", line, column] = found;
     const where = { file: fileOf(chart, file), line: Number(line) };
@@ -66,7 +79,7 @@ function hiddenIn(text: string, place: ManifestPlace | undefined): ManifestError
 /** What is said behind the places, for these are told already. */
 function reasonOf(text: string): string {
   const byTemplate = /^execution error at \([^)]*\): ([\s\S]*)$/.exec(text);
-  if (byTemplate !== null) return `the chart says: ${byTemplate[1]}`;
+  if (byTemplate !== null) return `${chartSays}${byTemplate[1]}`;
   const parse = /^parse error at \([^)]*\): ([\s\S]*)$/.exec(text);
   if (parse !== null) return `is no template: ${parse[1]}`;
   const invalid = /^YAML parse error on [^\n]+?: (?:error converting YAML to JSON: )?([\s\S]*)$/.exec(text);
@@ -76,8 +89,7 @@ function reasonOf(text: string): string {
   return text;
 }
 
-/** The value that is no list is told whole, and may be a secret. */
-const iteratedValue = /^(at <[^\n]*?>: range can't iterate over) [\s\S]*$/;
+const chartSays = "the chart says: ";
 
 /** What a schema says of values without showing one of them: any may be a secret. */
 const withoutValue =
@@ -95,10 +107,11 @@ function withoutValues(reason: string): string {
   });
 }
 
-function adviceOn(reason: string): string {
+/** Of the chart as a whole; absent for what a template says. */
+function adviceOn(reason: string): string | undefined {
   if (reason.startsWith("chart requires kubeVersion"))
     return `${reason}; set render.helm.kubeVersion to what the clusters run`;
   if (reason.startsWith("values don't meet"))
     return `${withoutValues(reason)}; correct render.helm.values or a file of render.helm.valuesFrom`;
-  return reason;
+  return undefined;
 }

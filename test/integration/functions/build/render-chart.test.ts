@@ -410,7 +410,7 @@ describe("what is another each time is refused, with object and field", () => {
     ).rejects.toMatchObject({
       code: "ChartFailed",
       message: expect.stringMatching(
-        /^templates\/x\.yaml:5:\d+: at <tpl>: error calling tpl: cannot parse template "\{\{ nope \}\}"/,
+        /^templates\/x\.yaml:5:\d+: at <tpl>: error calling tpl: cannot parse template "\{\{ \*\*\* \}\}"/,
       ),
     });
   });

@@ -1,6 +1,7 @@
 import { collect, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { EventItem } from "#shared/fleet/api/objects.ts";
+import { newerRow } from "#shared/fleet/api/unreadable-object.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer, type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
@@ -35,7 +36,7 @@ export function eventOf(row: EventRow | NewerRow): EventItem {
 
 /** Its key says when; on which cluster, nobody knows. */
 function unreadableEvent(row: NewerRow): EventItem {
-  return { at: keys.event.read(row).at, severity: "error", reason: "NewerRow", message: newerRowText(row) };
+  return { at: keys.event.read(row).at, severity: "error", reason: newerRow, message: newerRowText(row) };
 }
 
 function eventItem({ at, severity, reason, message, cluster, rollout, revision }: EventRow): EventItem {

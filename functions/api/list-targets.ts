@@ -20,6 +20,7 @@ import {
   targetStates,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
+import { because } from "#shared/fleet/rows/said-reason.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { slotState } from "#shared/fleet/waits/slot-state.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
@@ -273,7 +274,7 @@ function itemOf(
 ): TargetItem | undefined {
   if ("newer" in target) {
     const { cluster, order, stage, newer } = target;
-    return { cluster, order, stage, state: "Unreadable", reason: `NewerRow: ${newerRowText(newer)}` };
+    return { cluster, order, stage, state: "Unreadable", reason: because("NewerRow", newerRowText(newer)) };
   }
   if (target.state !== "Assigned") return targetItem(target, syncs);
   const state = slotState(target, syncs);

@@ -21,6 +21,7 @@ import { freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ContentRow, LegRow, RenderingRow, SealedTarget, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
+import { because } from "#shared/fleet/rows/said-reason.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
@@ -98,7 +99,7 @@ export function decide(
   const { fleet, slot, syncs } = rows;
   const { subject, row, unit, brake } = known;
   const unread = rows.newer ?? digestsOf(target).flatMap((input) => renderings.newer.get(input) ?? [])[0];
-  if (unread !== undefined) return { do: "away", reason: `NewerRow: ${unread}` };
+  if (unread !== undefined) return { do: "away", reason: because("NewerRow", unread) };
   const isFarewell = content.plan.farewell !== undefined;
   if (fleet === undefined && isFarewell) {
     const forgotten = toForget(syncs, "gone").slice(0, mostAssignments);

@@ -14,6 +14,7 @@ import {
 } from "#shared/kube/kube-object.ts";
 import { parentLabel } from "#shared/kube/membership.ts";
 import { formatGroupKind, type GroupKind, parseGroupKind } from "#shared/kube/object-id.ts";
+import type { Among } from "#shared/kube/reasons.ts";
 
 /** What a cluster remembers of a Sync, in words that may be anybody's. */
 export interface Remembered {
@@ -131,7 +132,7 @@ export type ParentDecision =
 
 export interface ParentRefusal {
   readonly kind: "refuse";
-  readonly reason: "ForeignOwner" | "ClusterAhead" | "ParentMissing";
+  readonly reason: Among<"ForeignOwner" | "ClusterAhead" | "ParentMissing">;
   readonly message: string;
   /** For people, who may accept it; absent when the parent is another tool's. */
   readonly remembered?: Remembered;

@@ -1,5 +1,5 @@
 /** The words of STATE columns, worst first: what a list without an order shows on top. */
-const ranked: readonly string[] = [
+const ranked = [
   "Failed",
   "Halted",
   "Stalled",
@@ -33,7 +33,9 @@ const ranked: readonly string[] = [
   "Succeeded",
   "Complete",
   "Ready",
-];
+] as const;
+
+export type StateWord = (typeof ranked)[number];
 
 const bad = new Set([
   "Failed",
@@ -49,7 +51,7 @@ const good = new Set(["Unchanged", "Succeeded", "Complete", "Ready"]);
 
 /** Smaller is worse; a word nobody knows stands between. */
 export function stateRank(word: string): number {
-  const rank = ranked.indexOf(word);
+  const rank = stateWords().indexOf(word);
   return rank === -1 ? ranked.indexOf("Unknown") : rank;
 }
 

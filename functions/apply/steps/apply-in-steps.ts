@@ -8,6 +8,7 @@ import type { OrderProblem } from "#shared/kube/apply-steps.ts";
 import type { HookRecord, InventoryChange } from "#shared/kube/inventory.ts";
 import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
+import { toldReason } from "#shared/kube/reasons.ts";
 
 /** All that comes before a prune. @returns why it got no further. */
 export async function applyBefore(walk: StepWalk, order: ApplyOrder): Promise<VerbResult | undefined> {
@@ -57,7 +58,7 @@ async function endFailed(
   const found = await walk.over(order.onFailure, { from, last: "left" });
   if (found !== undefined && found.phase !== "Failed") return found;
   const message = found === undefined ? failure.message : `${failure.message}; ${found.message}`;
-  return hooksToGo(walk) ?? { phase: "Failed", reason: failure.reason, message };
+  return hooksToGo(walk) ?? { phase: "Failed", reason: toldReason(failure.reason), message };
 }
 
 /** They are deleted by the next run, when it is stored that they have ended. */

@@ -1,19 +1,20 @@
 import { defined } from "#shared/base/defined.ts";
-import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
+import type { SaidTrouble } from "#shared/fleet/rows/said-reason.ts";
 import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
 import { longestAskedOf } from "#shared/kube/engine/object-failure.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
+import type { AnyReason } from "#shared/kube/reasons.ts";
 
 /** Why not everything of a set was applied. */
 export interface ApplyObstacles {
   /** Of every object that failed. */
-  readonly troubles: readonly ObjectTrouble[];
+  readonly troubles: readonly SaidTrouble[];
   /** Whether one of them will fail again until somebody changes something. */
   readonly final: boolean;
   /** See `longestAskedOf`. */
   readonly notBeforeSeconds?: number;
   /** The first object that was not begun, or waits for something to end. */
-  readonly waiting?: { readonly reason: string; readonly message: string };
+  readonly waiting?: { readonly reason: AnyReason; readonly message: string };
 }
 
 export function obstaclesOf({ objects }: ApplySetResult): ApplyObstacles {

@@ -1,6 +1,7 @@
 /** What a row keeps of drift: how much, and which objects, by whom and in what. */
 
-import { type Drift, maxTroubles, type ObjectTrouble, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { SaidTrouble } from "#shared/fleet/rows/said-reason.ts";
+import { type Drift, maxTroubles, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 import type { DriftedObject } from "#shared/kube/engine/detect-drift.ts";
 import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
@@ -29,7 +30,7 @@ export function driftFound({ desired, observed }: Pick<SyncRow, "desired" | "obs
   return { at: at.toISOString(), objects: drifted.length, corrected, named };
 }
 
-function troubleOf(found: DriftedObject, manifest: ManifestObject | undefined): ObjectTrouble {
+function troubleOf(found: DriftedObject, manifest: ManifestObject | undefined): SaidTrouble {
   const object = describeObject(found.id);
   const { how, live, lastWriter } = found;
   if (how === "missing") return { object, reason: "Missing", message: "it was deleted, or its label was removed" };

@@ -1,19 +1,20 @@
 import type { VerbResult } from "#functions/apply/steps/verb.ts";
-import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
+import type { SaidTrouble, StateReason } from "#shared/fleet/rows/said-reason.ts";
 import { longestAskedOf } from "#shared/kube/engine/object-failure.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
+import type { AnyReason, Reason } from "#shared/kube/reasons.ts";
 
 /** Deletions that are not all done: waiting for finalizers, refused for now, or refused for good. */
 export function pruneFinding(
   pruned: PruneResult,
-  reasons: { readonly waiting: string; readonly failed: string },
+  reasons: { readonly waiting: AnyReason | StateReason; readonly failed: Reason },
 ): VerbResult {
   if (pruned.outcome === "refused") return { phase: "Failed", reason: pruned.reason, message: pruned.message };
   const left = pruned.objects.filter((object) => ["terminating", "waiting", "failed"].includes(object.outcome));
   const troubles = left.map(
-    ({ id, outcome, message, failure }): ObjectTrouble => ({
+    ({ id, outcome, message, failure }): SaidTrouble => ({
       object: describeObject(id),
       reason: failure?.reason ?? (outcome === "terminating" ? "Terminating" : "Waiting"),
       message: failure?.message ?? message ?? "",

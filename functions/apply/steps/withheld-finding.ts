@@ -2,6 +2,7 @@ import type { VerbResult } from "#functions/apply/steps/verb.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Observed, Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+import { toldReason } from "#shared/kube/reasons.ts";
 
 /** Whatever else is parked has failed. */
 const endsElsewhere: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Gone", "Unreachable"]);
@@ -23,10 +24,10 @@ function lastSeen(
   before: Observed | undefined,
 ): Pick<VerbResult, "phase" | "reason" | "message" | "troubles" | "objects" | "remembered"> {
   const isSilent = before?.phase === "Unreachable" || before?.phase === "Reachable";
-  if (before === undefined || isSilent) return { phase: "Applying", reason: "", message: "" };
+  if (before === undefined || isSilent) return { phase: "Applying", reason: toldReason(""), message: "" };
   const { phase, reason, message, troubles, objects, remembered } = before;
   // Whoever recovers it goes by what the cluster was found to remember.
-  return { phase, reason, message, troubles, objects, ...defined({ remembered }) };
+  return { phase, reason: toldReason(reason), message, troubles, objects, ...defined({ remembered }) };
 }
 
 /** @param standing - what was done, and what not. */

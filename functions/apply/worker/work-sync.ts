@@ -42,6 +42,7 @@ import { isOfCredentials } from "#shared/kube/engine/credential-codes.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
+import { toldReason } from "#shared/kube/reasons.ts";
 
 export interface SyncContext {
   readonly cluster: ClusterRow;
@@ -108,7 +109,7 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
       : await look(basis, gate, context);
   } catch (error) {
     if (!(error instanceof StarlingError) || isOwnFault(error)) throw error;
-    const result: VerbResult = { phase: "Retrying", reason: error.code, message: error.message };
+    const result: VerbResult = { phase: "Retrying", reason: toldReason(error.code), message: error.message };
     return { row: stored, observed: observe(stored, result, { now: ports.clock.now(), fence: lease.lease.fence }) };
   }
 }
@@ -333,13 +334,17 @@ function defectFinding(error: unknown, context: Omit<VerbContext, "client">): Ve
   if (error instanceof StarlingError) {
     const tried = error.retry === "transient" ? "Retrying" : "Failed";
     const phase = isOfCredentials(error.code) ? "Unreachable" : tried;
-    return { phase, reason: error.code, message: error.message };
+    return { phase, reason: toldReason(error.code), message: error.message };
   }
   context.ports.log.error("a sync met a defect", {
     ...syncFields(context.row),
     error: errorMessage(error),
   });
-  return { phase: "Retrying", reason: errorCode(error), message: "an internal error; the log of apply has it" };
+  return {
+    phase: "Retrying",
+    reason: toldReason(errorCode(error)),
+    message: "an internal error; the log of apply has it",
+  };
 }
 
 /**
@@ -357,5 +362,5 @@ function unansweredFinding(error: KubeError, { name }: ClusterRow): VerbResult {
     };
   const phase = error.verdict.retryable ? "Retrying" : "Failed";
   const asked = defined({ notBeforeSeconds: error.retryAfterSeconds });
-  return { phase, reason: error.reason, message: `cluster ${name}: ${error.message}`, ...asked };
+  return { phase, reason: toldReason(error.reason), message: `cluster ${name}: ${error.message}`, ...asked };
 }

@@ -1,6 +1,8 @@
 /** Where a content is on its way through the stages: said of its legs and of what the stages are on. Pure. */
+
 import { isSameLeg, isStalled } from "#shared/fleet/rollout/legs.ts";
 import type { LegRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { type AnyReason, toldReason } from "#shared/kube/reasons.ts";
 
 /**
  * - `Rolling`: it goes through a stage; `Halted`, `Stalled`: it stands still in one;
@@ -13,7 +15,7 @@ export type RolloutPhase = (typeof rolloutPhases)[number];
 
 export interface ContentPhase {
   readonly phase: RolloutPhase;
-  readonly reason: string;
+  readonly reason: RolloutPhase | AnyReason;
   readonly message: string;
 }
 
@@ -31,7 +33,7 @@ export function contentPhase(content: number, stages: readonly Stage[], legs: re
     const { reason, message } = worst;
     return {
       phase: worst.phase === "Halted" ? "Halted" : isStalled(worst) ? "Stalled" : "Rolling",
-      reason,
+      reason: toldReason(reason),
       message,
     };
   }

@@ -1,8 +1,10 @@
 /** What a Sync holds on its cluster, object by object: of what its worker recorded, without a look at the cluster. */
+
 import { defined } from "#shared/base/defined.ts";
 import type { ObjectTrouble, Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
+import type { Reason } from "#shared/kube/reasons.ts";
 
 /**
  * - `NotReady`: the worker said so by name, with the reason; also of one that could not be applied;
@@ -97,6 +99,9 @@ function recordOf(entry: InventoryEntry, object: string) {
   };
 }
 
+const notSeen = "NotSeen" satisfies Reason;
+const notNamed = "NotNamed" satisfies Reason;
+
 function healthOf(
   observed: Observed | undefined,
   trouble: ObjectTrouble | undefined,
@@ -105,14 +110,14 @@ function healthOf(
   const seen = defined({ seenAt: observed?.at });
   if (trouble !== undefined) return { health: "NotReady", reason: trouble.reason, message: trouble.message, ...seen };
   if (observed === undefined || isSilent(observed)) {
-    return { health: "Unknown", reason: "NotSeen", message: "the cluster does not answer", ...seen };
+    return { health: "Unknown", reason: notSeen, message: "the cluster does not answer", ...seen };
   }
   if (drift !== undefined) return { health: "Drifted", reason: drift.reason, message: drift.message, ...seen };
   const { total, ready } = observed.objects;
   const unnamed = total - ready - observed.troubles.length;
   if (observed.phase !== "Ready" && unnamed > 0) {
     const message = `${unnamed} more of ${total} objects are not ready, and not named`;
-    return { health: "Unknown", reason: "NotNamed", message, ...seen };
+    return { health: "Unknown", reason: notNamed, message, ...seen };
   }
   return { health: "Ready", ...seen };
 }

@@ -3,6 +3,7 @@ import type { AnyObject, ApiObject } from "#shared/fleet/api/objects.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import { type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
+import type { Reason } from "#shared/kube/reasons.ts";
 
 /**
  * An object that only a newer version of Starling can read, as its place in the table tells of it. It stands where the
@@ -27,6 +28,9 @@ export interface Place<Kind extends AnyObject["kind"]> {
   readonly cluster?: string;
 }
 
+/** Of what a newer version wrote, wherever it stands. */
+export const newerRow = "NewerRow" satisfies Reason;
+
 export function unreadableObject<Kind extends AnyObject["kind"]>(
   row: NewerRow,
   { kind, namespace, name, cluster }: Place<Kind>,
@@ -38,7 +42,7 @@ export function unreadableObject<Kind extends AnyObject["kind"]>(
     spec: cluster === undefined ? {} : { cluster },
     status: {
       state: "Unreadable",
-      conditions: [{ type: "Ready", status: "Unknown", reason: "NewerRow", message: newerRowText(row) }],
+      conditions: [{ type: "Ready", status: "Unknown", reason: newerRow, message: newerRowText(row) }],
     },
   };
 }

@@ -13,7 +13,7 @@ import type {
   RefusedTag,
   UnseenPlace,
 } from "#shared/fleet/rows/discovery-rows.ts";
-import type { Condition } from "#shared/fleet/rows/object-rows.ts";
+import type { SaidCondition } from "#shared/fleet/rows/said-reason.ts";
 
 /** What came of a look. */
 export interface LookResult {
@@ -43,7 +43,7 @@ export function lookedStatus(
   now: Date,
 ): DiscoveryStatus {
   const { clusters, unseen, refused, accounts } = result;
-  const next: readonly Omit<Condition, "since">[] = [
+  const next: readonly SaidCondition[] = [
     ready(result),
     ...labelsCondition(result),
     ...valuesCondition(result),
@@ -92,7 +92,7 @@ export function failedStatus(
   };
 }
 
-function ready(result: LookResult): Omit<Condition, "since"> {
+function ready(result: LookResult): SaidCondition {
   const { unseen, refused, failed, clusters, accounts } = result;
   const found = `${counted(clusters.found, "cluster")} of ${counted(accounts, "account")}`;
   const problems = [unseenText(result), refusedText(refused), failedText(failed)].filter((text) => text !== "");
@@ -128,7 +128,7 @@ function failedText(failed: LookResult["failed"]): string {
   return `${first.cluster} could not be looked at${more}: ${first.message}`;
 }
 
-function labelsCondition({ refusedTags }: LookResult): readonly Omit<Condition, "since">[] {
+function labelsCondition({ refusedTags }: LookResult): readonly SaidCondition[] {
   if (refusedTags.length === 0) return [];
   const told = refusedTags.slice(0, namedInMessage).map(({ cluster, label, tag, value, kept }) => {
     const said = value === undefined ? `has no tag ${tag}` : `has ${tag}=${value}`;
@@ -146,7 +146,7 @@ const parameterRemedies = {
   TooLarge: "has more below it than the values of a cluster: 100 of them, and 16384 bytes as JSON",
 } satisfies Record<RefusedParameter["reason"], string>;
 
-function valuesCondition({ refusedParameters }: LookResult): readonly Omit<Condition, "since">[] {
+function valuesCondition({ refusedParameters }: LookResult): readonly SaidCondition[] {
   const [first] = refusedParameters;
   if (first === undefined) return [];
   const told = refusedParameters.slice(0, namedInMessage);
@@ -167,7 +167,7 @@ function newestForgotten(rows: readonly FoundRow[]): NonNullable<DiscoveryStatus
 function forgettingCondition(
   { forgetting, kept, forgotten }: LookResult,
   { gone }: Pick<ClusterDiscoverySpec, "gone">,
-): readonly Omit<Condition, "since">[] {
+): readonly SaidCondition[] {
   if (gone === undefined || forgetting.waiting.length + kept.length === 0) return [];
   const { waiting, bound, of } = forgetting;
   const more = waiting.length > namedInMessage ? ` and ${waiting.length - namedInMessage} more` : "";
@@ -180,6 +180,6 @@ function forgettingCondition(
         ];
   const others = kept.slice(0, namedInMessage).map(({ cluster, message }) => `${cluster} is gone and kept: ${message}`);
   const rest = kept.length > others.length ? [`and ${kept.length - others.length} more`] : [];
-  const reason = waiting.length > 0 ? "MaxPerDay" : (kept[0]?.reason ?? "");
+  const reason = (waiting.length === 0 ? kept[0]?.reason : undefined) ?? "MaxPerDay";
   return [{ type: "GoneForgotten", status: "False", reason, message: [...held, ...others, ...rest].join("; ") }];
 }

@@ -1,4 +1,5 @@
 /** What a cluster is given, so that it comes to a content: pure, from its Syncs and what was rendered for it. */
+
 import { defined } from "#shared/base/defined.ts";
 import { isFresh } from "#shared/fleet/blob-life.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
@@ -8,6 +9,7 @@ import type { Relation } from "#shared/fleet/rollout/plan.ts";
 import { hashOf, later } from "#shared/fleet/rows/due.ts";
 import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
 import type { ContentRow, PinnedSource, RenderingRow, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import { because } from "#shared/fleet/rows/said-reason.ts";
 import type { Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface Assignment {
@@ -35,6 +37,8 @@ export type Rendered =
   | { readonly kind: "pending"; readonly unasked: readonly number[] }
   | { readonly kind: "failed"; readonly reason: string };
 
+const renderFailed = "RenderFailed";
+
 export interface RenderingClock {
   readonly subject: Subject;
   readonly now: Date;
@@ -57,7 +61,7 @@ export function renderingsOf(
   const unasked: number[] = [];
   let isPending = false;
   for (const [index, input] of inputs.entries()) {
-    if ("problem" in input) return { kind: "failed", reason: `RenderFailed: ${input.problem}` };
+    if ("problem" in input) return { kind: "failed", reason: because(renderFailed, input.problem) };
     if ("disabled" in input) {
       digests.push(undefined);
       continue;
@@ -65,7 +69,7 @@ export function renderingsOf(
     const row = renderings.get(input.digest);
     const isAgain = row?.restsUntil !== undefined && row.requestedAt < (clock.retriedAt ?? "");
     if (row?.state === "Failed" && !isAgain)
-      return { kind: "failed", reason: `RenderFailed: ${row.failure?.message ?? "no reason given"}` };
+      return { kind: "failed", reason: because(renderFailed, row.failure?.message ?? "no reason given") };
     if (row?.state === "Done" && row.digest !== undefined) {
       digests.push(row.digest);
       if (row.leftOut !== undefined) leftOut.set(row.digest, row.leftOut);
@@ -85,12 +89,12 @@ export function renderingsOf(
 }
 
 function lateReason({ begunAt, failure }: RenderingRow): string {
-  return `RenderFailed: not rendered since ${begunAt}${failure === undefined ? "" : `: ${failure.message}`}`;
+  return because(renderFailed, `not rendered since ${begunAt}${failure === undefined ? "" : `: ${failure.message}`}`);
 }
 
 /** Of a reason for which somebody failed: that it was for want of a rendering. */
 export function isRenderFailure(reason?: string): boolean {
-  return reason?.startsWith("RenderFailed: ") === true;
+  return reason?.startsWith(because(renderFailed, "")) === true;
 }
 
 function waitsFor({ waiting = [] }: RenderingRow, { namespace, kind, name }: Subject): boolean {

@@ -1,9 +1,11 @@
 /** Observed facts -> what became of a cluster that has a slot. The one place that says when a cluster has failed. */
+
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { because } from "#shared/fleet/rows/said-reason.ts";
 import { isAway, isDenied, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface Verdict {
@@ -63,7 +65,8 @@ export function judge(
     return deadline === undefined || (deadline <= now && isLookLate(row, deadline)) ? [] : [deadline];
   });
   const [deadline] = times.sort();
-  if (deadline !== undefined && deadline <= now) return { state: "Failed", reason: `DeadlineExceeded: ${reason}` };
+  if (deadline !== undefined && deadline <= now)
+    return { state: "Failed", reason: because("DeadlineExceeded", reason) };
   return { state: "Assigned", reason, ...defined({ deadline }) };
 }
 

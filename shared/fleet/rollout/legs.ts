@@ -1,4 +1,5 @@
 /** A content going through one stage: how far it is, whether it may go on, and when it has passed. Pure. */
+
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
@@ -12,13 +13,17 @@ import {
   type TargetState,
   targetStates,
 } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Among } from "#shared/kube/reasons.ts";
 
 /** Read live: changing it helps at once. */
 export type Pace = Pick<RolloutStrategy, "maxConcurrent" | "maxFailures" | "maxUnreachable">;
 
+/** Of a leg: its phase, where that says all. */
+type LegReason = LegPhase | Among<"TooManyFailures" | "DeletionFailed" | "StageRemoved" | "Newer">;
+
 export interface LegVerdict {
   readonly phase: Exclude<LegPhase, "Superseded">;
-  readonly reason: string;
+  readonly reason: LegReason;
   readonly message: string;
 }
 
@@ -188,7 +193,8 @@ export function superseded(leg: LegRow, by: number | undefined, at: string): Leg
     Superseded: Superseded + Waiting + Rendering + Assigned,
   };
   const told = by === leg.content ? "sealed anew" : `content ${by} took over`;
-  const [reason, message] = by === undefined ? ["StageRemoved", "its stage was removed"] : ["Newer", told];
+  const [reason, message]: readonly [LegReason, string] =
+    by === undefined ? ["StageRemoved", "its stage was removed"] : ["Newer", told];
   const ended = withVerdict({ ...leg, counts }, { phase: "Superseded", reason, message }, at);
   const { frozen: _frozen, ...kept } = ended;
   return { ...kept, rendering: [], aside: [], returned: [], unrendered: [], ...defined({ supersededBy: by }) };

@@ -23,6 +23,7 @@ import type {
   SealedTarget,
   TargetInput,
 } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Among } from "#shared/kube/reasons.ts";
 import { helmOptions } from "#shared/source/helm/helm-options.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
@@ -57,7 +58,7 @@ export type DesiredPlan =
   /** Nothing to plan yet, and why. */
   | {
       readonly ok: false;
-      readonly reason: "SourceNotFound" | "SourceNotReady" | "RowTooLarge" | "NewerRow";
+      readonly reason: Among<"SourceNotFound" | "SourceNotReady" | "RowTooLarge" | "NewerRow">;
       readonly message: string;
     };
 

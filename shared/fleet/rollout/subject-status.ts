@@ -1,4 +1,5 @@
 /** The status half of a SyncGroup or Sync: the one place that says what state it is in. */
+
 import { defined } from "#shared/base/defined.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { lastLegOf, legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
@@ -14,6 +15,7 @@ import {
   type SubjectStatus,
 } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Reason } from "#shared/kube/reasons.ts";
 
 /** Clusters named in a message; the rest is counted. */
 const namesShown = 3;
@@ -62,7 +64,7 @@ function stageStatus({ name, on, moving }: UnitStage): NonNullable<SubjectStatus
 }
 
 /** Why a subject that is being deleted is not ready, when that came to a halt. */
-export const deletionFailed = "DeletionFailed";
+export const deletionFailed = "DeletionFailed" satisfies Reason;
 
 /** True while a stage takes clusters to something, or single ones are taken to where theirs is. */
 function isUnderWay({ unit, legs, stopped = 0 }: StatusFacts): boolean {
@@ -148,7 +150,7 @@ function readyCondition(row: SubjectRow, facts: StatusFacts, assessed: Assessed)
   return { type: "Ready", status, reason: reasonOf(state, facts), message: messageOf(row, facts, assessed), since };
 }
 
-function reasonOf(state: SubjectState, facts: StatusFacts): string {
+function reasonOf(state: SubjectState, facts: StatusFacts): Reason | SubjectState {
   const { missing = [], unreadable = [] } = facts.unit;
   switch (state) {
     case "Complete":

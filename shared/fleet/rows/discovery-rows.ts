@@ -1,8 +1,10 @@
 /** Rows of `discover`: a ClusterDiscovery with its status, and what became of each ARN that was found. */
+
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
 import type { Values } from "#shared/fleet/kinds/values.ts";
 import type { Condition, ObjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
+import type { Among } from "#shared/kube/reasons.ts";
 
 /** An account in a region that a look did not get to see, or not all of. */
 export interface UnseenPlace {
@@ -16,21 +18,22 @@ export interface UnseenPlace {
 /** A cluster that EKS has, and that is none of Starling's: why not. */
 export interface RefusedCluster {
   readonly arn: string;
-  readonly reason:
+  readonly reason: Among<
     | "NameCollision"
     | "NameInvalid"
     | "NotReady"
     | "ParametersUnseen"
     | "FoundByAnother"
     | "Unreadable"
-    | "RegisteredByHand";
+    | "RegisteredByHand"
+  >;
   readonly message: string;
 }
 
 /** A cluster that is gone, and is not forgotten: why not, and what to do. */
 export interface KeptCluster {
   readonly cluster: string;
-  readonly reason: "RegisteredByHand" | "NewerRow" | "Conflict";
+  readonly reason: Among<"RegisteredByHand" | "NewerRow" | "Conflict">;
   readonly message: string;
 }
 
@@ -78,7 +81,7 @@ export interface RefusedTag {
 export interface RefusedParameter {
   /** Its whole name. */
   readonly parameter: string;
-  readonly reason: "SecureString" | "NoName" | "TooLarge";
+  readonly reason: Among<"SecureString" | "NoName" | "TooLarge">;
 }
 
 /** What became of an ARN: there is one of each, whatever looks for it, so that no cluster gets two names. */

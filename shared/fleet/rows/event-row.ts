@@ -1,10 +1,12 @@
 /** What happened, for people: written by `report`, kept for thirty days. */
+
 import { digestOf, hexOf } from "#shared/base/digest.ts";
 import { expiryOf } from "#shared/fleet/rows/expiry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type LegRow, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type AnyReason, toldReason } from "#shared/kube/reasons.ts";
 
 export interface EventRow extends Row {
   readonly type: "Event";
@@ -22,7 +24,9 @@ interface Happening {
   readonly at: string;
   /** What makes it this event and no other: told twice, it is one row. */
   readonly identity: unknown;
-  readonly said: Pick<EventRow, "severity" | "reason" | "message" | "cluster" | "rollout" | "revision">;
+  readonly said: Pick<EventRow, "severity" | "message" | "cluster" | "rollout" | "revision"> & {
+    readonly reason: AnyReason;
+  };
 }
 
 function eventRow(happening: Happening): EventRow {
@@ -60,7 +64,7 @@ export function syncEvents(row: SyncRow): EventRow[] {
         said: {
           ...common,
           severity: observed.phase === "Ready" || observed.phase === "Gone" ? "info" : "error",
-          reason: observed.reason,
+          reason: toldReason(observed.reason),
           message: detail,
         },
       }),

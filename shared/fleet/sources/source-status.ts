@@ -1,4 +1,5 @@
 /** The status of a Source after an attempt: pure functions from what was there and what came out. */
+
 import { defined } from "#shared/base/defined.ts";
 import type {
   Artifact,
@@ -8,6 +9,8 @@ import type {
   SourceRow,
   SourceStatus,
 } from "#shared/fleet/rows/object-rows.ts";
+import { type SaidCondition, toldCondition } from "#shared/fleet/rows/said-reason.ts";
+import { toldReason } from "#shared/kube/reasons.ts";
 
 type Before = Pick<SourceRow, "status" | "generation" | "operations">;
 
@@ -46,7 +49,9 @@ export function keptStatus(
   const message = `the artifact ${lost} is gone; it is fetched again when the Source is resumed`;
   const gone = { status: "False", reason: "ArtifactLost", message } as const;
   const conditions = row.status.conditions.map((condition) =>
-    condition.type === "Ready" || condition.type === "ArtifactInStorage" ? { ...condition, ...gone } : condition,
+    condition.type === "Ready" || condition.type === "ArtifactInStorage"
+      ? { ...condition, ...gone }
+      : toldCondition(condition),
   );
   return { ...row.status, lost, conditions: conditionsAfter(row, now, conditions) };
 }
@@ -62,7 +67,8 @@ export interface SourceFailure {
 export function failedStatus(row: Before, failure: SourceFailure, now: Date): SourceStatus {
   const { observedReference, fetch: _fetch, ...before } = row.status;
   const sameSpec = before.observedGeneration === row.generation && observedReference !== undefined;
-  const { code: reason, message, refused } = failure;
+  const { message, refused } = failure;
+  const reason = toldReason(failure.code);
   const stored = row.status.conditions.filter((condition) => condition.type === "ArtifactInStorage");
   const lost = { status: "False", reason: "ArtifactLost", message: "it is gone, and has to be fetched again" } as const;
   return {
@@ -71,11 +77,11 @@ export function failedStatus(row: Before, failure: SourceFailure, now: Date): So
     failures: (before.failures ?? 0) + 1,
     // What was observed was observed under another spec: the next attempt has to fetch.
     ...(sameSpec ? { observedReference } : {}),
-    ...(refused === undefined ? {} : { refused: { ...refused, code: reason, message } }),
+    ...(refused === undefined ? {} : { refused: { ...refused, code: failure.code, message } }),
     conditions: conditionsAfter(row, now, [
       { type: "Ready", status: "False", reason, message },
       { type: "FetchFailed", status: "True", reason, message },
-      ...stored.map((condition) => (before.lost === undefined ? condition : { ...condition, ...lost })),
+      ...stored.map((condition) => (before.lost === undefined ? toldCondition(condition) : { ...condition, ...lost })),
     ]),
   };
 }
@@ -98,7 +104,7 @@ function attempted(row: Before, now: Date): Partial<SourceStatus> {
 }
 
 /** `since` moves only when the status does. */
-function conditionsAfter(row: Before, now: Date, next: readonly Omit<Condition, "since">[]): Condition[] {
+function conditionsAfter(row: Before, now: Date, next: readonly SaidCondition[]): Condition[] {
   return next.map((condition) => {
     const before = row.status.conditions.find((known) => known.type === condition.type);
     const since = before?.status === condition.status ? before.since : now.toISOString();

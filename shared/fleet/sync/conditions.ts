@@ -1,6 +1,8 @@
 /** What a Sync on a cluster says of itself in the words of Kubernetes. */
+
 import { foreignText } from "#shared/base/foreign-text.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
+import { type SaidCondition, type SaidReason, toldCondition } from "#shared/fleet/rows/said-reason.ts";
 import type { ObjectTrouble, Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Of what a cluster says. */
@@ -9,7 +11,7 @@ export const maxMessage = 1_000;
 /** Of what one look came to. */
 interface Found {
   readonly phase: Phase;
-  readonly reason: string;
+  readonly reason: SaidReason;
   readonly message: string;
   readonly leftAlone: readonly ObjectTrouble[];
   readonly applied?: Observed["applied"];
@@ -26,7 +28,7 @@ export function conditionsOf(row: Looked, found: Found, now: string): Condition[
   const { phase, reason, message } = found;
   const ready = phase === "Ready" ? "True" : phase === "Unreachable" ? "Unknown" : "False";
   const moving = phase === "Applying" || phase === "Verifying" || phase === "Retrying";
-  const wanted: Omit<Condition, "since">[] = [
+  const wanted: SaidCondition[] = [
     { type: "Ready", status: ready, reason, message },
     { type: "Reconciling", status: moving ? "True" : "False", reason: moving ? phase : "Settled", message: "" },
     { type: "Stalled", status: phase === "Failed" ? "True" : "False", reason, message: "" },
@@ -44,7 +46,7 @@ export function isDrifted(observed: Observed | undefined): boolean {
 }
 
 /** What could not be compared may have drifted; and what had drifted has, until a look that compares says otherwise. */
-function driftOf(row: Looked, found: Found): Pick<Condition, "status" | "reason" | "message"> {
+function driftOf(row: Looked, found: Found): Pick<SaidCondition, "status" | "reason" | "message"> {
   const { drift, notCompared } = found;
   const [left] = found.leftAlone;
   if (left !== undefined) {
@@ -58,7 +60,7 @@ function driftOf(row: Looked, found: Found): Pick<Condition, "status" | "reason"
   if (action === "apply" && apply.drift === "off")
     return { status: "Unknown", reason: "NotCompared", message: "spec.apply.drift is off" };
   const known = hasCompared(found) ? undefined : knownDrift(row);
-  if (known !== undefined) return known;
+  if (known !== undefined) return toldCondition(known);
   if (notCompared === undefined) return { status: "False", reason: "InSync", message: "" };
   return { status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, maxMessage) };
 }

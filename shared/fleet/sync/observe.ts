@@ -1,4 +1,6 @@
 import { defined } from "#shared/base/defined.ts";
+import type { SaidReason } from "#shared/fleet/rows/said-reason.ts";
+import { toldReason } from "#shared/kube/reasons.ts";
 /** The observed half of a Sync on a cluster: pure functions from what the worker saw to what it writes. */
 
 import { foreignText } from "#shared/base/foreign-text.ts";
@@ -41,7 +43,7 @@ const maxKeep = 200;
 /** What one look at a Sync came to; what is left out stays as it was. */
 export interface Finding {
   readonly phase: Phase;
-  readonly reason: string;
+  readonly reason: SaidReason;
   readonly message: string;
   readonly troubles?: readonly ObjectTrouble[];
   readonly objects?: Observed["objects"];
@@ -183,7 +185,7 @@ function fitForRow(finding: Finding): Finding {
   const { troubles = [] } = finding;
   return {
     ...finding,
-    reason: foreignText(finding.reason, maxReason),
+    reason: toldReason(foreignText(finding.reason, maxReason)),
     message: foreignText(finding.message, maxMessage),
     troubles: fitTroubles(troubles),
     ...(finding.leftAlone === undefined ? {} : { leftAlone: fitTroubles(finding.leftAlone) }),

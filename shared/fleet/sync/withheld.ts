@@ -3,6 +3,7 @@ import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Among } from "#shared/kube/reasons.ts";
 
 /** What decides whether a cluster may be written to for a Sync. */
 export interface Standing {
@@ -16,7 +17,7 @@ export interface Standing {
 /** Why nothing is written to the cluster for a Sync, in words for people. */
 export type Withheld =
   | {
-      readonly reason: "Superseded" | "Parked" | "Waiting" | "Suspended" | "Withdrawn" | "Unreadable";
+      readonly reason: Among<"Parked" | "Withdrawn" | "Unreadable"> | "Superseded" | "Waiting" | "Suspended";
       readonly message: string;
     }
   | { readonly reason: "Frozen"; readonly message: string; readonly freeze: Freeze };

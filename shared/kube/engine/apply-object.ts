@@ -21,6 +21,7 @@ import { isBeingDeleted, type KubeObject, type ManifestObject, stringAt } from "
 import { takeOverPatch } from "#shared/kube/managed-fields.ts";
 import { type ForeignTool, isMember } from "#shared/kube/membership.ts";
 import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";
+import type { AnyReason } from "#shared/kube/reasons.ts";
 
 /**
  * What became of one object. `unchanged` means that Starling's fields hold what they held after its last apply.
@@ -42,7 +43,7 @@ export type AppliedObject =
   | {
       readonly id: ObjectId;
       readonly outcome: "waiting" | "skipped";
-      readonly reason: string;
+      readonly reason: AnyReason;
       readonly message: string;
     };
 

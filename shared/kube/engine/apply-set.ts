@@ -20,6 +20,7 @@ import type { KubeObject, ManifestObject } from "#shared/kube/kube-object.ts";
 import type { ForeignTool } from "#shared/kube/membership.ts";
 import { describeObject, kindKey, objectIdKey } from "#shared/kube/object-id.ts";
 import type { HookMarks } from "#shared/kube/order-marks.ts";
+import type { AnyReason } from "#shared/kube/reasons.ts";
 
 export interface ApplySetRequest {
   /** The rendering. */
@@ -98,7 +99,7 @@ interface Target extends ResolvedObject {
 class ApplyRun {
   readonly objects: AppliedObject[] = [];
   /** Why later ranks are not begun. */
-  obstacle: { readonly reason: string; readonly message: string } | undefined;
+  obstacle: { readonly reason: AnyReason; readonly message: string } | undefined;
   unreachable = false;
   timeWasUp = false;
 
@@ -307,7 +308,7 @@ class ApplyRun {
 
 /** Nothing is written while any object is invalid; all that are get named. */
 function refused(resolved: readonly ResolvedObject[], { definitions }: Inventory): ApplySetResult {
-  const skipped = { reason: "SetInvalid", message: "not begun, because another object of the set is invalid" };
+  const skipped = { reason: "SetInvalid", message: "not begun, because another object of the set is invalid" } as const;
   const objects = resolved.map(
     ({ id, invalid }): AppliedObject =>
       invalid === undefined ? { id, outcome: "skipped", ...skipped } : { id, outcome: "failed", failure: invalid },

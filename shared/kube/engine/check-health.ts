@@ -12,6 +12,7 @@ import { compareSeverity, failed, type Health, jobFailed, worstOf } from "#share
 import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
 import { type KubeObject, listAt, objectIdOf, stringAt, stringMapAt } from "#shared/kube/kube-object.ts";
 import { describeObject, type GroupKind, kindKey, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+import type { AnyReason } from "#shared/kube/reasons.ts";
 
 export interface UnreadyObject extends Health {
   readonly id: ObjectId;
@@ -107,7 +108,7 @@ interface KindReading {
   readonly info?: KindInfo;
   /** By `objectIdKey`; undefined when the kind could not be read. */
   readonly objects?: ReadonlyMap<string, KubeObject>;
-  readonly failure?: { readonly reason: string; readonly message: string };
+  readonly failure?: { readonly reason: AnyReason; readonly message: string };
 }
 
 interface KindQuestion {

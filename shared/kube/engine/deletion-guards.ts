@@ -5,6 +5,7 @@ import { type KubeObject, listAt, objectIdOf, stringAt } from "#shared/kube/kube
 import { keepMark } from "#shared/kube/membership.ts";
 import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";
 import { parentNamespace } from "#shared/kube/parent-object.ts";
+import type { Reason } from "#shared/kube/reasons.ts";
 
 const protectedNamespaces = new Set(["default", "kube-system", "kube-public", "kube-node-lease", parentNamespace]);
 const concurrency = 12;
@@ -13,7 +14,7 @@ const maxNamed = 3;
 export interface GuardRefusal {
   /** `keep`: it is settled and stays; `wait`: it goes when what is named has gone. */
   readonly kind: "keep" | "wait";
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 

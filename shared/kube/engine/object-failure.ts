@@ -4,13 +4,14 @@ import { isOwnFault } from "#shared/base/own-fault.ts";
 import type { ApplyErrorClass } from "#shared/kube/apply-error.ts";
 import { isOfCredentials } from "#shared/kube/engine/credential-codes.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
+import { type AnyReason, type Reason, toldReason } from "#shared/kube/reasons.ts";
 
 /** Why something could not be done to one object; bounded, without values of Secrets. */
 export interface ObjectFailure {
   /** `ours`: what is needed to ask the cluster could not be had, for the moment. */
   readonly class: ApplyErrorClass | "foreign" | "ours";
   /** CamelCase, for conditions: `Invalid`, `NoMatch`, `ForeignOwner`. */
-  readonly reason: string;
+  readonly reason: AnyReason;
   readonly message: string;
   /** Whether the same revision may succeed later. */
   readonly retryable: boolean;
@@ -29,7 +30,7 @@ export function failureOf(error: unknown): ObjectFailure {
   if (error instanceof KubeError) {
     return {
       class: error.class,
-      reason: error.reason,
+      reason: toldReason(error.reason),
       message: error.message,
       retryable: error.verdict.retryable,
       outcomeUnknown: error.verdict.outcomeUnknown,
@@ -39,7 +40,7 @@ export function failureOf(error: unknown): ObjectFailure {
   if (error instanceof StarlingError) {
     const retryable = error.retry === "transient";
     const whose = isOfCredentials(error.code) ? "auth" : "ours";
-    return { class: whose, reason: error.code, message: error.message, retryable, outcomeUnknown: false };
+    return { class: whose, reason: toldReason(error.code), message: error.message, retryable, outcomeUnknown: false };
   }
   throw error;
 }
@@ -69,4 +70,9 @@ export function endsTheLook(failure: ObjectFailure): boolean {
   return endsTheRun(failure) || notTaken.has(failure.reason);
 }
 
-const notTaken: ReadonlySet<string> = new Set(["AnswerMalformed", "AnswerTooLarge", "AnswersTooLarge", "ListTooLong"]);
+const notTaken: ReadonlySet<string> = new Set<Reason>([
+  "AnswerMalformed",
+  "AnswerTooLarge",
+  "AnswersTooLarge",
+  "ListTooLong",
+]);

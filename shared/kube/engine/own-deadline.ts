@@ -1,5 +1,6 @@
 import type { Clock } from "#shared/base/clock.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
+import type { Reason } from "#shared/kube/reasons.ts";
 
 export interface OwnDeadline {
   readonly clock: Clock;
@@ -7,7 +8,13 @@ export interface OwnDeadline {
   readonly deadline: Date;
 }
 
-export const outOfTime = { reason: "OutOfTime", message: "the time of this run was up; the next one goes on" } as const;
+export const outOfTime = {
+  reason: "OutOfTime",
+  message: "the time of this run was up; the next one goes on",
+} as const satisfies {
+  readonly reason: Reason;
+  readonly message: string;
+};
 
 export function isOutOfTime({ clock, deadline }: OwnDeadline): boolean {
   return clock.now() >= deadline;

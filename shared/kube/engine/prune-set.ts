@@ -16,6 +16,7 @@ import { isBeingDeleted, type KubeObject, stringAt } from "#shared/kube/kube-obj
 import { foreignOwner, isMember, keepMark } from "#shared/kube/membership.ts";
 import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
+import type { Among } from "#shared/kube/reasons.ts";
 
 /**
  * What became of one candidate. Settled, so that it leaves the inventory:
@@ -62,7 +63,7 @@ export type PruneResult =
       /** For the inventory: these leave it. */
       readonly settled: readonly ObjectId[];
     }
-  | { readonly outcome: "refused"; readonly reason: "ClusterAhead"; readonly message: string };
+  | { readonly outcome: "refused"; readonly reason: Among<"ClusterAhead">; readonly message: string };
 
 interface Candidate {
   readonly id: ObjectId;

@@ -1,6 +1,7 @@
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { type KubeObject, valueAt } from "#shared/kube/kube-object.ts";
+import { type ToldReason, toldReason } from "#shared/kube/reasons.ts";
 
 /** A part of the object has a shape that the rules cannot read; the health is then Unknown, never a guess. */
 export class HealthShapeError extends Error {
@@ -10,7 +11,7 @@ export class HealthShapeError extends Error {
 export interface ObjectCondition {
   readonly type: string;
   readonly status: string;
-  readonly reason: string;
+  readonly reason: ToldReason;
   readonly message: string;
   readonly observedGeneration?: number;
 }
@@ -45,7 +46,7 @@ function conditionFrom(item: Json, index: number): ObjectCondition {
   return {
     type: textMember(item.type, `status.conditions[${index}].type`),
     status: textMember(item.status, `status.conditions[${index}].status`),
-    reason: textMember(item.reason, `status.conditions[${index}].reason`),
+    reason: toldReason(textMember(item.reason, `status.conditions[${index}].reason`)),
     message: textMember(item.message, `status.conditions[${index}].message`),
     ...(typeof observedGeneration === "number" ? { observedGeneration } : {}),
   };

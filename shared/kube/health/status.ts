@@ -1,3 +1,5 @@
+import type { AnyReason, Reason } from "#shared/kube/reasons.ts";
+
 /**
  * kstatus' words for where an object is (kubernetes-sigs/cli-utils, pkg/kstatus), plus `Unknown` for what could not
  * be read or computed.
@@ -7,12 +9,12 @@ export type HealthStatus = "Unknown" | "NotFound" | "Failed" | "Terminating" | "
 export interface Health {
   readonly status: HealthStatus;
   /** CamelCase; absent for Current, Terminating and NotFound. */
-  readonly reason?: string;
+  readonly reason?: AnyReason;
   readonly message: string;
 }
 
 /** The reason of a Job that came to its end without success. */
-export const jobFailed = "JobFailed";
+export const jobFailed = "JobFailed" satisfies Reason;
 
 /** Worst first. */
 const severity: readonly HealthStatus[] = ["Unknown", "NotFound", "Failed", "Terminating", "InProgress", "Current"];
@@ -33,14 +35,14 @@ export function current(message: string): Health {
   return { status: "Current", message };
 }
 
-export function inProgress(reason: string, message: string): Health {
+export function inProgress(reason: AnyReason, message: string): Health {
   return { status: "InProgress", reason, message };
 }
 
-export function failed(reason: string, message: string): Health {
+export function failed(reason: AnyReason, message: string): Health {
   return { status: "Failed", reason, message };
 }
 
-export function unknown(reason: string, message: string): Health {
+export function unknown(reason: AnyReason, message: string): Health {
   return { status: "Unknown", reason, message };
 }

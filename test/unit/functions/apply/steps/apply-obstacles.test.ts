@@ -31,7 +31,7 @@ const waits = (name: string): AppliedObject => ({
   message: `${name} is still being deleted`,
 });
 const troubles = (...names: readonly string[]) =>
-  names.map((name) => ({ object: `ConfigMap shop/${name}`, reason: "Invalid", message: `no ${name}` }));
+  names.map((name) => ({ object: `ConfigMap shop/${name}`, reason: "Invalid" as const, message: `no ${name}` }));
 
 test.each<[string, readonly AppliedObject[], ApplyObstacles]>([
   ["nothing, where all was applied", [fine], { troubles: [], final: false }],

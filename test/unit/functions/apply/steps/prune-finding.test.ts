@@ -2,13 +2,18 @@ import { expect, test } from "vitest";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
 import { definiteFailure } from "#shared/kube/engine/object-failure.ts";
 import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
+import { toldReason } from "#shared/kube/reasons.ts";
 
 type Objects = Extract<PruneResult, { readonly objects: unknown }>["objects"];
 
 const id = (name: string) => ({ group: "", kind: "ConfigMap", namespace: "shop", name });
-const reasons = { waiting: "Pruning", failed: "PruneFailed" };
-const refused = definiteFailure({ class: "forbidden", reason: "Forbidden", message: "it may not be deleted" });
-const busy = { ...refused, reason: "Timeout", message: "the server is busy", retryable: true };
+const reasons = { waiting: "Pruning", failed: "PruneFailed" } as const;
+const refused = definiteFailure({
+  class: "forbidden",
+  reason: toldReason("Forbidden"),
+  message: "it may not be deleted",
+});
+const busy = { ...refused, reason: toldReason("Timeout"), message: "the server is busy", retryable: true };
 const left: Objects = [
   { id: id("gone"), outcome: "deleted" },
   { id: id("going"), outcome: "terminating", message: "it waits for the finalizer x" },

@@ -3,6 +3,7 @@ import { otherCluster } from "#functions/apply/steps/identity-finding.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
 import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
 import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
+import { toldReason } from "#shared/kube/reasons.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
 const context = { clusterUid: "mine", row: syncRowOf("c1") };
@@ -60,7 +61,7 @@ test("what is withheld goes on when it may, and says what was done and what keep
 
 const id = { group: "apps", kind: "Deployment", namespace: "shop", name: "web" };
 test.each([
-  ["its own reason", { status: "Failed", reason: "ProgressDeadlineExceeded", message: "m" } as const],
+  ["its own reason", { status: "Failed", reason: toldReason("ProgressDeadlineExceeded"), message: "m" } as const],
   ["its status, where it gives none", { status: "InProgress", message: "m" } as const],
 ])("an object that is not ready is told with %s", (_what, health) => {
   const reason = "reason" in health ? health.reason : health.status;

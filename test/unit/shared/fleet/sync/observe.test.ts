@@ -3,6 +3,7 @@ import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { Observed, Phase } from "#shared/fleet/rows/sync-row.ts";
 import { type Finding, healthFinding, observe, type SeenHealth } from "#shared/fleet/sync/observe.ts";
+import { toldReason } from "#shared/kube/reasons.ts";
 import { desiredOf, observedOf } from "#test/support/sync-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
@@ -37,12 +38,15 @@ describe("what is written about a look", () => {
   test("counts tries only while phase and reason stay", () => {
     const before = { phase: "Verifying", reason: "Verifying", tries: 2, since: at, startedAt: at } as const;
     expect(seen(before, finding("Verifying"), 9)).toMatchObject({ tries: 3, since: at, startedAt: at });
-    expect(seen(before, finding("Verifying", { reason: "Other" }), 9)).toMatchObject({ tries: 0, since: later(at, 9) });
+    expect(seen(before, finding("Verifying", { reason: toldReason("Other") }), 9)).toMatchObject({
+      tries: 0,
+      since: later(at, 9),
+    });
     expect(seen(before, finding("Ready"), 9)).toMatchObject({ tries: 0, since: later(at, 9), startedAt: at });
   });
 
   test("remembers in this attempt when the store denied something last", () => {
-    const denied = finding("Retrying", { reason: "BlobDenied" });
+    const denied = finding("Retrying", { reason: toldReason("BlobDenied") });
     expect(seen({ attempt: 2, deniedAt: at }, denied, 9)).toHaveProperty("deniedAt", later(at, 9));
     expect(seen({ attempt: 2, deniedAt: at }, finding("Applying"), 9)).toHaveProperty("deniedAt", at);
     expect(seen({ attempt: 1, deniedAt: at }, finding("Applying"), 9)).not.toHaveProperty("deniedAt");
@@ -266,7 +270,7 @@ describe("its conditions", () => {
 
   test("keep since when they are so", () => {
     const first = seen(undefined, finding("Verifying"));
-    const second = seen(first, finding("Verifying", { reason: "Other" }), 10);
+    const second = seen(first, finding("Verifying", { reason: toldReason("Other") }), 10);
     const third = seen(second, finding("Ready"), 20);
     const since = (observed: Observed) => observed.conditions.find((one) => one.type === "Ready")?.since;
     expect([since(first), since(second), since(third)]).toEqual([at, at, later(at, 20)]);

@@ -10,7 +10,7 @@ describe("a failure", () => {
     ["of one object ends nothing", failure({}), { run: false, look: false }],
     ["to reach the cluster ends all", failure({ class: "unreachable" }), { run: true, look: true }],
     ["to be let in ends all", failure({ class: "auth" }), { run: true, look: true }],
-    ...["AnswerMalformed", "AnswerTooLarge", "AnswersTooLarge", "ListTooLong"].map(
+    ...(["AnswerMalformed", "AnswerTooLarge", "AnswersTooLarge", "ListTooLong"] as const).map(
       (reason): [string, ReturnType<typeof failure>, { readonly run: boolean; readonly look: boolean }] => [
         `to take an answer (${reason}) ends the look`,
         failure({ class: "malformed", reason }),

@@ -1,0 +1,64 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { type LegPhase, stalledPhases, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StateReason } from "#shared/fleet/rows/said-reason.ts";
+import { reasons } from "#shared/kube/reasons.ts";
+import { type StateWord, stateWords } from "#shared/words/state-words.ts";
+
+const root = new URL("../../../", import.meta.url);
+const page = readFileSync(new URL("docs/reasons.md", root), "utf8");
+const rows = [...page.matchAll(/^\| `(\w+)` \|(.*)\|$/gm)].map(([, word = "", rest = ""]) => ({
+  word,
+  cells: rest.split("|").map((cell) => cell.trim()),
+}));
+
+test("docs/reasons.md has every reason of ours, in their order, and no other", () => {
+  expect(rows.map(({ word }) => word)).toEqual(reasons);
+});
+
+test("it says of each what it means, and has a place for what to do", () => {
+  expect(rows.filter(({ cells }) => cells.length !== 2 || cells[0] === "").map(({ word }) => word)).toEqual([]);
+});
+
+test("no reason is told twice", () => {
+  expect(new Set(reasons).size).toBe(reasons.length);
+});
+
+/** What is no test, by its path. */
+function sources(): ReadonlyMap<string, string> {
+  const patterns = ["shared/**/*.ts", "functions/**/*.ts"].map((each) => `:(glob)${each}`);
+  const files = execFileSync("git", ["ls-files", "--", ...patterns], { cwd: root, encoding: "utf8" });
+  return new Map(
+    files
+      .trim()
+      .split("\n")
+      .filter((file) => file !== "shared/kube/reasons.ts")
+      .map((file) => [file, readFileSync(new URL(file, root), "utf8")]),
+  );
+}
+
+test("each of them is said by something", () => {
+  const all = [...sources().values()].join("\n");
+  const phases = reasons.filter((word) => word.startsWith("Rollout"));
+  expect(reasons.filter((word) => !phases.includes(word) && !all.includes(`"${word}"`))).toEqual([]);
+});
+
+/** Where types do not see it, as in rows that are written as they are read. */
+test("every reason that stands in a source is one of these, or a state", () => {
+  const legs: readonly LegPhase[] = ["Moving", "Passed", "Superseded", ...stalledPhases];
+  const known = new Set<string>([...reasons, ...legs, ...targetStates, ...stateWords()]);
+  const strangers = [...sources()]
+    .flatMap(([file, text]) => {
+      const said = text.matchAll(/\breason: (?:\w+ \? )?["`]([A-Z]\w*)["`:](?: : "([A-Z]\w*)")?/g);
+      return [...said].flatMap(([, ...words]) => words.flatMap((word) => word ?? [])).map((word) => ({ file, word }));
+    })
+    .filter(({ word }) => !known.has(word));
+  expect(strangers).toEqual([]);
+});
+
+test("every state that may be given as a reason is a word of docs/seeing.md", () => {
+  // The types say so: a state that is none makes this `never`.
+  const isWord: Exclude<StateReason, LegPhase> extends StateWord ? true : never = true;
+  expect(isWord).toBe(true);
+});

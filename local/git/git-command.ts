@@ -24,12 +24,27 @@ export async function runGit(args: readonly string[], input: Uint8Array | string
   return outputOf(child, args);
 }
 
+interface UsersGitOptions {
+  readonly timeoutSeconds?: number;
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** Never asks; and only reads: what is not there is not fetched from where a repository says, and no index is written anew. */
+const reading = {
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_ASKPASS: "true",
+  SSH_ASKPASS: "true",
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_OPTIONAL_LOCKS: "0",
+};
+
 /**
- * Runs git on something of the user's, with the user's settings: `safe.directory`, proxies, authorities. Never asks.
+ * Runs git on something of the user's, with the user's settings: `safe.directory`, proxies, authorities.
  * @throws Error with git's own words when it fails, or is not done within the time.
  */
-export async function runUsersGit(args: readonly string[], timeoutSeconds = 600): Promise<string> {
-  const child = spawnWith({ GIT_TERMINAL_PROMPT: "0", GIT_ASKPASS: "true", SSH_ASKPASS: "true" }, args);
+export async function runUsersGit(args: readonly string[], options: UsersGitOptions = {}): Promise<string> {
+  const { timeoutSeconds = 600, variables = {} } = options;
+  const child = spawnWith({ ...reading, ...variables }, args);
   child.stdin.end();
   const timer = setTimeout(() => child.kill(), timeoutSeconds * 1000);
   try {

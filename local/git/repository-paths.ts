@@ -15,7 +15,7 @@ export async function repositoryPaths({ folder, repo, commit, ref }: FoundReposi
   try {
     await runUsersGit(["init", "--quiet", "--bare", scratch]);
     const wanted = ["fetch", "--quiet", "--depth=1", "--filter=blob:none", "--no-tags", "--", repo, remoteName(ref)];
-    await runUsersGit(["-C", scratch, ...wanted], fetchSeconds);
+    await runUsersGit(["-C", scratch, ...wanted], { timeoutSeconds: fetchSeconds });
     return await listTree(scratch, "FETCH_HEAD");
   } catch (cause) {
     throw new Error(`--repo is ${repo}: its files cannot be listed: ${gitsWords(cause)}`, { cause });

@@ -3,6 +3,7 @@ import { basename, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runUsersGit } from "#local/git/git-command.ts";
 import type { GitServer } from "#local/git/git-server.ts";
+import { isUncommitted } from "#local/git/uncommitted.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 
 /** A host that does not answer should say so before whoever waits gives up. */
@@ -148,10 +149,8 @@ async function requireFolder(folder: string, commit: string, path: string): Prom
 async function uncommitted(folder: string, path: string | undefined): Promise<string | undefined> {
   if ((await runUsersGit(["-C", folder, "rev-parse", "--is-bare-repository"])).trim() === "true") return undefined;
   const inPath = path === undefined || path.includes("{{") ? "." : path;
-  // Else a folder that came from elsewhere could name a program that git runs.
-  const quiet = ["-c", "core.fsmonitor=false"];
-  const changes = await runUsersGit(["-C", folder, ...quiet, "status", "--porcelain", "--", inPath]);
-  return changes === "" ? undefined : `${folder} has changes that are in no commit; they are not rolled out`;
+  const isChanged = await isUncommitted(folder, inPath);
+  return isChanged ? `${folder} has changes that are in no commit; they are not rolled out` : undefined;
 }
 
 /** Whether a repository, by its URL here, is the one that was asked for: a folder is known by what it is served as. */
@@ -187,7 +186,7 @@ async function remoteReference({ repo, ref }: RepositoryWish): Promise<Pick<Foun
 /** Object ids by reference, as the remote lists them; `^{}` is the commit of an annotated tag. */
 async function listRemote(url: string): Promise<ReadonlyMap<string, string>> {
   try {
-    const listed = await runUsersGit(["ls-remote", "--", url], listSeconds);
+    const listed = await runUsersGit(["ls-remote", "--", url], { timeoutSeconds: listSeconds });
     const lines = listed.trim().split("\n");
     return new Map(lines.map((line): [string, string] => [line.slice(41), line.slice(0, 40)]));
   } catch (cause) {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -55,6 +55,87 @@ describe("adoptRepository", () => {
     expect(existsSync(ran)).toBe(false);
   });
 
+  const hostile: readonly (readonly [legend: string, set: (folder: string, program: string) => void])[] = [
+    [
+      "as a filter of its files",
+      (folder, program) => {
+        writeFileSync(join(folder, ".gitattributes"), "* filter=mine\n");
+        git(folder, "config", "filter.mine.clean", program);
+        git(folder, "config", "filter.mine.required", "true");
+      },
+    ],
+    [
+      "as a process that filters",
+      (folder, program) => {
+        writeFileSync(join(folder, ".git", "info", "attributes"), "* filter=mine\n");
+        git(folder, "config", "filter.mine.process", program);
+      },
+    ],
+    [
+      "in settings that it includes",
+      (folder, program) => {
+        writeFileSync(join(folder, "more"), `[filter "mine"]\nclean = ${program}\n`);
+        writeFileSync(join(folder, ".gitattributes"), "* filter=mine\n");
+        git(folder, "config", "includeIf.gitdir:**.path", join(folder, "more"));
+      },
+    ],
+    [
+      "as the file monitor of a submodule",
+      (folder, program) => {
+        const inner = join(folder, "inner");
+        mkdirSync(inner);
+        git(inner, "init", "-q", ".");
+        writeFileSync(join(inner, "b"), "b");
+        git(inner, "add", ".");
+        git(inner, "commit", "-qm", "Begin");
+        git(folder, "add", "inner");
+        git(folder, "commit", "-qm", "Have a submodule");
+        git(inner, "config", "core.fsmonitor", program);
+        writeFileSync(join(inner, "b"), "changed");
+      },
+    ],
+    [
+      "as where its objects come from",
+      (folder, program) => {
+        git(folder, "config", "core.repositoryFormatVersion", "1");
+        git(folder, "config", "extensions.partialClone", "there");
+        git(folder, "config", "remote.there.url", home);
+        git(folder, "config", "remote.there.promisor", "true");
+        git(folder, "config", "remote.there.uploadpack", program);
+        const blob = git(folder, "rev-parse", "HEAD:a.yaml").trim();
+        rmSync(join(folder, ".git", "objects", blob.slice(0, 2), blob.slice(2)), { force: true });
+      },
+    ],
+    [
+      "as its hooks",
+      (folder, program) => {
+        git(folder, "config", "core.hooksPath", home);
+        for (const hook of ["post-checkout", "post-index-change", "reference-transaction", "fsmonitor-watchman"]) {
+          copyFileSync(program, join(home, hook));
+          chmodSync(join(home, hook), 0o755);
+          copyFileSync(program, join(folder, ".git", "hooks", hook));
+        }
+      },
+    ],
+  ];
+  test.each(hostile)("runs no program that the folder names %s", async (_legend, set) => {
+    const folder = mkdtempSync(join(home, "hostile-"));
+    const ran = join(folder, ".git", "ran");
+    writeFileSync(join(folder, "a.yaml"), "{}\n");
+    git(folder, "init", "-q", ".");
+    git(folder, "add", ".");
+    git(folder, "commit", "-qm", "Begin");
+    const program = join(folder, ".git", "program.sh");
+    writeFileSync(program, `#!/bin/sh\ntouch "${ran}"\ncat\n`, { mode: 0o755 });
+    set(folder, program);
+    rmSync(ran, { force: true });
+    // Of the same size: it has to be read, for git to know whether it is another.
+    writeFileSync(join(folder, "a.yaml"), "[]\n");
+    const repository = await adoptRepository(server, { repo: folder, path: "." }).catch(() => undefined);
+    expect(existsSync(ran)).toBe(false);
+    if (repository !== undefined) expect(repository.warning).toContain("changes that are in no commit");
+  });
+
   test.each([
     { ref: undefined, found: undefined },
     { ref: "HEAD", found: undefined },
@@ -66,6 +147,18 @@ describe("adoptRepository", () => {
     expect(repository).toMatchObject({ url: server.url("my-app-"), ref: found, warning: undefined });
     expect(repository.description).toContain(head.slice(0, 12));
     rmSync(join(home, "served", "my-app-.git"), { recursive: true });
+  });
+
+  test("passes over what the clone alone leaves out", async () => {
+    const folder = mkdtempSync(join(home, "excluding-"));
+    git(folder, "init", "-q", ".");
+    git(folder, "commit", "-q", "--allow-empty", "-m", "Begin");
+    writeFileSync(join(folder, ".git", "info", "exclude"), "notes\n");
+    writeFileSync(join(folder, "notes"), "mine");
+    expect((await adoptRepository(server, { repo: folder })).warning).toBeUndefined();
+    rmSync(join(home, "served", `${servedName(folder)}.git`), { recursive: true });
+    writeFileSync(join(folder, "more"), "mine");
+    expect((await adoptRepository(server, { repo: folder })).warning).toContain("in no commit");
   });
 
   test("finds a commit by its beginning, and says what is in none", async () => {

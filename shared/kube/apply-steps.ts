@@ -13,6 +13,7 @@ import {
   type OrderMarks,
   orderAnnotations,
   orderMarksOf,
+  phaseOrder,
 } from "#shared/kube/order-marks.ts";
 
 export interface ApplyStep {
@@ -84,8 +85,6 @@ export function planSteps(
     hooks,
   };
 }
-
-const phaseOrder: readonly ApplyPhase[] = ["PreSync", "Sync", "PostSync", "SyncFail"];
 
 function comparePlaces(a: Node, b: Node): number {
   return phaseOrder.indexOf(a.phase) - phaseOrder.indexOf(b.phase) || a.at - b.at;

@@ -1,8 +1,9 @@
 /** What the annotations of an object say of when it is applied: hooks of Helm's and Argo CD's, waves, dependencies. */
 
 import type { JsonObject } from "#shared/base/json.ts";
+import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import { type ManifestObject, stringMapAt } from "#shared/kube/kube-object.ts";
-import type { ObjectId } from "#shared/kube/object-id.ts";
+import { groupOf, type ObjectId } from "#shared/kube/object-id.ts";
 
 /** What an apply is to the cluster: Helm runs other hooks around a first install than around what follows it. */
 export type ApplyEvent = "install" | "upgrade";
@@ -12,11 +13,18 @@ export const applyEvents = ["install", "upgrade"] as const satisfies readonly Ap
 /** `SyncFail` is for when one of the others has failed. */
 export type ApplyPhase = "PreSync" | "Sync" | "PostSync" | "SyncFail";
 
+/** In the order in which they come. */
+export const phaseOrder: readonly ApplyPhase[] = ["PreSync", "Sync", "PostSync", "SyncFail"];
+
 type DeletePolicy = "BeforeHookCreation" | "HookSucceeded" | "HookFailed";
 
 export interface HookMarks {
   /** Absent for an event: it is not run then. */
   readonly phases: Readonly<Partial<Record<ApplyEvent, ApplyPhase>>>;
+  /** The last phase that it is for: its delete policy waits for the end of that. */
+  readonly until: Readonly<Partial<Record<ApplyEvent, ApplyPhase>>>;
+  /** Nothing runs in it: it is there for what does. */
+  readonly isAid: boolean;
   readonly deletePolicies: ReadonlySet<DeletePolicy>;
   /** Who says that it is one. */
   readonly annotation: string;
@@ -54,7 +62,7 @@ type Read<T> = T | { readonly problem: MarkProblem };
 /** @returns the first problem, where an annotation cannot be gone by. */
 export function orderMarksOf(object: ManifestObject): Read<OrderMarks> {
   const annotations = stringMapAt(object, "metadata", "annotations");
-  const hook = hookOf(annotations);
+  const hook = hookOf(annotations, isAid(object));
   if (hook !== undefined && "problem" in hook) return hook;
   const wave = waveOf(annotations);
   if (typeof wave !== "number") return wave;
@@ -65,7 +73,23 @@ export function orderMarksOf(object: ManifestObject): Read<OrderMarks> {
 
 /** Of any object, in whatever form it is. */
 export function hookMarksOf(object: JsonObject): Read<HookMarks> | undefined {
-  return hookOf(stringMapAt(object, "metadata", "annotations"));
+  return hookOf(stringMapAt(object, "metadata", "annotations"), isAid(object));
+}
+
+const programs: ReadonlySet<string> = new Set([
+  "CronJob",
+  "DaemonSet",
+  "Deployment",
+  "Job",
+  "Pod",
+  "ReplicaSet",
+  "ReplicationController",
+  "StatefulSet",
+]);
+
+/** Accounts, roles, settings and their like. Of a kind that somebody defined nobody knows what it does. */
+function isAid({ apiVersion, kind }: JsonObject): boolean {
+  return typeof apiVersion === "string" && isBuiltinGroup(groupOf(apiVersion)) && !programs.has(String(kind));
 }
 
 /** Whether an object is run and not kept: by its marks, as far as they can be read. */
@@ -77,14 +101,31 @@ export function isHook(object: ManifestObject): boolean {
 type Annotations = Readonly<Record<string, string>>;
 
 /** Argo CD's annotation goes over Helm's, as there. */
-function hookOf(annotations: Annotations): Read<HookMarks> | undefined {
+function hookOf(annotations: Annotations, aids: boolean): Read<HookMarks> | undefined {
   const argo = itemsOf(annotations[orderAnnotations.argoHook]);
-  if (argo.length > 0) return argoHook(argo, annotations);
+  if (argo.length > 0) return argoHook(argo, { annotations, isAid: aids });
   // As Helm 3 and later have it, `crd-install` makes an object like any other.
   const helm = itemsOf(annotations[orderAnnotations.helmHook])
     .map((event) => event.toLowerCase())
     .filter((event) => event !== "crd-install");
-  return helm.length === 0 ? undefined : helmHook(helm, annotations);
+  return helm.length === 0 ? undefined : helmHook(helm, { annotations, isAid: aids });
+}
+
+interface HookSubject {
+  readonly annotations: Annotations;
+  readonly isAid: boolean;
+}
+
+/**
+ * The first and the last of the phases that an object is for. What is an aid stays between them; what runs is run once.
+ * @returns nothing where that cannot be.
+ */
+function spanOf(phases: readonly ApplyPhase[], aids: boolean): readonly [ApplyPhase, ApplyPhase] | undefined {
+  const span = phaseOrder.filter((phase) => phases.includes(phase));
+  const [first] = span;
+  const last = span.at(-1);
+  if (first === undefined || last === undefined) return undefined;
+  return first === last || (aids && last !== "SyncFail") ? [first, last] : undefined;
 }
 
 const argoPhases: Readonly<Record<string, ApplyPhase | undefined>> = {
@@ -97,21 +138,24 @@ const argoPhases: Readonly<Record<string, ApplyPhase | undefined>> = {
   PostDelete: undefined,
 };
 
-function argoHook(events: readonly string[], annotations: Annotations): Read<HookMarks> {
+function argoHook(events: readonly string[], { annotations, isAid: aids }: HookSubject): Read<HookMarks> {
   const annotation = orderAnnotations.argoHook;
   const unknown = events.find((event) => !Object.hasOwn(argoPhases, event));
   if (unknown !== undefined) return refuse(annotation, `has ${quoted(unknown)}, expected ${oneOf(argoPhases)}`);
-  const phases = new Set(events.map((event) => argoPhases[event]).filter((phase) => phase !== undefined));
-  const [phase, ...others] = phases;
-  if (others.length > 0) return refuse(annotation, `has the phases ${[...phases].join(" and ")}; ${twoObjects}`);
+  const named = events.map((event) => argoPhases[event]).filter((phase) => phase !== undefined);
+  const span = spanOf(named, aids);
+  if (span === undefined && named.length > 0)
+    return refuse(annotation, `has the phases ${[...new Set(named)].join(" and ")}; ${twoObjects}`);
   const deletePolicies = policiesOf(annotations, orderAnnotations.argoDeletePolicy, argoPolicies);
   if ("problem" in deletePolicies) return deletePolicies;
-  const isRun = phase !== undefined && !events.includes("Skip");
-  const phaseOf = isRun ? { install: phase, upgrade: phase } : {};
-  return { phases: phaseOf, deletePolicies, annotation, events, unrun: unrunOf(events, argoPhases) };
+  const [first, last] = span ?? [];
+  const atBoth = (phase: ApplyPhase | undefined) =>
+    phase === undefined || events.includes("Skip") ? {} : { install: phase, upgrade: phase };
+  const times = { phases: atBoth(first), until: atBoth(last) };
+  return { ...times, isAid: aids, deletePolicies, annotation, events, unrun: unrunOf(events, argoPhases) };
 }
 
-const twoObjects = "one object is run once for each apply: write it twice, under two names";
+const twoObjects = "what runs is run once for each apply: write it twice, under two names";
 
 /** Legend: when, and in which phase; what is run at other times than an apply is run at none. */
 const helmEvents: Readonly<Record<string, readonly [ApplyEvent, ApplyPhase] | undefined>> = {
@@ -128,20 +172,24 @@ const helmEvents: Readonly<Record<string, readonly [ApplyEvent, ApplyPhase] | un
   "test-failure": undefined,
 };
 
-function helmHook(events: readonly string[], annotations: Annotations): Read<HookMarks> {
+function helmHook(events: readonly string[], { annotations, isAid: aids }: HookSubject): Read<HookMarks> {
   const annotation = orderAnnotations.helmHook;
   const unknown = events.find((event) => !Object.hasOwn(helmEvents, event));
   if (unknown !== undefined) return refuse(annotation, `has ${quoted(unknown)}, expected ${oneOf(helmEvents)}`);
+  const runs = events.map((name) => helmEvents[name]).filter((run) => run !== undefined);
   const phases: Partial<Record<ApplyEvent, ApplyPhase>> = {};
-  for (const [event, phase] of events.map((name) => helmEvents[name]).filter((run) => run !== undefined)) {
-    if (phases[event] !== undefined && phases[event] !== phase)
-      return refuse(annotation, `is for before and after one ${event}; ${twoObjects}`);
-    phases[event] = phase;
+  const until: Partial<Record<ApplyEvent, ApplyPhase>> = {};
+  for (const event of applyEvents) {
+    const named = runs.filter(([of]) => of === event).map(([, phase]) => phase);
+    if (named.length === 0) continue;
+    const span = spanOf(named, aids);
+    if (span === undefined) return refuse(annotation, `is for before and after one ${event}; ${twoObjects}`);
+    [phases[event], until[event]] = span;
   }
   const deletePolicies = policiesOf(annotations, orderAnnotations.helmDeletePolicy, helmPolicies);
   return "problem" in deletePolicies
     ? deletePolicies
-    : { phases, deletePolicies, annotation, events, unrun: unrunOf(events, helmEvents) };
+    : { phases, until, isAid: aids, deletePolicies, annotation, events, unrun: unrunOf(events, helmEvents) };
 }
 
 function unrunOf(events: readonly string[], known: Readonly<Record<string, unknown>>): readonly string[] {

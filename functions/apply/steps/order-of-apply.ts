@@ -48,7 +48,10 @@ export function orderOf(
       placesOf(objectIdOf(object), defaultNamespace).map((id) => [objectIdKey(id), marks] as const),
     ),
   );
-  const succeeded = isWhole ? [...hooksByKey.keys()] : (stored?.succeeded ?? []);
+  const recorded = new Set(before.entries.map(({ id }) => objectIdKey(id)));
+  // An aid that went by its policy is made again for what runs again with it.
+  const isLeft = (key: string) => hooksByKey.get(key)?.isAid !== true || recorded.has(key);
+  const succeeded = isWhole ? [...hooksByKey.keys()] : (stored?.succeeded ?? []).filter(isLeft);
   const isByEvent = rendering.install !== rendering.upgrade;
   return { ...plan, objects, isByEvent, hooksByKey, record: { renderDigest, event, succeeded } };
 }
@@ -91,7 +94,7 @@ export function hooksToDelete(
   return entries.filter(({ id, hook }) => {
     const key = objectIdKey(id);
     const marks = order.hooksByKey.get(key);
-    const phase = marks?.phases[order.record.event];
+    const phase = marks?.until[order.record.event];
     if (hook === undefined || marks === undefined || phase === undefined) return false;
     const isOver = failure !== undefined || phase === "SyncFail" || passed >= ends[phase];
     const policy = ended.failed.has(key) ? "HookFailed" : ended.succeeded.has(key) ? "HookSucceeded" : undefined;

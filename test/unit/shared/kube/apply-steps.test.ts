@@ -181,13 +181,21 @@ describe("are refused", () => {
   });
 
   test.each([
+    [{ "helm.sh/hook": "pre-install,post-install" }, "helm.sh/hook is for before and after one install;"],
+    [{ "argocd.argoproj.io/hook": "PreSync,PostSync" }, "has the phases PreSync and PostSync; what runs is run once"],
+  ])("where what runs is for two phases: %j", (annotations, message) => {
+    for (const kind of ["Job", "Pod", "Widget"])
+      expect(problems([object([kind, "a"], annotations)])).toEqual([expect.stringContaining(message)]);
+    expect(problems([object(["ServiceAccount", "a"], annotations)])).toEqual([]);
+  });
+
+  test.each([
     [{ [wave]: "first" }, `${wave} is "first", expected a whole number`],
     [{ [wave]: "1.5" }, `${wave} is "1.5"`],
     [{ "helm.sh/hook": "pre-install", "helm.sh/hook-weight": "heavy" }, 'helm.sh/hook-weight is "heavy"'],
     [{ "helm.sh/hook": "pre-instal" }, 'helm.sh/hook has "pre-instal", expected one of pre-install, pre-upgrade'],
-    [{ "helm.sh/hook": "pre-install,post-install" }, "helm.sh/hook is for before and after one install;"],
     [{ "argocd.argoproj.io/hook": "presync" }, 'argocd.argoproj.io/hook has "presync", expected one of PreSync'],
-    [{ "argocd.argoproj.io/hook": "PreSync,PostSync" }, "has the phases PreSync and PostSync; one object is run once"],
+    [{ "argocd.argoproj.io/hook": "PreSync,SyncFail" }, "has the phases PreSync and SyncFail; what runs is run once"],
     [
       { "argocd.argoproj.io/hook": "PreSync", "argocd.argoproj.io/hook-delete-policy": "Never" },
       'argocd.argoproj.io/hook-delete-policy has "Never", expected one of BeforeHookCreation',

@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { canonicalJson } from "#shared/base/json.ts";
 
 /** `sha256:<hex>` of the bytes, or of the UTF-8 text. */
 export function sha256(content: string | Uint8Array): string {
-  return `sha256:${createHash("sha256").update(content).digest("hex")}`;
+  return `sha256:${hash("sha256", content, "hex")}`;
 }
 
 /** `sha256:<hex>` of a value, whatever the order of its members. */

@@ -38,7 +38,13 @@ export function needsSources(text: string): boolean {
 
 /** Writes JSON text; `bigint` becomes an integer literal, `undefined` members are left out. */
 export function stringifyJson(value: unknown, indent?: number): string {
-  return JSON.stringify(value, (_key, member) => (typeof member === "bigint" ? rawJson(member) : member), indent);
+  try {
+    return JSON.stringify(value, undefined, indent);
+  } catch (error) {
+    // It has a bigint, as few have: to ask of each member takes twice the time.
+    if (!(error instanceof TypeError)) throw error;
+    return JSON.stringify(value, (_key, member) => (typeof member === "bigint" ? rawJson(member) : member), indent);
+  }
 }
 
 function rawJson(value: bigint): unknown {
@@ -61,9 +67,12 @@ export function canonicalJson(value: unknown): string {
 function sortMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortMembers);
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, sortMembers(value[key])]),
-  );
+  const sorted: Record<string, unknown> = {};
+  for (const key of Object.keys(value).sort()) {
+    const member = sortMembers(value[key]);
+    // Set as others are, it would be no member.
+    if (key === "__proto__") Object.defineProperty(sorted, key, { value: member, enumerable: true });
+    else sorted[key] = member;
+  }
+  return sorted;
 }

@@ -2,11 +2,12 @@
  * Marks on objects that say how they are applied: Flux's, and Starling's own for what is only made. Labels or annotations,
  * in whatever case their values are.
  */
-import { annotationsOf, type KubeObject, labelsOf, type ManifestObject } from "#shared/kube/kube-object.ts";
+import { type KubeObject, type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 
 export const applyMark = "starling.dev/apply";
 const reconcileMark = "kustomize.toolkit.fluxcd.io/reconcile";
 const ssaMark = "kustomize.toolkit.fluxcd.io/ssa";
+const places = ["labels", "annotations"] as const;
 
 /** In git: it is made where it is not there, and otherwise left as it is. */
 export function isOnlyMade(object: ManifestObject): boolean {
@@ -24,5 +25,5 @@ export function isShared(object: KubeObject): boolean {
 }
 
 function says(object: KubeObject, name: string, value: string): boolean {
-  return [labelsOf(object), annotationsOf(object)].some((texts) => texts[name]?.trim().toLowerCase() === value);
+  return places.some((place) => stringAt(object, "metadata", place, name)?.trim().toLowerCase() === value);
 }

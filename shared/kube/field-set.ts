@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { canonicalJson, isJsonObject, type Json, type JsonObject, parseJson } from "#shared/base/json.ts";
 import { type KubeObject, ownApplyEntry } from "#shared/kube/kube-object.ts";
 
@@ -28,7 +28,7 @@ export function ownedDigests(object: KubeObject): OwnedDigests | undefined {
 
 /** sha256 of the canonical JSON, base64url; 22 characters of it are 132 bits, enough for a change and short to store. */
 function digest(value: unknown): string {
-  return createHash("sha256").update(canonicalJson(value)).digest("base64url").slice(0, 22);
+  return hash("sha256", canonicalJson(value), "base64url").slice(0, 22);
 }
 
 /**

@@ -6,7 +6,7 @@ import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
-import { type ClusterAddress, tokenFor } from "#shared/fleet/cluster-secret.ts";
+import { tokenFor } from "#shared/fleet/cluster-secret.ts";
 import { parseEksArn, roleArnIn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
@@ -25,6 +25,12 @@ export interface ConnectorPorts {
   /** The one that deadlines are told in. */
   readonly clock: SleepingClock;
   readonly installation: string;
+}
+
+/** A secret, and what its text comes to for one address. */
+interface TokenSource {
+  readonly secret: string;
+  readonly tokenIn: (text: string) => ReturnType<typeof tokenFor>;
 }
 
 interface Kept {
@@ -130,10 +136,11 @@ export class KubeConnector implements ClusterConnector {
       server,
       ...defined({ caData, tlsServerName }),
     };
+    const tokenIn = rememberingLast((text) => tokenFor(address, { name: token.secret, text }));
     return {
       ...address,
       credentials: {
-        token: ({ refresh }) => this.#token(address, token.secret, refresh ? "fresh" : "kept"),
+        token: ({ refresh }) => this.#token({ secret: token.secret, tokenIn }, refresh ? "fresh" : "kept"),
       },
     };
   }
@@ -143,14 +150,23 @@ export class KubeConnector implements ClusterConnector {
    * decides, not what they said when it was opened.
    * @throws StarlingError `SecretUnbound`, `SecretMismatch`, `InvalidCredentials`, and those of the reader
    */
-  async #token(address: ClusterAddress, secret: string, memory: "kept" | "fresh"): Promise<string> {
+  async #token({ secret, tokenIn }: TokenSource, memory: "kept" | "fresh"): Promise<string> {
     const text = await this.#ports.secrets.read(secret, { fresh: memory === "fresh" });
-    const found = tokenFor(address, { name: secret, text });
+    const found = tokenIn(text);
     if ("token" in found) return found.token;
     // One that was put right is to be seen at once, and not when it is forgotten.
-    if (memory === "kept") return this.#token(address, secret, "fresh");
+    if (memory === "kept") return this.#token({ secret, tokenIn }, "fresh");
     throw new StarlingError(found.message, { code: found.code, retry: "transient", data: { secret } });
   }
+}
+
+/** It is asked the same for each request. */
+function rememberingLast<T>(work: (text: string) => T): (text: string) => T {
+  let last: { readonly text: string; readonly found: T } | undefined;
+  return (text) => {
+    if (last?.text !== text) last = { text, found: work(text) };
+    return last.found;
+  };
 }
 
 function sameAddress(one: KubeEndpoint, other: KubeEndpoint): boolean {

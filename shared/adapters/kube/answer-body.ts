@@ -14,7 +14,9 @@ export class AnswerBody {
     this.#size += chunk.length;
     for (let rest = chunk; rest.length > 0; ) {
       if (this.#used === this.#block.length) {
-        this.#block = Buffer.allocUnsafe(blockBytes);
+        // Most answers are one piece.
+        const isFirst = this.#blocks.length === 0;
+        this.#block = Buffer.allocUnsafe(isFirst ? Math.min(rest.length, blockBytes) : blockBytes);
         this.#used = 0;
         this.#blocks.push(this.#block);
       }

@@ -9,8 +9,11 @@ const warningHeader = /299 \S+ "((?:[^"\\]|\\.)*)"/g;
 
 /** The texts of the Warning headers, each once. */
 export function warningsOf(answer: TransportAnswer): readonly string[] {
-  const text = String(answer.headers.warning ?? "");
-  const warnings = [...text.matchAll(warningHeader)].map(([, quoted = ""]) => quoted.replaceAll(/\\(.)/g, "$1"));
+  const { warning } = answer.headers;
+  if (warning === undefined) return [];
+  const warnings = [...String(warning).matchAll(warningHeader)].map(([, quoted = ""]) =>
+    quoted.replaceAll(/\\(.)/g, "$1"),
+  );
   return [...new Set(warnings)];
 }
 

@@ -1,6 +1,6 @@
 import type { ClientRequest } from "node:http";
 import { Agent, request as sendRequest } from "node:https";
-import type { TLSSocket } from "node:tls";
+import { createSecureContext, type TLSSocket } from "node:tls";
 import { AnswerBody } from "#shared/adapters/kube/answer-body.ts";
 import {
   BodyInPieces,
@@ -77,6 +77,7 @@ const defaultConnectTimeoutMs = 10_000;
 export class KubeTransport {
   readonly #base: URL;
   readonly #agent: Agent;
+  readonly #place: { readonly host: string; readonly port: number; readonly prefix: string };
   readonly #endpoint: KubeEndpoint;
   #isAddressAllowed = false;
 
@@ -91,10 +92,18 @@ export class KubeTransport {
       maxSockets: endpoint.maxSockets ?? defaultMaxSockets,
       scheduling: "lifo",
       lookup: guardedLookup(clusterAddresses),
-      ...(endpoint.caData === undefined ? {} : { ca: authorityOf(endpoint.server, endpoint.caData) }),
+      // Made once: from the certificates themselves each connection would make it anew, and each request its name in the agent.
+      secureContext: createSecureContext({
+        ...(endpoint.caData === undefined ? {} : { ca: authorityOf(endpoint.server, endpoint.caData) }),
+        ...certificateOptions(endpoint),
+      }),
       ...defined({ servername: endpoint.tlsServerName }),
-      ...certificateOptions(endpoint),
     });
+    this.#place = {
+      host: this.#base.hostname.replace(/^\[|\]$/g, ""),
+      port: this.#base.port === "" ? 443 : Number(this.#base.port),
+      prefix: this.#base.pathname.replace(/\/$/, ""),
+    };
   }
 
   async send(request: TransportRequest): Promise<TransportAnswer> {
@@ -132,6 +141,7 @@ export class KubeTransport {
   }
 
   #exchange(request: TransportRequest, headers: Record<string, string | string[]>): Promise<TransportAnswer> {
+    const { host, port, prefix } = this.#place;
     return new Promise((resolve, reject) => {
       let isOver = false;
       const end = (told: () => void) => {
@@ -153,9 +163,9 @@ export class KubeTransport {
       const sent = sendRequest(
         {
           agent: this.#agent,
-          host: this.#base.hostname.replace(/^\[|\]$/g, ""),
-          port: this.#base.port === "" ? 443 : Number(this.#base.port),
-          path: `${this.#base.pathname.replace(/\/$/, "")}${request.path}`,
+          host,
+          port,
+          path: `${prefix}${request.path}`,
           method: request.method,
           headers,
         },

@@ -10,11 +10,12 @@ const patienceMs = 20_000;
  * What the caller's own git would send to this address, by its credential helpers; asked for nothing at a terminal.
  * @returns undefined where git has none for it, or there is no git.
  */
-export async function gitLogin({ env, cwd }: CliIo, address: string): Promise<GitCredentials | undefined> {
+export async function gitLogin({ env }: Pick<CliIo, "env">, address: string): Promise<GitCredentials | undefined> {
   const { protocol, host, pathname } = new URL(address);
   const wanted = `protocol=${protocol.slice(0, -1)}\nhost=${host}\npath=${pathname.slice(1)}\n\n`;
   const asking = spawn("git", ["credential", "fill"], {
-    cwd,
+    // Not in a repository: one that came from elsewhere could name a helper that git runs.
+    cwd: "/",
     env: { ...env, GIT_TERMINAL_PROMPT: "0" },
     stdio: ["pipe", "pipe", "ignore"],
     timeout: patienceMs,

@@ -1,0 +1,96 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { gitLogin } from "#cli/seeing/git-login.ts";
+import { readLocalArtifact } from "#cli/seeing/local-artifact.ts";
+
+const home = mkdtempSync(join(tmpdir(), "starling-folder-"));
+let folder = "";
+
+function git(...args: readonly string[]): void {
+  const identity = ["-c", "user.name=ana", "-c", "user.email=ana@example.com"];
+  execFileSync("git", ["-C", folder, ...identity, ...args], { stdio: "ignore" });
+}
+
+async function pathsOf(paths: readonly string[] = ["."]): Promise<readonly string[]> {
+  const { files } = await readLocalArtifact({ cwd: home }, folder, paths);
+  return files.map(({ path }) => path).toSorted();
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(home, "of-"));
+  mkdirSync(join(folder, "deploy"));
+  writeFileSync(join(folder, "deploy", "a.yaml"), "{}\n");
+});
+
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+describe("a working folder of a stranger's", () => {
+  test("has no file that is reached by a link in the place of a folder", async () => {
+    const outside = mkdtempSync(join(home, "outside-"));
+    writeFileSync(join(outside, "a.yaml"), "password: hunter2\n");
+    git("init", "-q", ".");
+    git("add", ".");
+    writeFileSync(join(folder, "b.yaml"), "{}\n");
+    rmSync(join(folder, "deploy"), { recursive: true });
+    symlinkSync(outside, join(folder, "deploy"));
+    expect(await pathsOf()).toEqual(["b.yaml"]);
+  });
+
+  test("has none outside of it that its index names", async () => {
+    writeFileSync(join(home, "beside.yaml"), "password: hunter2\n");
+    git("init", "-q", ".");
+    git("add", ".");
+    // A name of the same length in the place of the one that git would write.
+    writeFileSync(join(folder, "xx_beside.yaml"), "{}\n");
+    git("add", ".");
+    const index = execFileSync("sh", ["-c", `sed 's#xx_beside.yaml#../beside.yaml#' .git/index`], { cwd: folder });
+    const sum = createHash("sha1").update(index.subarray(0, -20)).digest();
+    writeFileSync(join(folder, ".git", "index"), Buffer.concat([index.subarray(0, -20), sum]));
+    rmSync(join(folder, "xx_beside.yaml"));
+    expect(await pathsOf()).toEqual(["deploy/a.yaml"]);
+  });
+
+  test.each(["with git", "without git"])("has no link, and nothing that is no file, %s", async (how) => {
+    if (how === "with git") git("init", "-q", ".");
+    writeFileSync(join(home, "secret.yaml"), "password: hunter2\n");
+    symlinkSync(join(home, "secret.yaml"), join(folder, "deploy", "b.yaml"));
+    symlinkSync(home, join(folder, "deploy", "c"));
+    symlinkSync("/dev/zero", join(folder, "deploy", "zero.yaml"));
+    execFileSync("sh", ["-c", 'mkfifo "$0"', join(folder, "deploy", "pipe.yaml")]);
+    writeFileSync(join(folder, "deploy", "two\nlines.yaml"), "{}\n");
+    expect(await pathsOf(["deploy"])).toEqual(["deploy/a.yaml", "deploy/two\nlines.yaml"]);
+  });
+
+  test("runs nothing that its settings name", async () => {
+    const ran = join(home, "ran");
+    const program = join(home, "program.sh");
+    writeFileSync(program, `#!/bin/sh\ntouch "${ran}"\n`, { mode: 0o755 });
+    git("init", "-q", ".");
+    git("add", ".");
+    git("config", "core.fsmonitor", program);
+    git("config", "core.untrackedCache", "true");
+    git("config", "core.hooksPath", home);
+    rmSync(ran, { force: true });
+    expect(await pathsOf()).toEqual(["deploy/a.yaml"]);
+    expect(existsSync(ran)).toBe(false);
+  });
+
+  test("is asked for no credentials", async () => {
+    const ran = join(home, "asked");
+    git("init", "-q", ".");
+    git("config", "credential.helper", `!touch "${ran}"; :`);
+    const io = { env: process.env, cwd: folder };
+    await gitLogin(io, "https://git.example.invalid/app.git");
+    expect(existsSync(ran)).toBe(false);
+  });
+
+  test("is not read where it has more than an artifact may", async () => {
+    writeFileSync(join(folder, "deploy", "big.yaml"), "");
+    truncateSync(join(folder, "deploy", "big.yaml"), 300_000_000);
+    await expect(pathsOf()).rejects.toThrow(/more than \d+ bytes/);
+  });
+});

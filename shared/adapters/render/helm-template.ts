@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
   defaultBounds,
@@ -7,7 +7,7 @@ import {
   runConfined,
 } from "#shared/adapters/render/confined-process.ts";
 import { foundOnce } from "#shared/adapters/render/layer-binary.ts";
-import { makeScratchFolder, writeTree } from "#shared/adapters/render/scratch-folder.ts";
+import { makeScratchFolder, removeScratchFolder, writeTree } from "#shared/adapters/render/scratch-folder.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { HelmAnswer, HelmInput, HelmRunner } from "#shared/ports.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
@@ -68,7 +68,7 @@ export class HelmTemplate implements HelmRunner {
       const again = await this.#run(upgraded);
       return "refusal" in again ? again : { outputs, upgrade: [after.output, again.output] };
     } finally {
-      rmSync(scratch, { recursive: true, force: true });
+      removeScratchFolder(scratch);
     }
   }
 

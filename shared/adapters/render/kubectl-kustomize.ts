@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import {
   defaultBounds,
@@ -9,7 +9,7 @@ import {
   runConfined,
 } from "#shared/adapters/render/confined-process.ts";
 import { foundOnce } from "#shared/adapters/render/layer-binary.ts";
-import { makeScratchFolder, writeTree } from "#shared/adapters/render/scratch-folder.ts";
+import { makeScratchFolder, removeScratchFolder, writeTree } from "#shared/adapters/render/scratch-folder.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import type { KustomizeRunner, RenderInput } from "#shared/ports.ts";
@@ -77,7 +77,7 @@ export class KubectlKustomize implements KustomizeRunner {
       writeTree(folder, new Map([...inputs.files, ...objects]));
       return await this.#run({ kubectl, folder, cwd, path });
     } finally {
-      rmSync(scratch, { recursive: true, force: true });
+      removeScratchFolder(scratch);
     }
   }
 

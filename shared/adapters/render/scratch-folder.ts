@@ -1,25 +1,41 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
 import { isMainThread } from "node:worker_threads";
+import { SpareFiles, sparePurpose } from "#shared/adapters/render/spare-files.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 
 /** By purpose: what a process that was killed has left is removed once, before the first of this process is made. */
 const swept = new Map<string, Promise<void>>();
 
+/** Of this process. */
+const spare = new SpareFiles();
+
 /**
- * A new, empty folder for one piece of work; whoever makes it removes it. A process that is killed cannot: on Lambda its
+ * A new, empty folder for one piece of work; whoever makes it removes it by `removeScratchFolder`. A process that is killed cannot: on Lambda its
  * folders, with what another tenant rendered, would be there for the next one in the same sandbox. Its id is in their
  * names, so that of many processes on one machine none takes away what another one uses.
  */
 export async function makeScratchFolder(purpose: string): Promise<string> {
   const parent = tmpdir();
-  const sweeping = swept.get(purpose) ?? sweep(parent, purpose);
-  swept.set(purpose, sweeping);
-  await sweeping;
+  for (const one of [purpose, sparePurpose]) {
+    const sweeping = swept.get(one) ?? sweep(parent, one);
+    swept.set(one, sweeping);
+    await sweeping;
+  }
   return mkdtemp(join(parent, `starling-${purpose}-${process.pid}-`));
+}
+
+/** Removes it with all that is in it; of the files, empty, others are made. */
+export function removeScratchFolder(folder: string): void {
+  const entries = existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : [];
+  for (const entry of entries) {
+    if (!spare.hasRoom) break;
+    if (entry.isFile()) spare.give(join(entry.parentPath, entry.name));
+  }
+  rmSync(folder, { recursive: true, force: true });
 }
 
 async function sweep(parent: string, purpose: string): Promise<void> {
@@ -61,7 +77,10 @@ export function writeTree(folder: string, files: ReadonlyMap<string, Uint8Array>
     throw new StarlingError(`"${excerpt(name)}" ${problem}`, { code: "PathRefused", retry: "permanent" });
   }
   for (const parent of new Set(targets.map(({ target }) => dirname(target)))) mkdirSync(parent, { recursive: true });
-  for (const { target, content } of targets) writeFileSync(target, content, { flag });
+  for (const { target, content } of targets) {
+    if (flag === "wx" && spare.take(target, content)) continue;
+    writeFileSync(target, content, { flag });
+  }
 }
 
 function nameProblem(name: string, files: ReadonlyMap<string, Uint8Array>): string | undefined {

@@ -97,7 +97,8 @@ async function manifestsOf(request: RenderRequest, base: Base, renderers: Render
   const sifted = siftHooks(withNamespace(documents, specialise), render?.helm?.hooks ?? "Honor");
   const manifests = readManifests(sifted.documents, changesOf(specialise));
   if (manifests.length === 0) throw emptyRender(path, files);
-  return { manifests, leftOut: [...sifted.leftOut, ...foreignKindsIn(manifests), ...readMarks(manifests)] };
+  const remarks = (base.documents ?? []).flatMap(({ remark }) => remark ?? []);
+  return { manifests, leftOut: [...remarks, ...sifted.leftOut, ...foreignKindsIn(manifests), ...readMarks(manifests)] };
 }
 
 function emptyRender(path: string, files: readonly TreeFile[]): ManifestError {

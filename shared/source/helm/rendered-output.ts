@@ -1,5 +1,6 @@
 import { at, type Chart } from "#shared/source/helm/chart.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 /** Helm writes it before every document; nothing inside of a document can look like it. */
 const sources = /^---\n# Source: (.*)\n/gm;
@@ -9,8 +10,24 @@ export function readOutput({ name, folder }: Pick<Chart, "name" | "folder">, out
   const marks = [...output.matchAll(sources)];
   return marks.flatMap((mark, index) => {
     const text = output.slice(mark.index + mark[0].length, marks[index + 1]?.index);
-    return parseManifests(text, `${fileOf({ name, folder }, mark[1] ?? "")} (as rendered)`);
+    return documentsIn(text, `${fileOf({ name, folder }, mark[1] ?? "")} (as rendered)`);
   });
+}
+
+/**
+ * Charts of others often write a label twice, and who installs them cannot change that: the last one counts, as with Helm
+ * itself, and it is told. What is in git is somebody's to mend, and refused.
+ */
+function documentsIn(text: string, file: string): ManifestDocument[] {
+  try {
+    return parseManifests(text, file);
+  } catch (error) {
+    if (!(error instanceof ManifestError) || !error.reason.startsWith("duplicate key")) throw error;
+    const { line, column } = error.place;
+    const remark = `${file}:${line}:${column}: has a key twice in a map; the last one counts, as with Helm`;
+    const [first, ...others] = parseManifests(text, file, { twice: "last counts" });
+    return first === undefined ? [] : [{ ...first, remark }, ...others];
+  }
 }
 
 /** Helm calls files by the chart's name; people know them by its folder. */

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { describeObject, groupOf } from "#shared/kube/object-id.ts";
 import { describeValue, ManifestError } from "#shared/source/yaml/manifest-error.ts";
-import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+import { type ParseOptions, parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 /** One object as it stands in a file. */
 export interface ManifestDocument {
@@ -12,6 +12,8 @@ export interface ManifestDocument {
   readonly line: number;
   /** Of an item of a list: where in it, as `items[0]`. */
   readonly field?: string;
+  /** What is wrong with it and was let pass, in words. */
+  readonly remark?: string;
 }
 
 /**
@@ -19,8 +21,8 @@ export interface ManifestDocument {
  * @throws ManifestError `InvalidYaml`, `NotKubernetes` for a document that is a list or a scalar, `InvalidObject` for such
  *   an item of a list.
  */
-export function parseManifests(text: string, file: string): ManifestDocument[] {
-  return parseDocuments(text, file).flatMap(({ value, document, line }) => {
+export function parseManifests(text: string, file: string, options: ParseOptions = {}): ManifestDocument[] {
+  return parseDocuments(text, file, options).flatMap(({ value, document, line }) => {
     if (isJsonObject(value)) return flatten({ object: value, file, document, line });
     const got = Array.isArray(value) ? "a list" : `the ${typeof value} ${JSON.stringify(String(value)).slice(0, 60)}`;
     throw new ManifestError("NotKubernetes", { file, document, line }, `got ${got}, expected a Kubernetes object`);

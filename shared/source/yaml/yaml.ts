@@ -30,6 +30,8 @@ export interface ParseOptions {
    * kustomize has them in what is no kustomization.
    */
   readonly booleans?: "1.1" | "1.2";
+  /** Left out: a key that is there twice is refused. */
+  readonly twice?: "last counts";
 }
 
 /**
@@ -45,7 +47,10 @@ export function parseDocuments(text: string, file: string, options: ParseOptions
   const events = readEvents(text, file);
   const offsets = inspect(events, text, file);
   const schema = options.booleans === "1.2" ? kyamlSchema : kubernetesSchema;
-  const values = withPlace({ text, file }, () => constructFromEvents(events, { source: text, filename: file, schema }));
+  const json = options.twice !== undefined;
+  const values = withPlace({ text, file }, () =>
+    constructFromEvents(events, { source: text, filename: file, schema, json }),
+  );
   const lineAt = lineCounter(text);
   const documents: YamlDocument[] = [];
   for (const [index, value] of values.entries()) {

@@ -3,11 +3,13 @@ import { request as httpsRequest } from "node:https";
 import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { NamedContext } from "#cli/session/contexts.ts";
-import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 import { parseJson, stringifyJson } from "#shared/base/json.ts";
+import { isPlainPath } from "#shared/base/path-segment.ts";
 import { queryString } from "#shared/base/percent-encoding.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 
@@ -155,6 +157,11 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
 
   /** @throws Refused */
   async function once(call: ApiCall): Promise<Answer> {
+    if (!isPlainPath(call.path))
+      throw usageFailure(
+        `${excerpt(call.path)} is no path of the API: a part of it cannot be a name`,
+        "starling get --help",
+      );
     const url = new URL(context.endpoint.replace(/\/$/, "") + call.path);
     url.search = queryString(call.query ?? {});
     const body = call.body === undefined ? undefined : stringifyJson(call.body);

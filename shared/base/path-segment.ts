@@ -10,3 +10,12 @@ export function pathSegmentProblem(text: string): string | undefined {
   if (!text.isWellFormed()) return "may not contain half a character";
   return undefined;
 }
+
+/** Whether a URL has this path as it is written: each of its parts is one, and none leads elsewhere or is the end of it. */
+export function isPlainPath(path: string): boolean {
+  if (!path.startsWith("/") || /[?#\\\s]/.test(path)) return false;
+  return path
+    .slice(1)
+    .split("/")
+    .every((segment) => segment !== "" && !/^(?:\.|%2e){1,2}$/i.test(segment));
+}

@@ -1,5 +1,6 @@
 /** Which view is where, and what is said when there is none. */
 import { errorMessage } from "#shared/base/errors.ts";
+import { isPlainPath } from "#shared/base/path-segment.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
 import { clusterPage, clustersPage } from "#shared/pages/clusters-page.ts";
 import { allEventsPage, eventsPage } from "#shared/pages/events-page.ts";
@@ -52,9 +53,13 @@ export async function answerPage(ask: Ask, request: PageRequest, host: Host): Pr
 /** Nobody answered: a connection that failed, or time that ran out. */
 class Silence extends Error {}
 
-/** What was asked for is said with what went wrong: a page asks for several things. */
+/**
+ * What was asked for is said with what went wrong: a page asks for several things. An address is a stranger's, and its parts
+ * become parts of paths: none leads to another path, which would be asked with the rights of whoever looks.
+ */
 function named(ask: Ask): Ask {
   return async <T>(path: string, query?: Parameters<Ask>[1]) => {
+    if (!isPlainPath(path)) throw new Refusal(404, "nothing is called so");
     try {
       return await ask<T>(path, query);
     } catch (error) {

@@ -1,6 +1,7 @@
 /**
- * Pages and the widget of the dashboard over fleets of 10, 100 and 1,000 clusters, in a real browser: light and dark, from a telephone
- * to a wall. Where there is no browser nothing was looked at, and the tests say so. With STARLING_SCREENSHOTS a folder gets pictures.
+ * Pages and the widget of the dashboard over fleets of 10 to 10,000 clusters, in a real browser: light and dark, from a telephone
+ * to a wall. Where there is no browser nothing was looked at, and the tests say so. With STARLING_SCREENSHOTS a folder gets pictures,
+ * and how long the first view took is printed: a figure of this machine and hour, which no test asks for.
  */
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
@@ -14,11 +15,29 @@ import { silentLog } from "#test/support/planner-world.ts";
 import { shownFleet } from "#test/support/shown-fleet.ts";
 
 const folder = process.env.STARLING_SCREENSHOTS;
-const widths = [375, 1280, 2560] as const;
+const sizes = [10, 100, 1000, 10_000] as const;
+const widths = [375, 768, 1280, 2560] as const;
 const group = "/syncgroups/platform/ingress";
+const cluster = "prod-euw1-0000";
+const places = [
+  ...["/", "/versions", "/clusters", "/clusters?labelSelector=ring%3Dcanary", "/sources", "/timeline", "/events"],
+  ...["/sources/platform/app", "/syncgroups/payments/app"],
+  ...[group, `${group}/clusters`, `${group}/clusters?state=Failed`, `${group}/history`, `${group}/events`],
+  ...[`/clusters/${cluster}`, `/clusters/${cluster}/objects`, `/clusters/${cluster}/syncs/platform/ingress.t0`],
+];
 
 async function shoot(page: Page, name: string): Promise<void> {
-  if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  const file = name.replaceAll(/[^a-z0-9]+/gi, "-");
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `${file}.png`), fullPage: true });
+}
+
+/** From the address to what is drawn first; what the browser tells of it. */
+async function firstView(page: Page): Promise<string> {
+  const drawn = (await page.evaluate(
+    `new Promise((told) => new PerformanceObserver((seen) => told(seen.getEntries().at(-1).startTime)).observe({ type: "paint", buffered: true }))`,
+  )) as number;
+  const answered = Number(await page.evaluate(`performance.getEntriesByType("navigation")[0].responseEnd`));
+  return `answered in ${Math.round(answered)} ms, drawn in ${Math.round(drawn)} ms`;
 }
 
 describe.skipIf(executablePath === undefined)("in a browser", () => {
@@ -28,18 +47,12 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
   });
   afterAll(() => browser.close());
 
-  describe.each([10, 100, 1000])("%i clusters", { timeout: 300_000 }, (size) => {
+  describe.each(sizes)("%i clusters", { timeout: 300_000 }, (size) => {
     const now = new Date();
     const fleet = shownFleet(size, now);
 
     test("pages fit every width, light and dark, without a complaint or a finding", async () => {
       const ports = await fleet;
-      const [cluster = ""] = [`prod-euw1-0000`];
-      const places = [
-        ...["/", "/versions", "/clusters", "/sources", "/timeline", "/events", "/sources/platform/app"],
-        ...[group, `${group}/clusters`, `${group}/history`, `${group}/events`],
-        ...[`/clusters/${cluster}`, `/clusters/${cluster}/objects`, `/clusters/${cluster}/syncs/platform/ingress.t0`],
-      ];
       const faults: string[] = [];
       const pages = await servePages({
         ask: lookWith(ports),
@@ -53,15 +66,17 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
       const findings: string[] = [];
       try {
         for (const [at, place] of places.entries()) {
-          const colorScheme = at % 2 === 0 ? "light" : "dark";
+          // Each page is seen light at two sizes, and dark at two.
+          const colorScheme = (at + sizes.indexOf(size)) % 2 === 0 ? "light" : "dark";
           await page.emulateMedia({ colorScheme });
           await page.goto(`${pages.url}${place.slice(1)}`);
+          if (folder !== undefined && (place === "/" || place === group))
+            process.stdout.write(`${size} clusters, ${place}: ${await firstView(page)}\n`);
           for (const width of widths) {
             await page.setViewportSize({ width, height: 900 });
             const over = await overflow(page);
             if (over !== 0) findings.push(`${place} is wider than ${width} by ${over}`);
-            if (place === "/" || place === group)
-              await shoot(page, `page-${place === "/" ? "fleet" : "group"}-${size}-${width}`);
+            await shoot(page, `page-${size}-${width}-${colorScheme}${place === "/" ? "/fleet" : place}`);
           }
           findings.push(...(await inaccessible(page)).map((finding) => `${place} ${colorScheme}: ${finding}`));
           if (place !== group) continue;

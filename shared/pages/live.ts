@@ -30,7 +30,7 @@ export const live = `"use strict";
         if (focus) { const node = nodeAt(focus); if (node) node.focus({ preventScroll: true }); }
         before = text;
       }
-      status.textContent = "as of " + new Date().toLocaleTimeString();
+      status.textContent = "as of " + new Date().toISOString().slice(11, 19) + "Z";
     } catch {
       status.textContent = "no answer since " + status.textContent.replace(/^(as of|no answer since) /, "");
     } finally {

@@ -35,6 +35,7 @@ export const reasons = [
   "Changed",
   "Drifted",
   "NotNamed",
+  "NotLookedAt",
   "NotSeen",
   "Unreadable",
   "LatestGenerationNotObserved",

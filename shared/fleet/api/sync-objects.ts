@@ -52,7 +52,7 @@ export function heldObjects(row: SyncRow, inventory: Pick<Inventory, "entries">)
   const drifted = byObject([...driftedOf(observed), ...(observed?.leftAlone ?? [])]);
   const recorded = inventory.entries.map((entry): SyncObjectItem => {
     const object = describeObject(entry.id);
-    return { ...recordOf(entry, object), ...healthOf(observed, troubles.get(object), drifted.get(object)) };
+    return { ...recordOf(entry, object), ...healthOf(row, troubles.get(object), drifted.get(object)) };
   });
   const known = new Set(recorded.map(({ object }) => object));
   const others = [...troubles.values()].filter(({ object }) => isObject(object) && !known.has(object));
@@ -101,9 +101,10 @@ function recordOf(entry: InventoryEntry, object: string) {
 
 const notSeen = "NotSeen" satisfies Reason;
 const notNamed = "NotNamed" satisfies Reason;
+const notLookedAt = "NotLookedAt" satisfies Reason;
 
 function healthOf(
-  observed: Observed | undefined,
+  { desired, observed }: Pick<SyncRow, "desired" | "observed">,
   trouble: ObjectTrouble | undefined,
   drift: ObjectTrouble | undefined,
 ): Pick<SyncObjectItem, "health" | "reason" | "message" | "seenAt"> {
@@ -116,6 +117,10 @@ function healthOf(
   const { total, ready } = observed.objects;
   const unnamed = total - ready - observed.troubles.length;
   if (observed.phase !== "Ready" && unnamed > 0) {
+    if (desired.action === "apply" && observed.applied?.renderDigest !== desired.renderDigest) {
+      const message = "not everything is applied yet: whether this is ready was not looked at since";
+      return { health: "Unknown", reason: notLookedAt, message, ...seen };
+    }
     const message = `${unnamed} more of ${total} objects are not ready, and not named`;
     return { health: "Unknown", reason: notNamed, message, ...seen };
   }

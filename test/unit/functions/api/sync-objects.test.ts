@@ -83,12 +83,28 @@ test("each with its kind, health and age; those that are not well come first, an
 test("more that are not ready than the row has names for are unknown, and none of them is called ready", async () => {
   const api = await holding([entry("ConfigMap", "a"), entry("Deployment", "b"), entry("Deployment", "c")], {
     phase: "Failed",
+    applied: { renderDigest: "sha256:77ab", revision: "r1", attempt: 1, at: "2026-11-20T07:00:00.000Z" },
     objects: { total: 3, ready: 1, failed: 2, foreign: 0 },
     troubles: [{ object: "Deployment shop/b", reason: "Failed", message: "" }],
   });
   const { body } = await api.call("GET", path);
   expect(said(body)).toEqual(["Deployment shop/b NotReady", "ConfigMap shop/a Unknown", "Deployment shop/c Unknown"]);
   expect(body.items[1].message).toBe("1 more of 3 objects are not ready, and not named");
+});
+
+test("while not everything is applied, the others are not said to be unready: nobody has looked", async () => {
+  const api = await holding([entry("ConfigMap", "a"), entry("ConfigMap", "b")], {
+    phase: "Retrying",
+    applied: { renderDigest: "sha256:before", revision: "r1", attempt: 1, at: "2026-11-20T07:00:00.000Z" },
+    objects: { total: 3, ready: 0, failed: 1, foreign: 0 },
+    troubles: [{ object: "ConfigMap nowhere/c", reason: "NotFound", message: "there is no Namespace nowhere" }],
+  });
+  const { body } = await api.call("GET", path);
+  expect(body.items.map(({ object, reason }: Answer) => `${object} ${reason}`)).toEqual([
+    "ConfigMap nowhere/c NotFound",
+    "ConfigMap shop/a NotLookedAt",
+    "ConfigMap shop/b NotLookedAt",
+  ]);
 });
 
 test("nothing is known of a cluster that does not answer", async () => {

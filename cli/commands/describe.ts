@@ -4,6 +4,7 @@ import { describeCluster, describeGroup, describeSource, describeUnreadable } fr
 import { describeSync } from "#cli/format/describe-sync.ts";
 import type { ShownInputs } from "#cli/format/inputs-text.ts";
 import { formatRolloutStatus } from "#cli/format/rollout-status.ts";
+import { tableStyle } from "#cli/format/table-style.ts";
 import { manyClusters } from "#cli/format/target-lines.ts";
 import { inputsOn } from "#cli/seeing/described-inputs.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
@@ -77,10 +78,11 @@ async function pageOf(session: Session, object: NamedObject, options: DescribeOp
       const failing = await troubled(session, path);
       const found = await events(session, path, options);
       const { cluster } = options;
-      if (cluster === undefined) return describeGroup({ object: group, events: found, failing, now });
+      const { columns } = tableStyle(session);
+      if (cluster === undefined) return describeGroup({ object: group, events: found, failing, columns, now });
       const { name } = object;
       const of = await inputsOf(session, { namespace: session.namespace(), kind: "SyncGroup", name }, { cluster });
-      return describeGroup({ object: group, events: found, failing, inputs: { cluster, of }, now });
+      return describeGroup({ object: group, events: found, failing, inputs: { cluster, of }, columns, now });
     }
     case "Sync":
       return syncPage(session, { object, path, options });
@@ -111,6 +113,7 @@ async function syncPage(
     events: found,
     inputs: await inputsOf(session, subject, { cluster, template }),
     objects: await objectsOf(session, path, { ...options, cluster }),
+    columns: tableStyle(session).columns,
     now: session.io.now(),
   });
 }
@@ -155,7 +158,13 @@ async function rolloutPage(session: Session, path: string): Promise<string> {
     ...(small ? {} : { query: { state: "Failed,Unreachable" } }),
     limit: 1000,
   });
-  return formatRolloutStatus({ rollout, targets: targets.items, lines: "some", now: session.io.now() });
+  return formatRolloutStatus({
+    rollout,
+    targets: targets.items,
+    lines: "some",
+    columns: tableStyle(session).columns,
+    now: session.io.now(),
+  });
 }
 
 async function troubled(session: Session, path: string): Promise<readonly SyncObject[]> {

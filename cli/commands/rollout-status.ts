@@ -7,6 +7,8 @@ import {
 } from "#cli/format/rollout-overview.ts";
 import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-status.ts";
 import { serialise } from "#cli/format/serialise.ts";
+import { tableStyle } from "#cli/format/table-style.ts";
+import type { TargetLines } from "#cli/format/target-lines.ts";
 import { manyClusters } from "#cli/format/target-lines.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { isAwaited, isHeard } from "#cli/session/heard.ts";
@@ -76,6 +78,10 @@ async function show<Shown extends object>(
   return exit;
 }
 
+function terminalOf(session: Session): Pick<TargetLines, "columns" | "now"> {
+  return { columns: tableStyle(session).columns, now: session.io.now() };
+}
+
 /** What is shown, read again and again while it is watched. */
 interface Source<Shown> {
   readonly path: string;
@@ -118,7 +124,7 @@ function rolloutSource(subject: string, options: RolloutStatusOptions): Source<R
       });
       return {
         targets,
-        text: formatRolloutStatus({ rollout, targets, lines: linesOf(options), now: session.io.now() }),
+        text: formatRolloutStatus({ rollout, targets, lines: linesOf(options), ...terminalOf(session) }),
       };
     },
     verdict(rollout) {
@@ -159,7 +165,7 @@ function overviewSource(subject: string, options: RolloutStatusOptions): Source<
       const everything = isEverything(options, membersOf(overview)) || options.state !== undefined;
       const slow = everything ? [] : await overviewSource(subject, options).hindered(session, overview);
       const targets = [...(await readOverviewTargets(session, overview, options)), ...slow];
-      return { targets, text: formatOverview({ overview, targets, lines: linesOf(options), now: session.io.now() }) };
+      return { targets, text: formatOverview({ overview, targets, lines: linesOf(options), ...terminalOf(session) }) };
     },
     verdict(overview) {
       const { stages, state } = overview.status;

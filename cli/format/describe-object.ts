@@ -126,11 +126,14 @@ export function describeGroup({
   events,
   failing,
   inputs,
+  columns,
   now,
 }: Described<SyncGroupObject> & {
   readonly failing: readonly SyncObject[];
   /** On one cluster; absent: as they are written. */
   readonly inputs?: { readonly cluster: string; readonly of: ShownInputs };
+  /** Of the terminal; absent: nothing is cut. */
+  readonly columns?: number | undefined;
 }): string {
   const { status, spec, metadata } = group;
   const { clusters } = status;
@@ -171,7 +174,9 @@ export function describeGroup({
       "Templates",
       formatTable({ columns: ["", "", "", "", ""], rows: templates }, { headers: "hide", indent: "  " }),
     ),
-    inputs === undefined ? writtenInputsText(spec.templates) : inputsText(inputs.of, inputs.cluster),
+    inputs === undefined
+      ? writtenInputsText(spec.templates, columns)
+      : inputsText(inputs.of, { cluster: inputs.cluster, columns }),
     sectionText("Stages", formatTable({ columns: ["", "", ""], rows: stages }, { headers: "hide", indent: "  " })),
     sectionText("Conditions", conditionsText(status.conditions, now)),
     sectionText(

@@ -20,11 +20,13 @@ export interface DescribedSync {
   /** The worst first, or why nobody can tell. */
   readonly objects?: ApiList<SyncObjectItem> | { readonly unknown: string };
   readonly inputs?: ShownInputs;
+  /** Of the terminal; absent: nothing is cut. */
+  readonly columns?: number | undefined;
   readonly now: Date;
 }
 
 /** One Sync on one cluster: what is desired, what is there, what is wrong and what to do. */
-export function describeSync({ sync, events, objects, inputs = [], now }: DescribedSync): string {
+export function describeSync({ sync, events, objects, inputs = [], columns, now }: DescribedSync): string {
   const { metadata, spec, status, operations } = sync;
   const { observed } = status;
   const state = objectState(sync);
@@ -45,7 +47,7 @@ export function describeSync({ sync, events, objects, inputs = [], now }: Descri
         `${state.word} for ${formatAge(state.since, now)}, seen ${formatAge(state.seenAt, now)} ago${state.remark === "" ? "" : `   ${state.remark}`}`,
       ],
     ]),
-    inputsText(inputs, spec.cluster),
+    inputsText(inputs, { cluster: spec.cluster, columns }),
     sectionText("Conditions", conditionsText(status.conditions, now)),
     sectionText("Objects in trouble", troublesText(observed?.troubles)),
     sectionText("Objects left alone", troublesText(observed?.leftAlone)),

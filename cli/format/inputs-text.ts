@@ -23,10 +23,15 @@ export interface TemplateInputs {
 /** What a template is given on a cluster, or why nobody can tell. */
 export type ShownInputs = readonly TemplateInputs[] | { readonly unknown: string };
 
+/** @param columns - of the terminal; absent: nothing is cut. */
+function valueText(text: string, columns: number | undefined): string {
+  return columns === undefined ? text : shorten(text, valueWidth);
+}
+
 /** As a group's templates are written: their parameters, and what each override sets for whom. */
-export function writtenInputsText(templates: SyncGroupSpec["templates"]): string {
+export function writtenInputsText(templates: SyncGroupSpec["templates"], columns: number | undefined): string {
   const parameters = templates.flatMap(({ name, parameters: own = {} }) =>
-    Object.entries(own).map(([parameter, text]) => [name, parameter, shorten(text, valueWidth)]),
+    Object.entries(own).map(([parameter, text]) => [name, parameter, valueText(text, columns)]),
   );
   const overrides = templates.flatMap(({ name, overrides: own = [] }) =>
     own.map((override, index) => [`${name} overrides[${index}]`, selectionText(override.clusters), setBy(override)]),
@@ -43,7 +48,10 @@ function setBy({ clusters: _clusters, parameters = {}, apply = {}, ...fields }: 
 }
 
 /** One section for each template: field, value, and who said it. */
-export function inputsText(inputs: ShownInputs, cluster: string): string {
+export function inputsText(
+  inputs: ShownInputs,
+  { cluster, columns }: { readonly cluster: string; readonly columns?: number | undefined },
+): string {
   if ("unknown" in inputs) return sectionText("Inputs", `  not known: ${plainText(inputs.unknown)}\n`);
   return inputs
     .map(({ template, state, problem, origins }) => {
@@ -53,7 +61,7 @@ export function inputsText(inputs: ShownInputs, cluster: string): string {
         disabled: "; disabled there",
         problem: `; ${problem ?? ""}`,
       }[state];
-      const rows = origins.map(({ field, value, from }) => [field, shorten(value, valueWidth), from.join(" <- ")]);
+      const rows = origins.map(({ field, value, from }) => [field, valueText(value, columns), from.join(" <- ")]);
       return sectionText(`Inputs of ${template} on ${cluster}${plainText(said)}`, rowsText(rows));
     })
     .join("");

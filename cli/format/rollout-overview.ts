@@ -25,11 +25,11 @@ export interface OverviewView extends TargetLines {
 
 /** The head, the stages, the contents that are under way, what is waited for, then clusters, or reasons when they are many. */
 export function formatOverview(view: OverviewView): string {
-  const { overview, targets, lines } = view;
+  const { overview, lines } = view;
   const size = membersOf(overview);
   const many = size > manyClusters && lines === "some";
   const command = `starling rollout status ${rolloutArgument(overview.spec.subject)} --state failed --all`;
-  const clusters = many ? reasonsText(targets, { size, command }) : targetsText(view);
+  const clusters = many ? reasonsText(view, { size, command }) : targetsText(view);
   const body = `${clusters}${lines === "some" ? nextText(view, many) : ""}`;
   return [headText(view), stagesText(view), contentsText(view), waitsText(view), body]
     .filter((part) => part !== "")

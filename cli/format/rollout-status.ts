@@ -15,11 +15,11 @@ export interface RolloutView extends TargetLines {
 
 /** The way of one content: the head, its stages, then clusters worst first, or reasons when they are many. */
 export function formatRolloutStatus(view: RolloutView): string {
-  const { rollout, targets, lines } = view;
+  const { rollout, lines } = view;
   const { subject, number } = rollout.spec;
   const many = rollout.status.size > manyClusters && lines === "some";
   const command = `starling rollout status ${rolloutArgument(subject)} --number ${number} --state failed --all`;
-  const clusters = many ? reasonsText(targets, { size: rollout.status.size, command }) : targetsText(view);
+  const clusters = many ? reasonsText(view, { size: rollout.status.size, command }) : targetsText(view);
   const body = `${clusters}${lines === "some" ? nextText(view, many) : ""}`;
   return [headText(view), stagesText(view), body].filter((part) => part !== "").join("\n");
 }

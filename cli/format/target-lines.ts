@@ -1,6 +1,7 @@
 /** Clusters of a rollout: worst first, one line each, or reasons when they are many. */
 
 import { formatTable } from "#cli/format/table.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import { formatAge } from "#shared/words/age.ts";
@@ -10,6 +11,7 @@ import { shorten } from "#shared/words/shorten.ts";
 
 /** From so many clusters on, counts and reasons stand for lines. */
 export const manyClusters = 40;
+/** Of a reason in a terminal that stands before the last column. */
 const reasonWidth = 80;
 const causesShown = 8;
 const worstShown = 3;
@@ -20,11 +22,13 @@ export interface TargetLines {
   readonly targets: readonly TargetItem[];
   /** One line for each of `targets`, whatever their number. */
   readonly lines: "all" | "some";
+  /** Of the terminal; absent: nothing is cut. */
+  readonly columns?: number | undefined;
   readonly now: Date;
 }
 
 /** A line for every cluster of which there is something to say; the others by name, together. */
-export function targetsText({ targets, lines, now }: TargetLines): string {
+export function targetsText({ targets, lines, columns: width, now }: TargetLines): string {
   const sorted = worstFirst(targets);
   const collapse = lines === "some";
   const rows = sorted
@@ -35,12 +39,12 @@ export function targetsText({ targets, lines, now }: TargetLines): string {
       target.state,
       formatAge(target.endedAt ?? target.assignedAt, now),
       revisionText(target.revision),
-      `${shorten(target.reason, reasonWidth)}${target.preexisting === true ? " (not ready before)" : ""}`,
+      `${target.reason}${target.preexisting === true ? " (not ready before)" : ""}`,
     ]);
   let text = "";
   if (rows.length > 0) {
     const columns = ["CLUSTER", "STAGE", "STATE", "FOR", "REVISION", "REASON"];
-    text += formatTable({ columns, rows }, { headers: "show", indent: "  " });
+    text += formatTable({ columns, rows }, { headers: "show", indent: "  ", ...defined({ columns: width }) });
   }
   if (!collapse) return text;
   const quiet = Map.groupBy(sorted.filter(isQuiet), (target) => `${target.state}, ${target.stage}`);
@@ -52,16 +56,24 @@ export function targetsText({ targets, lines, now }: TargetLines): string {
   return text;
 }
 
-/** @param of - clusters that there are, and the command that shows those that are in trouble. */
-export function reasonsText(
-  targets: readonly TargetItem[],
-  of: { readonly size: number; readonly command: string },
-): string {
+export interface AllTargets {
+  /** So many clusters are there. */
+  readonly size: number;
+  /** Shows those that are in trouble. */
+  readonly command: string;
+}
+
+/** Their causes, the most common first. */
+export function reasonsText({ targets, columns }: Pick<TargetLines, "targets" | "columns">, of: AllTargets): string {
   if (targets.length === 0) return "";
   const causes = causesOf(targets);
   const rows = causes
     .slice(0, causesShown)
-    .map(({ word, detail, targets: those }) => [word, shorten(detail, reasonWidth), those.length.toLocaleString("en")]);
+    .map(({ word, detail, targets: those }) => [
+      word,
+      columns === undefined ? detail : shorten(detail, reasonWidth),
+      those.length.toLocaleString("en"),
+    ]);
   const others = causes.slice(causesShown).reduce((sum, { targets: those }) => sum + those.length, 0);
   if (others > 0) rows.push(["other", "(--state failed --all)", others.toLocaleString("en")]);
   const title = `WHY NOT (${targets.length.toLocaleString("en")} of ${of.size.toLocaleString("en")})`;

@@ -250,3 +250,29 @@ test("stages without clusters, and those that nothing has passed, say so", () =>
   expect(text).toMatch(/2 early +0 +- +- +- .* empty\n/);
   expect(text).toMatch(/3 rest +3 +- +- +- .* waiting\n/);
 });
+
+describe("a long reason", () => {
+  const long = `NotFound: there is no Namespace nowhere; ${"put it among the manifests; ".repeat(4)}the end`;
+  const row = groupRow({ status: { state: "Rolling", conditions: [] } });
+  const view = (columns?: number, lines: "all" | "some" = "all") =>
+    formatOverview({
+      overview: overview({ ...threeContents({ canary: 1, early: 4, rest: 50 }, { Assigned: 1 }), row }),
+      targets: [target("c1", "Applying", { reason: long })],
+      lines,
+      columns,
+      now,
+    });
+
+  test("is told whole where it is no terminal, as of one cluster and as a cause", () => {
+    expect(view()).toContain(long);
+    expect(view(undefined, "some")).toContain("put it among the manifests; the end");
+  });
+
+  test("fits a terminal", () => {
+    const line = view(100)
+      .split("\n")
+      .find((each) => each.includes("NotFound"));
+    expect(line).toHaveLength(100);
+    expect(line).toMatch(/…$/);
+  });
+});

@@ -12,6 +12,7 @@ import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { kustomizationsOf } from "#shared/source/kustomization.ts";
 import { type Base, needsKustomize } from "#shared/source/kustomize/generated-kustomization.ts";
 import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";
+import { requireFewCharts } from "#shared/source/kustomize/inflated-charts.ts";
 import { type Manifest, readManifests } from "#shared/source/manifests.ts";
 import { readMarks } from "#shared/source/object-marks.ts";
 import { isManifestFile, nestedKustomizations, readPlainFiles } from "#shared/source/plain-files.ts";
@@ -135,16 +136,26 @@ async function readBase(
   if (isWhole && kustomization === "included") return alike({ folder: path });
   const built = isWhole ? [path] : nestedKustomizations(files, path);
   const documents = isWhole ? [] : plainDocuments(files, { folder: path, without: built });
+  const charts = { rendered: 0 };
   for (const folder of built) {
-    const output = await renderers.kustomize.build(withCharts({ files, path: folder }, renderers));
+    const output = await renderers.kustomize.build(withCharts({ files, path: folder }, renderers, charts));
     documents.push(...parseManifests(output, `${folder} (as built by kustomize)`));
   }
   return alike({ documents });
 }
 
-/** With what renders charts of these files: as a template of their own would, but not for installs and upgrades apart. */
-function withCharts(input: Pick<RenderInput, "files" | "path">, renderers: Renderers): RenderInput {
+/**
+ * With what renders charts of these files: as a template of their own would, but not for installs and upgrades apart.
+ * @param charts - of the builds before this one, which count for it.
+ */
+function withCharts(
+  input: Pick<RenderInput, "files" | "path">,
+  renderers: Renderers,
+  charts = { rendered: 0 },
+): RenderInput {
   const inflate = async ({ folder, release, file, field }: InflatedChart) => {
+    requireFewCharts({ file, field }, { own: 1, others: charts.rendered });
+    charts.rendered += 1;
     const { install, upgrade } = await renderChart({ files: input.files, path: folder, release }, renderers);
     if (install !== upgrade) {
       const reason =

@@ -14,9 +14,12 @@ import {
   requireFile,
   resolve,
 } from "#shared/source/kustomize/kustomize-scope.ts";
+import type { ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
 
-/** Each is two runs of Helm. */
+/** Of one kustomization: each is two runs of Helm. */
 const maxCharts = 20;
+/** Of all that are built for one rendering: some would take all the time that a function has. */
+const maxChartsInAll = 50;
 /** Where kustomize looks for charts when nothing is said. */
 const defaultHome = "charts";
 
@@ -37,10 +40,27 @@ export function readCharts(
   { field, value, globals }: { readonly field: string; readonly value: Json; readonly globals: Json | undefined },
 ): readonly InflatedChart[] {
   const charts = Array.isArray(value) ? value : [value];
-  if (charts.length > maxCharts) throw refused({ file: scope.file, field }, `has more than ${maxCharts} charts`);
+  if (charts.length > maxCharts) {
+    const reason = `has ${charts.length} charts, more than ${maxCharts}; render the others by templates of their own`;
+    throw refused({ file: scope.file, field }, reason);
+  }
+  requireFewCharts({ file: scope.file, field }, { own: charts.length, others: scope.charts.length });
   const home = homeOf(scope, globals);
   return charts.map((chart: Json, index) =>
     readChartEntry(scope, { home, index, field: `${field}[${index}]`, value: chart }),
+  );
+}
+
+/** @throws ManifestError `KustomizationRefused` where these and those that were found before are too many. */
+export function requireFewCharts(
+  place: ManifestPlace,
+  { own, others }: { readonly own: number; readonly others: number },
+): void {
+  const all = own + others;
+  if (all <= maxChartsInAll) return;
+  throw refused(
+    place,
+    `makes ${all} charts with those of the other kustomizations of this template, more than ${maxChartsInAll}; render some by templates of their own`,
   );
 }
 

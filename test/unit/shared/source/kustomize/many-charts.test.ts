@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { renderObjects } from "#shared/adapters/render/render-objects.ts";
+import type { HelmRunner, KustomizeRunner } from "#shared/ports.ts";
+import { kustomizeInputs } from "#shared/source/kustomize/kustomize-inputs.ts";
+
+/** A kustomization of so many parts, each of which inflates so many charts, all of them one that is there. */
+function treeOf(parts: number, charts: number) {
+  const entries = Array.from({ length: charts }, (_, index) => `{name: web, releaseName: r${index}}`);
+  const texts = new Map([["charts/web/Chart.yaml", "name: web\nversion: 1.0.0\napiVersion: v2\n"]]);
+  const names = Array.from({ length: parts }, (_, index) => `part-${index}`);
+  for (const name of names) {
+    texts.set(
+      `apps/${name}/kustomization.yaml`,
+      `helmGlobals: {chartHome: ../../charts}\nhelmCharts: [${entries.join(", ")}]\n`,
+    );
+  }
+  texts.set("apps/kustomization.yaml", `resources: [${names.join(", ")}]\n`);
+  return new Map(
+    [...texts].map(([path, text]) => [path, { path, executable: false, content: new TextEncoder().encode(text) }]),
+  );
+}
+
+test("a kustomization may inflate 20 charts, and all of a build 50", () => {
+  expect(kustomizeInputs(treeOf(1, 20), "apps").charts.length).toBe(20);
+  expect(kustomizeInputs(treeOf(5, 10), "apps").charts.length).toBe(50);
+  // What is included twice is inflated once.
+  const twice = treeOf(2, 20);
+  const text = "resources: [part-0, part-1, other]\n";
+  twice.set("apps/kustomization.yaml", {
+    path: "apps/kustomization.yaml",
+    executable: false,
+    content: new TextEncoder().encode(text),
+  });
+  twice.set("apps/other/kustomization.yaml", {
+    path: "apps/other/kustomization.yaml",
+    executable: false,
+    content: new TextEncoder().encode("resources: [../part-0]\n"),
+  });
+  expect(kustomizeInputs(twice, "apps").charts.length).toBe(40);
+});
+
+test("more charts are refused with field, number and remedy, before one of them is rendered", () => {
+  expect(() => kustomizeInputs(treeOf(1, 21), "apps")).toThrow(
+    "apps/part-0/kustomization.yaml, helmCharts: has 21 charts, more than 20; render the others by templates of their own",
+  );
+  expect(() => kustomizeInputs(treeOf(3, 20), "apps")).toThrow(
+    "apps/part-0/kustomization.yaml, helmCharts: makes 60 charts with those of the other kustomizations of this template, more than 50; render some by templates of their own",
+  );
+});
+
+test("so are those of a folder of several kustomizations, each of which is built by itself", async () => {
+  const files = treeOf(3, 20);
+  files.delete("apps/kustomization.yaml");
+  let rendered = 0;
+  /** What a chart comes to is of no matter here, nor is what kustomize makes of it. */
+  const helm: HelmRunner = {
+    template: async () => {
+      rendered += 1;
+      return { outputs: ["", ""] };
+    },
+  };
+  const kustomize: KustomizeRunner = {
+    build: async ({ path, inflate }) => {
+      for (const chart of kustomizeInputs(files, path).charts) await inflate?.(chart);
+      return "";
+    },
+  };
+  await expect(renderObjects({ files: [...files.values()], path: "apps" }, { kustomize, helm })).rejects.toThrow(
+    "apps/part-2/kustomization.yaml, helmCharts[10]: makes 51 charts with those of the other kustomizations of this template, more than 50; render some by templates of their own",
+  );
+  expect(rendered).toBe(50);
+});

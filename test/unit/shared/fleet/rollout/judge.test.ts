@@ -55,6 +55,7 @@ describe("a cluster that has a slot", () => {
     ],
     ["applied and not ready", [{ observed: { phase: "Verifying", applied } }], "Assigned"],
     ["ready", [{ observed: ready }], "Succeeded"],
+    ["that was ready, and is not any more", [{ observed: { phase: "Verifying", applied, readyAt: at } }], "Assigned"],
     [
       "ready with another rendering",
       [{ observed: { phase: "Ready", applied: { ...applied, renderDigest: "x" } } }],

@@ -1,6 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { changingOf, type Mover, membersOfAll, ownRoom, servedNext, turnsOf } from "#shared/fleet/rollout/slots.ts";
-import type { UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { legKey, refOf } from "#shared/fleet/rollout/legs.ts";
+import {
+  changingOf,
+  type Mover,
+  membersOfAll,
+  moversOf,
+  ownRoom,
+  servedNext,
+  turnsOf,
+} from "#shared/fleet/rollout/slots.ts";
+import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { legOfUnit, stageOfUnit, unitOf } from "#test/support/unit-rows.ts";
 
 const arrivals: Mover = {};
@@ -115,6 +124,37 @@ describe("with a bound of one", () => {
 
   test("a later one has it when no earlier one wants it", () => {
     expect(turns({ stages: [idle, idle], movers: [mover(1)], maxConcurrent: 1 })).toEqual([[1, 1]]);
+  });
+});
+
+describe("whoever wants slots", () => {
+  const counts = { Waiting: 2 };
+  /** Content 2 is the newest: of who goes, its farewell. */
+  const movers = (
+    leg: Partial<Omit<LegRow, "counts">> & Pick<LegRow, "content">,
+    isGoing = false,
+    waiting = counts,
+  ) => {
+    const row = legOfUnit({ ...leg, counts: waiting });
+    const unit = unitOf([stageOfUnit("all", { moving: refOf(row) })], {
+      last: 2,
+      arrivals: { waiting: 1, changing: 0, failed: 0 },
+    });
+    const legs = new Map([[legKey(row), row]]);
+    return moversOf({ unit, legs, rollout: { stages: [] }, isGoing }).map(({ stage }) => stage ?? "a");
+  };
+
+  test.each([1, 2])("is what goes through a stage, be it the newest or not (%i), and who comes to it", (content) => {
+    expect(movers({ content })).toEqual([0, "a"]);
+  });
+
+  test("is not what stands still, nor what has nobody left", () => {
+    expect(movers({ content: 2, phase: "Halted" })).toEqual(["a"]);
+    expect(movers({ content: 2 }, false, { Waiting: 0 })).toEqual(["a"]);
+  });
+
+  test("is nothing but the farewell of a subject that goes", () => {
+    expect([movers({ content: 2 }, true), movers({ content: 1 }, true)]).toEqual([[0], []]);
   });
 });
 

@@ -74,6 +74,19 @@ describe("a cluster that answers again", () => {
     expect(made.unit().stages).toMatchObject([{ failedArrivals: 0 }]);
   });
 
+  test("and whose attempt was parked has no other turn by that", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 });
+    await begin(made);
+    await made.finish("b");
+    await made.finish("a", "Failed");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Failed: 1 } });
+    for (const phase of ["Unreachable", "Reachable"] as const) await made.observe("a", phase);
+    await made.plan();
+    expect((await made.sync("a"))?.desired.attempt).toBe(1);
+    expect(made.unit().arrivals).toEqual(arrivals);
+  });
+
   test("twice told comes back once", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxUnreachable: 1 });
     await begin(made);
@@ -317,6 +330,24 @@ describe("a cluster that came is not taken back", () => {
     expect(made.stages()).toEqual({ prod: "2" });
     for (const name of ["a", "b", "c"])
       expect((await made.sync(name))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
+  });
+});
+
+test("those that failed when they came to a stage are not tried again because another has passed something", async () => {
+  const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 4 });
+  await made.rollOut();
+  for (const ring of ["canary", "rest"]) await made.addCluster(`new-${ring}`, ring);
+  await made.plan();
+  for (const ring of ["canary", "rest"]) await made.finish(`new-${ring}`, "Failed");
+  await made.plan();
+  expect(made.unit().arrivals).toMatchObject({ failed: 2 });
+  await revise(made, "bbb");
+  for (const cluster of ["c1", "new-canary"]) await made.finish(cluster);
+  await made.plan();
+  expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+  expect(made.unit()).toMatchObject({
+    arrivals: { waiting: 0, failed: 1 },
+    stages: [{ failedArrivals: 0 }, { failedArrivals: 1 }],
   });
 });
 

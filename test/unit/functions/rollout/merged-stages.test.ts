@@ -47,6 +47,33 @@ test("nor when what goes through their stage is sealed anew, with them", async (
   expect((await made.sync("c1"))?.desired).toMatchObject({ attempt: 3, rollout: 3 });
 });
 
+test("nor while one of the other stages is behind that still, though another is past it", async () => {
+  const selector = (ring: string) => ({ clusters: { selector: { matchLabels: { ring } } } });
+  const [canary, early, rest] = [
+    { name: "canary", ...selector("canary") },
+    { name: "early", ...selector("early") },
+    { name: "rest" },
+  ];
+  const made = await worldOf({ c1: "canary", e1: "early", r1: "rest" }, { ...pace, stages: [canary, early, rest] });
+  await made.rollOut();
+  await revise(made, "bbb");
+  await made.finish("c1");
+  await begin(made);
+  await made.finish("e1", "Failed");
+  await made.plan();
+  expect(made.stages()).toEqual({ canary: "2", early: "1 (2)", rest: "1" });
+  await made.setGroup({ ...pace, stages: [early, rest] });
+  await revise(made, "ccc");
+  await made.finish("e1");
+  await begin(made);
+  await made.finish("r1", "Failed");
+  await made.plan();
+  // `c1` waits in `rest`, which is on the first.
+  expect(made.stages()).toEqual({ early: "3", rest: "1 (3)" });
+  expect(made.unit().former).toBe(2);
+  expect((await made.sync("c1"))?.desired.rollout).toBeGreaterThan(1);
+});
+
 test("nor when many contents were taken since, and what it had passed is remembered no longer than that", async () => {
   const made = await merged();
   await made.finish("r1", "Failed");

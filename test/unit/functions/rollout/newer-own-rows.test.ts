@@ -61,6 +61,8 @@ describe("a slot", () => {
     await made.plan();
     await made.setGroup({ ...all, maxConcurrent: 2 });
     await playOn(made);
+    // In whatever stage it was given: nobody else has its room meanwhile.
+    expect(made.unit().arrivals.changing).toBe(1);
     isLeftAlone();
     await makeReadable(made, key);
     expect(made.slots()).toEqual([]);

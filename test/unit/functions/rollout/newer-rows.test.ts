@@ -221,6 +221,18 @@ describe("a cluster whose Sync cannot be read", () => {
     expect((await wanted("c2"))?.action).toBe("orphan");
   });
 
+  test("is forgotten when it can be read, where it was selected no more before that", async () => {
+    await makeNewer(syncKey);
+    await playOn();
+    await world.setGroup({ maxUnreachable: "50%", maxConcurrent: "100%" }, undefined, { names: ["c1", "c3"] });
+    await playOn();
+    expect(stored(syncKey)).toMatchObject({ schema: rowSchema + 1 });
+    await makeReadable(syncKey);
+    world.advanceClock(700);
+    await playOn();
+    expect((await wanted("c2"))?.action).toBe("orphan");
+  });
+
   test("is not written by a reconcile", async () => {
     await makeNewer(syncKey);
     const before = stored(syncKey);

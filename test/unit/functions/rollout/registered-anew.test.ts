@@ -45,6 +45,14 @@ test("one goes with the first content again, which keeps its evidence", async ()
   expect((await made.sync("a"))?.desired.attempt).toBe(1);
 });
 
+test("one that its group names has everything anew, though all its row says is what the one before said", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, undefined, { names: ["a", "b"] });
+  await made.rollOut();
+  await registerAnew(made, "a");
+  await playOn(made);
+  expect(await made.sync("a")).toMatchObject({ desired: { action: "apply" }, observed: { phase: "Ready" } });
+});
+
 test("one is not ready while it waits behind what stands still", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await begin(made);

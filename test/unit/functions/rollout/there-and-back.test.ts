@@ -80,6 +80,36 @@ describe.each(elsewhere)("a cluster that is in %s for a moment", (ring) => {
   });
 });
 
+test("who moves on with what no stage has passed is taken back to what goes through where it is", async () => {
+  const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, pace);
+  await begin(made);
+  for (const name of ["c1", "c2"]) await made.finish(name);
+  await begin(made);
+  await revise(made, "bbb");
+  await made.finish("c1", "Failed");
+  await made.finish("c2", "Failed");
+  await made.plan();
+  expect(made.stages()).toEqual({ canary: "1 (2)", rest: "- (1)" });
+  await made.addCluster("c2", "rest");
+  await begin(made);
+  expect(made.leg("rest")).toMatchObject({ content: 1, size: 2 });
+  expect((await made.sync("c2"))?.desired).toMatchObject({ rollout: 1, attempt: 3, revision: "main@sha1:aaa" });
+});
+
+test("who moves on before its turn is no target where it was", async () => {
+  const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, { ...pace, maxConcurrent: 1 });
+  await made.rollOut();
+  await revise(made, "bbb");
+  expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c1"]);
+  await made.addCluster("c2", "rest");
+  await made.finish("c1");
+  await begin(made);
+  expect(made.targets().filter(({ leg }) => leg.stage === "canary")).toMatchObject([
+    { cluster: "c1", state: "Succeeded" },
+    { cluster: "c2", state: "Skipped", reason: "moved to stage rest" },
+  ]);
+});
+
 test("who joins while its stage gets another name comes to that", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, pace, web, clusters);
   await made.rollOut();

@@ -140,6 +140,28 @@ describe("a reconcile", () => {
     });
   });
 
+  test("waits for who has another turn, also while a freeze keeps that", async () => {
+    const made = await worldOf(["a", "b"], { ...group, maxFailures: 0 });
+    await begin(made);
+    await made.finish("a", "Failed");
+    await made.finish("b");
+    await made.plan();
+    const env = { selector: { matchLabels: { env: "prod" } }, text: "env=prod" };
+    await made.addCluster("a", "all", { labels: { env: "prod" } });
+    const freeze = { name: "inc-1", by: "ana", at: made.now.toISOString(), reason: "INC-1", clusters: env };
+    await made.setBrake({ freezes: [freeze] });
+    await asked(made, 1);
+    await made.observe("b", "Ready");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Moving", counts: { Waiting: 1, Failed: 0 } });
+    expect(made.unit().looking).toMatchObject({ looked: 0 });
+    await made.setBrake({});
+    await made.plan();
+    await made.finish("a");
+    await made.plan();
+    expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 1, clusters: { ready: 2 } });
+  });
+
   test("counts who could be assigned nothing as failed, in the look that ends it, too", async () => {
     const made = await worldOf(["a", "b"], group, ownPaths);
     await made.plan();

@@ -211,6 +211,21 @@ describe("a leg under a freeze", () => {
     expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Skipped: 2 } });
   });
 
+  test("keeps in mind those whom another still holds when one of two thaws", async () => {
+    const p2 = { text: "name=p2", selector: { matchLabels: { name: "p2" } } };
+    await made.addCluster("p2", "all", { labels: { env: "prod", name: "p2" } });
+    const two = freezeAt(made, { name: "two", clusters: p2 });
+    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod, until: later(made.now, 60) }), two] });
+    await made.plan();
+    expect(made.leg("all").frozen?.by).toEqual({ "inc-4711": [1], two: [2] });
+    await made.setBrake({ freezes: [two] });
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ frozen: { by: { two: [2] } }, counts: { Waiting: 1, Assigned: 2 } });
+    await lift(two);
+    await playOn(made, 3);
+    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 3 } });
+  });
+
   test("leaves nothing behind in a leg when it thaws, and lets go whom it can read", async () => {
     await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.plan();

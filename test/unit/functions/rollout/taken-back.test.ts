@@ -25,6 +25,19 @@ test("ends at once where it is under way, and what was there comes back in the s
   expect(made.targets(2)).toMatchObject([{ cluster: "a", state: "Superseded" }]);
 });
 
+test("ends for each of several", async () => {
+  const all = [...both, { name: "older", source: "app" }];
+  const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, all);
+  await made.rollOut();
+  await made.setGroup({ maxConcurrent: 1 }, web);
+  await made.plan();
+  await made.setGroup({ maxConcurrent: 1 }, all);
+  await made.plan();
+  for (const name of ["web.old", "web.older"])
+    expect((await made.sync("a", name))?.desired).toMatchObject({ action: "apply", attempt: 3 });
+  expect(made.slots()).toMatchObject([{ cluster: "a", attempts: { "web.old": 3, "web.older": 3 } }]);
+});
+
 test("leaves its slot what else was assigned there, and tells the worker", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, both);
   await made.rollOut();

@@ -61,6 +61,11 @@ function wantedOf({ row }: Pick<Known, "row">, fleet?: FleetRow): ReadonlySet<st
   return new Set(own.map(({ name }) => name));
 }
 
+/** Of their Syncs. */
+export function namesWanted(known: Known, fleet?: FleetRow): ReadonlySet<string> {
+  return named(known, wantedOf(known, fleet));
+}
+
 /**
  * Names of the Syncs that a cluster lost of a content, and that are wanted; also of those that were given back and did not
  * get there.

@@ -1,4 +1,6 @@
 import { assign, wakeUp } from "#functions/rollout/assign.ts";
+import { forgetSyncs } from "#functions/rollout/forget.ts";
+import { namesWanted } from "#functions/rollout/give-back.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -13,7 +15,7 @@ import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { freezeOfAll, freezeOver, freezeText, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import { arrivalStates, clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import { arrivalStates, clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { ArrivalRow, LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
@@ -64,7 +66,7 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
       round.slots.unshift(...page.slice(index));
       break;
     }
-    const settled = settle(transaction, one, ports);
+    const settled = await settle(transaction, one, ports);
     const deadline = settled && (settled.deadline ?? stuckAt(slot, syncs, clock));
     if (deadline !== undefined && deadline <= transaction.at) {
       const key = slot.leg === undefined ? "" : legKey(slot.leg);
@@ -158,14 +160,18 @@ function stuckAt({ since }: SlotRow, syncs: readonly SyncRow[], { resumedAt, fre
 }
 
 /** @returns when it is to be looked at, where it keeps its slot. */
-function settle(transaction: Transaction, seen: Seen, ports: PlannerPorts): Pick<Verdict, "deadline"> | undefined {
+async function settle(
+  transaction: Transaction,
+  seen: Seen,
+  ports: PlannerPorts,
+): Promise<Pick<Verdict, "deadline"> | undefined> {
   const { slot, syncs, verdict, parked, lease } = seen;
   if (slot.parking !== undefined) {
     if (!isLetGo(slot.parking.fence, lease, transaction.now)) return endOf(lease, transaction.now);
     transaction.dropSlot(slot);
     return undefined;
   }
-  if (takeBack(transaction, seen, ports)) return undefined;
+  if (await takeBack(transaction, seen, ports)) return undefined;
   if (verdict.state === "Assigned" && parked === undefined) return verdict;
   const leg = slot.leg && transaction.leg(slot.leg);
   if (parked !== undefined) {
@@ -246,21 +252,28 @@ function removeGone(transaction: Transaction, sync: SyncRow): void {
   if (desired.action === "delete" && isGone) transaction.delete(sync);
 }
 
-/** A removal that is no longer wanted ends here: what was there before it is given back in the same slot. */
-function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: PlannerPorts): boolean {
+/**
+ * A removal that is no longer wanted ends here: what was there before it is given back in the same slot. What is wanted for
+ * others only is left to the cluster.
+ */
+async function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: PlannerPorts): Promise<boolean> {
   const { known, now } = transaction;
   const { deletion, suspended } = known.row.operations;
   // Nothing is deleted meanwhile either: a worker reads both before it writes.
   if (deletion !== undefined || suspended !== undefined) return false;
-  const wanted = new Set(relationOf(known.row).templates.map(({ name }) => syncName(known.subject, name)));
+  const wanted = namesWanted(known);
   const withdrawn = syncs.flatMap((sync) => {
     const desired = wanted.has(sync.name) ? takenBack(sync, now) : undefined;
     return desired === undefined ? [] : [{ sync, desired }];
   });
   if (withdrawn.length === 0) return false;
+  const [fleet] = await ports.table.getMany([keys.fleet(slot.cluster)], { newer: "kept" });
+  const own = fleet === undefined || isNewer(fleet) ? wanted : namesWanted(known, fleet);
   const attempts: Record<string, number> = { ...slot.attempts };
   for (const { sync, desired } of withdrawn) {
-    assign(transaction, { cluster: slot.cluster, name: sync.name, desired, before: sync }, ports);
+    if (own.has(sync.name))
+      assign(transaction, { cluster: slot.cluster, name: sync.name, desired, before: sync }, ports);
+    else forgetSyncs(transaction, { syncs: [sync], as: "deselected" }, ports);
     attempts[sync.name] = desired.attempt;
   }
   const leg = slot.leg && transaction.leg(slot.leg);

@@ -133,3 +133,18 @@ test("who is not given what is put back for others is not given back what it los
   expect(await data(made, "a")).toBeUndefined();
   for (const name of ["b", "c"]) expect(await data(made, name)).toMatchObject({ action: "apply" });
 });
+
+test("what is being taken from a cluster, and is put back for others, stays there and is left to it", async () => {
+  const made = await dropped();
+  const overrides = [{ clusters: { names: ["b"] }, disabled: true }];
+  await made.setSource("ccc");
+  await made.setGroup(pace, [...web, { ...both[1], overrides }]);
+  await made.plan();
+  expect(await data(made, "b")).toMatchObject({ action: "orphan" });
+  expect(await data(made, "c")).toMatchObject({ action: "apply", revision: "main@sha1:aaa" });
+  await playOn(made);
+  expect(await data(made, "b")).toMatchObject({ action: "orphan" });
+  expect(await app(made, "b")).toMatchObject({ revision: "main@sha1:ccc" });
+  expect(made.stages()).toEqual({ all: "3" });
+  expect(made.slots()).toEqual([]);
+});

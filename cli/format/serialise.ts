@@ -1,4 +1,4 @@
-import { dump } from "js-yaml";
+import { manifestYaml } from "#cli/format/manifest-yaml.ts";
 import type { Output } from "#cli/session/session.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { plainText } from "#shared/base/plain-text.ts";
@@ -11,7 +11,7 @@ import { compareText } from "#shared/base/text-order.ts";
 export function serialise(value: unknown, output: Extract<Output, "json" | "yaml">): string {
   const sorted = inOrder(value);
   if (output === "json") return `${plainText(stringifyJson(sorted, 2))}\n`;
-  return dump(JSON.parse(stringifyJson(sorted)), { noRefs: true });
+  return manifestYaml(sorted);
 }
 
 function inOrder(value: unknown): unknown {

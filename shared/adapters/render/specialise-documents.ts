@@ -23,13 +23,14 @@ export async function kustomized(
   },
 ): Promise<ManifestDocument[]> {
   for (const document of base.documents ?? []) refuseLocalConfig(document);
-  const output = await kustomize.build(generatedKustomization(files, base, specialise)).catch((error: unknown) => {
+  const { mark, ...made } = generatedKustomization(files, base, specialise);
+  const output = await kustomize.build(made).catch((error: unknown) => {
     // What is no object is told with its file and line, which kustomize does not know.
     readManifests(base.documents ?? [], changesOf(specialise));
     throw inArtifact(error);
   });
   const documents = parseManifests(output, "the objects (as specialised by kustomize)");
-  return documents.map((document) => ({ ...document, object: restoredObject(document.object) }));
+  return documents.map((document) => ({ ...document, object: restoredObject(document.object, mark) }));
 }
 
 const localConfig = "config.kubernetes.io/local-config";

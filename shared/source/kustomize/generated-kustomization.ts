@@ -1,6 +1,6 @@
 import { StarlingError } from "#shared/base/errors.ts";
 import { stringifyJson } from "#shared/base/json.ts";
-import { guardedObject } from "#shared/source/kustomize/guarded-object.ts";
+import { freeMark, guardedObject } from "#shared/source/kustomize/guarded-object.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
 import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
@@ -22,6 +22,13 @@ export function needsKustomize({ edits = {}, namespace }: Specialisation): boole
   return [components, patches, namePrefix, nameSuffix, images, namespace].some((field) => field !== undefined);
 }
 
+export interface GeneratedKustomization {
+  readonly files: readonly ListedFile[];
+  readonly path: string;
+  /** What guarded texts have, and no other. */
+  readonly mark: string;
+}
+
 /**
  * A kustomization with these edits around a base, for kustomize to do them in its own order: components, patches,
  * namespace, prefix and suffix, images.
@@ -30,7 +37,7 @@ export function generatedKustomization(
   files: readonly ListedFile[],
   base: Base,
   { edits = {}, namespace }: Specialisation,
-): { readonly files: readonly ListedFile[]; readonly path: string } {
+): GeneratedKustomization {
   const { components, patches, namePrefix, nameSuffix, images } = edits;
   const fromHere = (path: string) => `../${artifact}/${path}`;
   const kustomization = {
@@ -46,13 +53,13 @@ export function generatedKustomization(
     images: images?.map((image) => ({ ...image, name: image.name.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&") })),
   };
   const made = [fileOf("kustomization.yaml", stringifyJson(kustomization))];
+  const mark = freeMark([...files, ...made].map(({ content }) => content));
   if (base.documents !== undefined) {
-    made.push(
-      fileOf("objects.yaml", base.documents.map(({ object }) => jsonAsYaml(guardedObject(object))).join("\n---\n")),
-    );
+    const objects = base.documents.map(({ object }) => jsonAsYaml(guardedObject(object, mark)));
+    made.push(fileOf("objects.yaml", objects.join("\n---\n")));
   }
   const moved = files.map((file) => ({ ...file, path: `${artifact}/${file.path}` }));
-  return { files: [...moved, ...made], path: generated };
+  return { files: [...moved, ...made], path: generated, mark };
 }
 
 const treePath = new RegExp(`(^|[\\s'"(])(?:\\.\\./)*${artifact}/`, "gm");

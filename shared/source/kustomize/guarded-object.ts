@@ -1,17 +1,33 @@
 /** Objects on their way through kustomize, which changes, drops or refuses what is none of its business. */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 
-/** Begins what stands for one character: itself, and four digits. Of private use, and written as it is. */
-const mark = "\ue000";
+/** Of private use, and written as they are: one of them begins what stands for one character, and four digits follow. */
+const [firstMark, lastMark] = [0xe000, 0xf8ff];
 /** Line ends of Unicode, which its YAML folds into blanks, and what it cannot write (seen: kustomize 5.7). */
-const changed = /[\u007f-\u009f\u2028\u2029\ue000\ufffe\uffff]/g;
-const guarded = /\ue000([0-9a-f]{4})/g;
+const changed = "\\u007f-\\u009f\\u2028\\u2029\\ufffe\\uffff";
 /** Annotations that it keeps its own notes in, and takes away at the end; some that are not its own make it panic. */
 const noted = /^(?:[a-z]+\.)*config\.(?:kubernetes|k8s)\.io\//;
 
+/**
+ * A mark that nothing has which kustomize reads beside the guarded objects, as it is or as YAML and JSON can write it: what has it
+ * in what comes out was guarded.
+ */
+export function freeMark(contents: readonly Uint8Array[]): string {
+  const texts = contents.map((content) => Buffer.from(content.buffer, content.byteOffset, content.length));
+  for (let code = firstMark; code <= lastMark; code++) {
+    const mark = String.fromCharCode(code);
+    const digits = code.toString(16);
+    const written = [digits, digits.toUpperCase()].flatMap((one) => [`\\u${one}`, `\\U0000${one}`]);
+    if (!texts.some((text) => [mark, ...written].some((form) => text.includes(form)))) return mark;
+  }
+  throw new Error("the files use every character of private use");
+}
+
 /** The object in a form that passes through kustomize; `restored` gives it back. */
-export function guardedObject(object: JsonObject): JsonObject {
-  const plain = mapTexts(object, (text) => text.replaceAll(changed, markOf)) as JsonObject;
+export function guardedObject(object: JsonObject, mark: string): JsonObject {
+  const unsafe = new RegExp(`[${changed}${mark}]`, "g");
+  const markOf = (text: string) => `${mark}${text.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const plain = mapTexts(object, (text) => text.replaceAll(unsafe, markOf)) as JsonObject;
   const { metadata } = plain;
   if (!isJsonObject(metadata) || !isJsonObject(metadata.annotations)) return plain;
   const annotations = Object.entries(metadata.annotations).map(([name, value]) => [
@@ -21,14 +37,10 @@ export function guardedObject(object: JsonObject): JsonObject {
   return { ...plain, metadata: { ...metadata, annotations: Object.fromEntries(annotations) } };
 }
 
-export function restoredObject(object: JsonObject): JsonObject {
+export function restoredObject(object: JsonObject, mark: string): JsonObject {
+  const guarded = new RegExp(`${mark}([0-9a-f]{4})`, "g");
   const back = (_: string, digits: string) => String.fromCharCode(Number.parseInt(digits, 16));
   return mapTexts(object, (text) => (text.includes(mark) ? text.replaceAll(guarded, back) : text)) as JsonObject;
-}
-
-/** What stands for the first character of the text. */
-function markOf(text: string): string {
-  return `${mark}${text.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** Every text changed, keys too. */

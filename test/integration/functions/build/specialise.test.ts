@@ -255,6 +255,35 @@ test("texts and annotations that kustomize would change or not write come out as
   expect(own(edited)?.data).toEqual({ [`k${odd}`]: Buffer.from(odd).toString("base64") });
 });
 
+test.each([
+  ["as it is", "\ue000"],
+  ["as YAML writes it", "\\ue000"],
+  ["in capitals", "\\uE000"],
+  ["with all digits", "\\U0000E000"],
+])(
+  "a character of private use with four digits behind it is a text of a kustomization, a patch and a value: %s",
+  async (_how, written) => {
+    const text = `"${written}0041"`;
+    const map = (name: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\ndata: {k: ${text}}\n`;
+    const files = {
+      "app/kustomization.yaml": "resources: [a.yaml, settings.yaml]\n",
+      "app/a.yaml": map("a"),
+      "app/settings.yaml": settings,
+    };
+    const special = {
+      edits: {
+        images: [{ name: "none", newTag: "2" }],
+        patches: [{ target: { name: "settings" }, patch: `[{"op": "add", "path": "/data/k", "value": "\ue0000041"}]` }],
+      },
+    };
+    for (const kind of ["none", "plain"] as const) {
+      const objects = await objectsOf(request(kind, special, kind === "none" ? files : { "app/a.yaml": map("a") }));
+      const data = Object.fromEntries(objects.map(({ metadata, data }) => [metadata.name, data]));
+      expect(data).toMatchObject({ a: { k: "\ue0000041" }, settings: { k: "\ue0000041" } });
+    }
+  },
+);
+
 test("an image is the one of that name, and no other", async () => {
   const pod = (name: string, image: string) =>
     `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: "${image}"}]}\n`;

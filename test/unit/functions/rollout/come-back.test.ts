@@ -287,6 +287,17 @@ test("a cluster of which one part does not answer keeps its slot while a worker 
   expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b"]);
 });
 
+test("nor does it come a second time when that part answers again meanwhile", async () => {
+  const made = await worldOf(["a"], { maxConcurrent: 2 }, [...web, { name: "data", source: "app" }]);
+  await made.rollOut();
+  await made.addCluster("b", "all");
+  await begin(made);
+  await made.observe("b", "Verifying", { name: "web.data" });
+  await made.observe("b", "Reachable");
+  await made.plan();
+  expect(made.unit().arrivals).toEqual({ ...arrivals, changing: 1 });
+});
+
 test("who failed after it came, and left, keeps nobody else from coming", async () => {
   const made = await worldOf(["a"], { maxConcurrent: 1 });
   await made.rollOut();

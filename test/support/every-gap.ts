@@ -17,7 +17,7 @@ export async function inEveryGap(story: (gap: Gap) => Promise<void>): Promise<nu
         turns++;
         await rival();
       };
-      return new DisturbedPorts({ table, sender: { send: async () => {} } }, { midst: { at, act } }).table;
+      return new DisturbedPorts({ table, sender: { send: async () => {} } }, { midst: [{ at, act }] }).table;
     });
     if (turns === 0) return at - 1;
   }

@@ -15,8 +15,8 @@ export interface Disturbance {
   readonly jitter?: number;
   /** The n-th call (from 1) of the table or the sender is the last one, and breaks before or after its effect. */
   readonly crash?: { readonly at: number; readonly when: "before" | "after" };
-  /** Something that happens just before the n-th call. */
-  readonly midst?: { readonly at: number; readonly act: () => Promise<void> };
+  /** Things that happen just before the n-th call. */
+  readonly midst?: readonly { readonly at: number; readonly act: () => Promise<void> }[];
 }
 
 /** One process's view of the table and the queues: slow, interrupted, or ended between any two calls. */
@@ -44,11 +44,11 @@ export class DisturbedPorts {
   }
 
   async #call<T>(work: () => Promise<T>): Promise<T> {
-    const { crash, midst, mostCalls = ofSmallFleets } = this.#disturbance;
+    const { crash, midst = [], mostCalls = ofSmallFleets } = this.#disturbance;
     const call = ++this.#calls;
     if (call > mostCalls) throw new Error("the planner goes on for ever");
     await this.#wait();
-    if (midst?.at === call) await midst.act();
+    for (const { at, act } of midst) if (at === call) await act();
     if (crash !== undefined && (call > crash.at || (call === crash.at && crash.when === "before"))) throw new Crash();
     const result = await work();
     if (crash?.at === call) throw new Crash();

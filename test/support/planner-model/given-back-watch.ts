@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
@@ -8,6 +9,7 @@ import type {
   ContentRow,
   LegRef,
   LegRow,
+  SlotRow,
   TargetRow,
   UnitRow,
   UnitStage,
@@ -54,7 +56,9 @@ export class GivenBackWatch {
 
   #respec(before: SubjectRow | undefined, after: SubjectRow | undefined, watch: Watched): void {
     const [had, wanted] = [templatesOf(before), templatesOf(after)];
-    for (const [key, { template }] of this.#owed) if (!wanted.has(template)) this.#owed.delete(key);
+    const fleet = new Map(watch.rowsOf<FleetRow>("Fleet").map((row) => [row.name, row]));
+    for (const [key, { template, cluster }] of this.#owed)
+      if (!wanted.has(template) || isDisabled(after, template, fleet.get(cluster))) this.#owed.delete(key);
     if (before === undefined || after === undefined) return;
     // Members come to other stages.
     if (selectionOf(before) !== selectionOf(after)) this.#owed.clear();
@@ -66,7 +70,7 @@ export class GivenBackWatch {
     const { rollout } = relationOf(group);
     for (const fleet of watch.rowsOf<FleetRow>("Fleet")) {
       const stage = stages.find((one) => one.name === stageOf(rollout, fleet));
-      if (stage?.moving === undefined || fleet.labels.fleet !== "web") continue;
+      if (stage?.moving === undefined || fleet.labels.fleet !== "web" || isDisabled(group, name, fleet)) continue;
       if ((this.#drifted.get(fleet.name) ?? 0) > (this.#sealedAt.get(legKey(stage.moving)) ?? 0)) continue;
       const isTakenAway = isIn(watch, stage.on, name) && !isIn(watch, stage.moving.content, name);
       const syncs = watch.rowsOf<SyncRow>("SyncOnCluster").filter(({ cluster }) => cluster === fleet.name);
@@ -100,6 +104,14 @@ interface Owed {
   readonly content: number;
 }
 
+/** Nobody is given back what is not for it. */
+export function checkGivenBack(what: string, { name, cluster, desired }: SyncRow, slot: SlotRow, watch: Watched): void {
+  if (slot.restores !== desired.rollout) return;
+  const fleet = watch.rowsOf<FleetRow>("Fleet").find((row) => row.name === cluster);
+  const template = [...templatesOf(watch.group())].find((one) => syncName(subject, one) === name) ?? "";
+  expect(isDisabled(watch.group(), template, fleet), `${what}: is given back, and disabled`).toBe(false);
+}
+
 /** Nobody who has been given what takes a template away gets that again from what was before, unless it is wanted again. */
 export function checkUnwanted(what: string, { name, cluster }: SyncRow, stage: UnitStage, watch: Watched): void {
   const { moving } = stage;
@@ -111,6 +123,11 @@ export function checkUnwanted(what: string, { name, cluster }: SyncRow, stage: U
   const target = watch.target(moving, cluster);
   const isGiven = target?.state === "Succeeded" && Object.keys(target.attempts).length > 0;
   if (isGiven) expect(isIn(watch, moving.content, template), `${what}: was taken away by ${legKey(moving)}`).toBe(true);
+}
+
+function isDisabled(group: SubjectRow | undefined, name: string, fleet: FleetRow | undefined): boolean {
+  const template = group && relationOf(group).templates.find((one) => one.name === name);
+  return template !== undefined && fleet !== undefined && isDisabledFor(template, fleet);
 }
 
 function selectionOf(group: SubjectRow): string {

@@ -6,16 +6,21 @@ interface Attempt {
   last: number;
 }
 
+interface Bound {
+  readonly from: number;
+  readonly bound: number;
+}
+
 /**
  * The API servers of all clusters, who count what reaches them. A cluster is changing from the first to the last request
  * that writes for one attempt, whatever anybody says of it in rows.
  */
 export class ModelServers {
   readonly #attempts = new Map<string, Attempt>();
-  /** After how many requests an attempt was assigned. */
-  readonly #assigned = new Map<string, number>();
-  /** What the group allowed, from which request on. */
-  readonly #bounds: { readonly from: number; readonly bound: number }[] = [];
+  /** After how many requests an attempt was assigned, and in which stage. */
+  readonly #assigned = new Map<string, { readonly at: number; readonly stage: string | undefined }>();
+  /** What a stage allowed, and the group (""), from which request on. */
+  readonly #bounds = new Map<string, Bound[]>();
   #requests = 0;
 
   /** That wrote, so far. */
@@ -23,9 +28,9 @@ export class ModelServers {
     return this.#requests;
   }
 
-  /** An attempt may begin: under the bound of now, or a later one. */
-  assigned(cluster: string, name: string): void {
-    this.#assigned.set(`${cluster} ${name}`, this.#requests);
+  /** An attempt may begin: under the bounds of now, or later ones. */
+  assigned(cluster: string, name: string, stage: string | undefined): void {
+    this.#assigned.set(`${cluster} ${name}`, { at: this.#requests, stage });
   }
 
   /** A request that writes, for an attempt at a Sync. */
@@ -36,37 +41,46 @@ export class ModelServers {
     else known.last = at;
   }
 
-  /** From now on so many clusters may be changing. */
-  allow(bound: number): void {
-    if (this.#bounds.at(-1)?.bound !== bound) this.#bounds.push({ from: this.#requests, bound });
+  /** From now on so many clusters may be changing, in a stage or in the whole group. */
+  allow(bound: number, stage = ""): void {
+    const bounds = this.#bounds.get(stage) ?? [];
+    this.#bounds.set(stage, bounds);
+    if (bounds.at(-1)?.bound !== bound) bounds.push({ from: this.#requests, bound });
   }
 
   /** Moments at which more clusters were changing than were allowed at any time since the first of them was assigned. */
   excesses(): readonly string[] {
+    return [...this.#bounds].flatMap(([stage, bounds]) => this.#excessesOf(stage, bounds));
+  }
+
+  #excessesOf(stage: string, bounds: readonly Bound[]): readonly string[] {
     const found: string[] = [];
-    const least = this.#bounds.reduce((low, { bound }) => Math.min(low, bound), this.#bounds[0]?.bound ?? 1);
+    const least = bounds.reduce((low, { bound }) => Math.min(low, bound), bounds[0]?.bound ?? 1);
     let open: Attempt[] = [];
-    for (const attempt of [...this.#attempts.values()].sort((a, b) => a.first - b.first)) {
+    const all = [...this.#attempts.values()].filter((attempt) => stage === "" || this.#given(attempt)?.stage === stage);
+    for (const attempt of all.sort((a, b) => a.first - b.first)) {
       const { first } = attempt;
       open = [...open.filter(({ last }) => first <= last), attempt];
       if (open.length <= least) continue;
       const clusters = new Set(open.map(({ cluster }) => cluster));
-      const since = Math.min(...open.map((attempt) => this.#assignedAt(attempt)));
-      const bound = this.#boundSince(since, first);
-      if (clusters.size > bound) found.push(`${[...clusters].sort().join(", ")} at request ${first}, and ${bound} may`);
+      const since = Math.min(...open.map((attempt) => this.#given(attempt)?.at ?? attempt.first));
+      const bound = boundSince(bounds, since, first);
+      const where = stage === "" ? "" : ` in ${stage}`;
+      if (clusters.size > bound)
+        found.push(`${[...clusters].sort().join(", ")}${where} at request ${first}, and ${bound} may`);
     }
     return found;
   }
 
-  #assignedAt({ cluster, name, first }: Attempt): number {
-    return this.#assigned.get(`${cluster} ${name}`) ?? first;
+  #given({ cluster, name }: Attempt) {
+    return this.#assigned.get(`${cluster} ${name}`);
   }
+}
 
-  #boundSince(from: number, to: number): number {
-    const within = this.#bounds.filter((entry, index) => {
-      const until = this.#bounds[index + 1]?.from ?? Number.MAX_SAFE_INTEGER;
-      return entry.from <= to && until >= from;
-    });
-    return Math.max(1, ...within.map(({ bound }) => bound));
-  }
+function boundSince(bounds: readonly Bound[], from: number, to: number): number {
+  const within = bounds.filter((entry, index) => {
+    const until = bounds[index + 1]?.from ?? Number.MAX_SAFE_INTEGER;
+    return entry.from <= to && until >= from;
+  });
+  return Math.max(1, ...within.map(({ bound }) => bound));
 }

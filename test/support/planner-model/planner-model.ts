@@ -239,9 +239,9 @@ export class PlannerModel {
 
   async setCluster(
     name: string,
-    cluster: { readonly ring: string; readonly fleet: string; readonly uid: string },
+    { ring, uid, ...labels }: { ring: string; fleet: string; flavour?: string; uid: string },
   ): Promise<void> {
-    await this.world.addCluster(name, cluster.ring, { uid: cluster.uid, labels: { fleet: cluster.fleet } });
+    await this.world.addCluster(name, ring, { uid, labels });
     this.send([{ to: "rollout", subject }]);
   }
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { defined } from "#shared/base/defined.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { Disturbance } from "#test/support/planner-model/disturbed-ports.ts";
+import type { GroupAct, ModelGroup, Paths } from "#test/support/planner-model/model-group.ts";
 import type { Outcome } from "#test/support/planner-model/model-workers.ts";
 import {
   brokenContent,
@@ -21,13 +22,21 @@ export type Act =
   /** Of a ring, or of all; with an end, or without. */
   | { readonly do: "freeze"; readonly ring: number | undefined; readonly seconds: number | undefined }
   | { readonly do: "thaw"; readonly ring: number | undefined }
-  | { readonly do: "join" | "leave" | "deselect" | "move" | "away" | "back" | "busy"; readonly cluster: number };
+  | GroupAct
+  /** `anew`: registered once more, before anybody looks. */
+  | {
+      readonly do: "join" | "leave" | "anew" | "deselect" | "move" | "flavour" | "away" | "back" | "busy";
+      readonly cluster: number;
+    };
 
 /** A run of the planner that breaks off, or during which somebody does something. */
 export interface Run {
   readonly crash?: NonNullable<Disturbance["crash"]>;
   readonly midst?: { readonly at: number; readonly act: Act };
 }
+
+/** What of a cluster is another for a moment. */
+const momentary = ["ring", "fleet", "flavour"] as const;
 
 type ScriptedDelivery = Omit<Delivery, "planner"> & { readonly planner: Run };
 
@@ -37,6 +46,15 @@ export type Step =
   | { readonly do: "two planners"; readonly jitter: readonly [number, number] }
   | { readonly do: "deliver"; readonly deliveries: readonly ScriptedDelivery[] }
   | { readonly do: "lose" | "duplicate" | "land" | "crash"; readonly pick: number }
+  /** Something happens to a cluster, and while that is looked at it is another from some call until so many later. */
+  | {
+      readonly do: "there and back";
+      readonly cluster: number;
+      readonly first: "join" | "move" | "flavour" | "anew" | undefined;
+      readonly what: (typeof momentary)[number];
+      readonly at: number;
+      readonly calls: number;
+    }
   | { readonly do: "purge" }
   | { readonly do: "remember" }
   | { readonly do: "tick"; readonly index: "current" | "old" }
@@ -49,6 +67,16 @@ export type Step =
       readonly dropped: readonly ScriptedDelivery[];
       readonly meanwhile: readonly Meanwhile[];
       readonly returned: readonly ScriptedDelivery[];
+      /** It is dropped once more. */
+      readonly again: boolean;
+    }
+  /** Contents come one after the other, and a stage is no more while they are under way; it may be there again. */
+  | {
+      readonly do: "merge midway";
+      readonly at: number;
+      readonly pushed: readonly (readonly ScriptedDelivery[])[];
+      readonly newer: boolean;
+      readonly back: boolean;
     }
   /** Suspended for so long, and resumed. */
   | { readonly do: "intermission"; readonly seconds: number }
@@ -57,6 +85,7 @@ export type Step =
 type Meanwhile =
   | { readonly do: "restart" | "rename" | "suspend" | "reconcile" }
   | { readonly do: "freeze"; readonly ring: number; readonly seconds: undefined }
+  | { readonly do: "disable"; readonly at: number; readonly ring: number }
   | { readonly do: "away" | "move"; readonly cluster: number };
 
 export interface Scenario {
@@ -70,14 +99,6 @@ export interface Scenario {
   /** A ring that is frozen when the disturbances end, until everybody else has come to rest. */
   readonly frozen: number | undefined;
 }
-
-/** What the renderings of a template differ by. */
-type Paths = "one" | "ring" | "cluster";
-const pathOf: Readonly<Record<Paths, string>> = {
-  one: ".",
-  ring: "rings/{{ cluster.labels.ring }}",
-  cluster: "clusters/{{ cluster.name }}",
-};
 
 const count = (most: number) =>
   fc.oneof(
@@ -132,9 +153,36 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ do: "rename" as const }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("templates" as const), count: fc.integer({ min: 1, max: 3 }) }) },
   {
-    weight: 4,
+    weight: 2,
     arbitrary: fc.record({
-      do: fc.constantFrom("join" as const, "leave" as const, "deselect" as const, "move" as const),
+      do: fc.constant("template" as const),
+      what: fc.constantFrom("drop" as const, "drop" as const, "rename" as const),
+      at: fc.nat({ max: 2 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("disable" as const), at: fc.nat({ max: 2 }), ring: fc.nat({ max: 2 }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("stage" as const),
+      what: fc.constantFrom("merge" as const, "merge" as const, "rename" as const),
+      at: fc.nat({ max: 2 }),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constantFrom(
+        "join" as const,
+        "leave" as const,
+        "anew" as const,
+        "deselect" as const,
+        "move" as const,
+        "flavour" as const,
+      ),
       cluster,
     }),
   },
@@ -208,11 +256,34 @@ const step: fc.Arbitrary<Step> = fc.oneof(
             do: fc.constantFrom("restart" as const, "rename" as const, "suspend" as const, "reconcile" as const),
           }),
           fc.record({ do: fc.constant("freeze" as const), ring: fc.nat({ max: 2 }), seconds: fc.constant(undefined) }),
+          fc.record({ do: fc.constant("disable" as const), at: fc.nat({ max: 2 }), ring: fc.nat({ max: 2 }) }),
           fc.record({ do: fc.constantFrom("away" as const, "move" as const), cluster }),
         ),
         { maxLength: 3 },
       ),
       returned: fc.array(rough, { maxLength: 8 }),
+      again: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("merge midway" as const),
+      at: fc.nat({ max: 1 }),
+      pushed: fc.array(fc.array(delivery, { maxLength: 12 }), { minLength: 1, maxLength: 3 }),
+      newer: fc.boolean(),
+      back: fc.boolean(),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("there and back" as const),
+      cluster,
+      first: fc.constantFrom(undefined, "join" as const, "move" as const, "flavour" as const, "anew" as const),
+      what: fc.constantFrom(...momentary),
+      at: fc.integer({ min: 1, max: 30 }),
+      calls: fc.integer({ min: 1, max: 30 }),
     }),
   },
   {
@@ -249,7 +320,7 @@ function scenarioOf(fleet: Scenario["rings"] | fc.Arbitrary<Scenario["rings"]>):
     rings: fleet instanceof fc.Arbitrary ? fleet : fc.constant(fleet),
     strategy,
     templates: fc.integer({ min: 1, max: 3 }),
-    paths: fc.constantFrom("one" as const, "ring" as const, "cluster" as const),
+    paths: fc.constantFrom("one" as const, "ring" as const, "flavour" as const, "cluster" as const),
     begins: fc.constantFrom("new" as const, "rolled out" as const),
     steps: fc.array(step, { minLength: 5, maxLength: 50, size: "max" }),
     frozen: ring,
@@ -267,27 +338,30 @@ export function largeScenario(clusters: number, seed: number): Scenario {
   return made;
 }
 
+interface ModelCluster {
+  readonly ring: string;
+  readonly fleet: string;
+  readonly flavour: string;
+  readonly uid: string;
+}
+
 /** A scenario while it is played: what people have asked for so far. */
 export class Play {
   readonly model: PlannerModel;
   readonly #rings: readonly number[];
-  readonly paths: Paths;
-  strategy: Partial<RolloutStrategy>;
-  templates: number;
-  readonly fleet = new Map<string, { readonly ring: string; readonly fleet: string; readonly uid: string }>();
+  readonly group: ModelGroup;
+  readonly fleet = new Map<string, ModelCluster>();
   commits = 0;
   #lives = 0;
   #isMade = false;
 
   constructor(
     model: PlannerModel,
-    { rings, strategy, templates, paths }: Omit<Scenario, "steps" | "begins" | "frozen">,
+    { rings, group }: { readonly rings: readonly number[]; readonly group: ModelGroup },
   ) {
     this.model = model;
     this.#rings = rings;
-    this.paths = paths;
-    this.strategy = strategy;
-    this.templates = templates;
+    this.group = group;
   }
 
   async begin(as: Scenario["begins"]): Promise<void> {
@@ -305,6 +379,8 @@ export class Play {
       return this.#render();
     }
     if (step.do === "put back") return this.#putBack(step);
+    if (step.do === "there and back") return this.#thereAndBack(step);
+    if (step.do === "merge midway") return this.#mergeMidway(step);
     if (step.do === "intermission") {
       await this.act({ do: "suspend" });
       await model.plan({});
@@ -332,18 +408,49 @@ export class Play {
     else await this.act(step);
   }
 
-  async #putBack({ dropped, meanwhile, returned }: Extract<Step, { do: "put back" }>): Promise<void> {
-    const { templates } = this;
-    if (templates === 1) return;
-    await this.act({ do: "templates", count: templates - 1 });
+  async #putBack({ dropped, meanwhile, returned, again }: Extract<Step, { do: "put back" }>): Promise<void> {
+    const [at = 0, ...others] = this.group.present().toReversed();
+    if (others.length === 0) return;
+    await this.act({ do: "template", what: "drop", at });
     await this.#render();
     await this.step({ do: "deliver", deliveries: dropped });
     for (const act of meanwhile) await this.act(act);
     await this.model.plan({});
     await this.model.revise(`commit${++this.commits}`, brokenContent);
-    await this.act({ do: "templates", count: templates });
+    if (!this.group.present().includes(at)) await this.act({ do: "template", what: "drop", at });
     await this.#render();
     await this.step({ do: "deliver", deliveries: returned });
+    if (again) await this.act({ do: "template", what: "drop", at });
+  }
+
+  async #mergeMidway({ at, pushed, newer, back }: Extract<Step, { do: "merge midway" }>): Promise<void> {
+    for (const [index, deliveries] of pushed.entries()) {
+      await this.step({ do: "push", content: 4 + (index % 2) });
+      await this.step({ do: "deliver", deliveries });
+    }
+    await this.act({ do: "stage", what: "merge", at });
+    await this.model.plan({});
+    if (newer) await this.step({ do: "push", content: 6 });
+    for (const deliveries of pushed) await this.step({ do: "deliver", deliveries });
+    if (back) await this.act({ do: "stage", what: "merge", at });
+    await this.model.plan({});
+  }
+
+  async #thereAndBack({ cluster, first, what, at, calls }: Extract<Step, { do: "there and back" }>): Promise<void> {
+    const { model } = this;
+    if (first !== undefined) await this.act({ do: first, cluster });
+    const [name, before] = [...this.fleet][cluster % Math.max(1, this.fleet.size)] ?? [];
+    if (name === undefined || before === undefined) return;
+    const others = { ring: before.ring === "r0" ? "r1" : "r0", fleet: "none", flavour: otherFlavour(before) };
+    const there = () => model.setCluster(name, { ...before, [what]: others[what] });
+    const back = () => model.setCluster(name, before);
+    await model.plan({
+      midst: [
+        { at, act: there },
+        { at: at + calls, act: back },
+      ],
+    });
+    await back();
   }
 
   /** What is wanted is seen, and rendered at once. */
@@ -358,7 +465,7 @@ export class Play {
   #disturbed({ crash, midst }: Run): Disturbance {
     return {
       ...defined({ crash }),
-      ...(midst === undefined ? {} : { midst: { at: midst.at, act: () => this.act(midst.act) } }),
+      ...(midst === undefined ? {} : { midst: [{ at: midst.at, act: () => this.act(midst.act) }] }),
     };
   }
 
@@ -373,17 +480,11 @@ export class Play {
   async act(act: Act): Promise<void> {
     const { model } = this;
     if (act.do === "revise") return this.revise(this.commits + 1, act.content);
-    if (act.do === "strategy") {
-      this.strategy = act.strategy;
-      return this.setGroup();
-    }
-    if (act.do === "rename") {
-      const { stages = [] } = this.strategy;
-      this.strategy = { ...this.strategy, stages: stages.map((stage) => ({ ...stage, name: `${stage.name}x` })) };
-      return this.setGroup();
-    }
-    if (act.do === "templates") {
-      this.templates = act.count;
+    if (isOfGroup(act)) {
+      if (act.do === "strategy") this.group.setStrategy(act.strategy);
+      else if (act.do === "rename") this.group.renameAll();
+      else if (act.do === "templates") this.group.setCount(act.count);
+      else this.group.act(act);
       return this.setGroup();
     }
     if (act.do === "freeze" || act.do === "thaw") {
@@ -424,21 +525,25 @@ export class Play {
       const ring = `r${this.#rings[(number + 1) % this.#rings.length] ?? 0}`;
       await this.#setCluster(name, { ...known, ring });
     }
+    if (what === "flavour" && known !== undefined)
+      await this.#setCluster(name, { ...known, flavour: otherFlavour(known) });
     if (what === "join" && known?.fleet !== "web") {
       const ring = `r${this.#rings[number % this.#rings.length] ?? 0}`;
-      await this.#setCluster(name, { ring, fleet: "web", uid: known?.uid ?? `life${++this.#lives}` });
+      const { uid = `life${++this.#lives}`, flavour = number % 2 === 0 ? "mild" : "sharp" } = known ?? {};
+      await this.#setCluster(name, { ring, fleet: "web", flavour, uid });
     }
     if (what === "deselect" && known !== undefined) await this.#setCluster(name, { ...known, fleet: "none" });
     if (what === "leave" && known !== undefined) {
       fleet.delete(name);
       await model.unregister(name);
     }
+    if (what === "anew" && known !== undefined) {
+      await model.unregister(name);
+      await this.#setCluster(name, { ...known, uid: `life${++this.#lives}` });
+    }
   }
 
-  async #setCluster(
-    name: string,
-    cluster: { readonly ring: string; readonly fleet: string; readonly uid: string },
-  ): Promise<void> {
+  async #setCluster(name: string, cluster: ModelCluster): Promise<void> {
     this.fleet.set(name, cluster);
     await this.model.setCluster(name, cluster);
   }
@@ -446,11 +551,24 @@ export class Play {
   async setGroup(): Promise<void> {
     if (this.#isMade && this.model.isGone()) return;
     this.#isMade = true;
-    const templates = Array.from({ length: this.templates }, (_, index) => ({
-      name: `t${index}`,
-      source: "app",
-      path: pathOf[this.paths],
-    }));
-    await this.model.setGroup(this.strategy, templates);
+    await this.model.setGroup(this.group.strategy(), this.group.templates());
   }
+}
+
+type OfGroup = Extract<Act, { do: "strategy" | "rename" | "templates" | GroupAct["do"] }>;
+const ofGroup: readonly string[] = [
+  "strategy",
+  "rename",
+  "templates",
+  "template",
+  "disable",
+  "stage",
+] satisfies readonly OfGroup["do"][];
+
+function isOfGroup(act: Act): act is OfGroup {
+  return ofGroup.includes(act.do);
+}
+
+function otherFlavour({ flavour }: ModelCluster): string {
+  return flavour === "mild" ? "sharp" : "mild";
 }

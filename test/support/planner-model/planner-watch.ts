@@ -19,7 +19,7 @@ import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { checkUnwanted, GivenBackWatch } from "#test/support/planner-model/given-back-watch.ts";
+import { checkGivenBack, checkUnwanted, GivenBackWatch } from "#test/support/planner-model/given-back-watch.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
 import { type Change, StageWatch } from "#test/support/planner-model/stage-watch.ts";
 
@@ -36,6 +36,8 @@ export class PlannerWatch {
   readonly #byType = new Map<string, Map<string, Row>>();
   /** By leg: how many of its targets are in which state. */
   readonly #targets = new Map<string, Map<TargetState, number>>();
+  /** By content and stage. */
+  readonly #before = new Map<string, Set<string>>();
   /** What was observed last of those that were forgotten with their Cluster: a planner that read it before may say so. */
   readonly #forgotten = new Map<string, Observed>();
 
@@ -49,8 +51,12 @@ export class PlannerWatch {
     this.#noteBound();
     const unit = this.unit();
     this.givenBack.written(changes, this);
-    this.#stages.written(changes, { unit, group: this.group(), sizeOf: (leg) => this.#leg(leg)?.size });
+    const sizeOf = (leg: LegRef) => this.#leg(leg)?.size;
+    this.#stages.written(changes, { unit, group: this.group(), sizeOf, servers: this.#servers });
+    const ids = new Set(unit?.stages.map(({ name }) => this.#stages.idOf(name)));
+    for (const before of this.#before.values()) for (const id of before) if (!ids.has(id)) before.delete(id);
     for (const { before, after } of changes) {
+      if (before === undefined && after?.type === "Leg") this.#noteOrder(after as LegRow, unit);
       if (after?.type === "Target") this.#checkTarget(after as TargetRow);
       if (after?.type === "Leg") this.#checkLeg(after as LegRow);
       if (after?.type === "Unit") this.#checkUnit(before as UnitRow | undefined, after as UnitRow);
@@ -134,17 +140,19 @@ export class PlannerWatch {
     const what = `${name} on ${cluster}, attempt ${desired.attempt} of content ${desired.rollout}`;
     expect(desired.attempt, what).toBe((before?.desired.attempt ?? 0) + 1);
     if (desired.action === "orphan") return;
-    this.#servers.assigned(cluster, `${name} ${desired.token}`);
+    const slot = this.#rows.get(keyText(keys.slot(this.#subject, cluster))) as SlotRow | undefined;
+    const stageId = slot && this.#stages.idOf(slot.stage);
+    this.#servers.assigned(cluster, `${name} ${desired.token}`, stageId);
     const group = this.group();
     const isSuspended = group?.operations.suspended !== undefined && group.operations.deletion === undefined;
     expect(isSuspended, `${what}: suspended`).toBe(false);
-    const slot = this.#rows.get(keyText(keys.slot(this.#subject, cluster))) as SlotRow | undefined;
     expect(slot?.attempts[name], `${what}: without a slot`).toBe(desired.attempt);
     if (desired.action === "delete") this.#checkRemoval(what, sync);
     if (unit === undefined) return;
     const stage = unit.stages.find((one) => one.name === slot?.stage);
     if (slot?.leg === undefined && stage !== undefined && desired.action === "apply")
       checkUnwanted(what, sync, stage, this);
+    if (slot !== undefined && desired.action === "apply") checkGivenBack(what, sync, slot, this);
     if (slot?.leg === undefined) return;
     const leg = this.#leg(slot.leg) as LegRow;
     const old = changes.find(({ after }) => after === leg)?.before as LegRow | undefined;
@@ -160,10 +168,19 @@ export class PlannerWatch {
     expect(wanted, `${what}: is deleted, and wanted`).not.toContain(name);
   }
 
+  /** Which stage was before one, and is there still, when that was given a content. */
+  #noteOrder({ content, stage }: LegRow, unit: UnitRow | undefined): void {
+    const key = `${content} ${this.#stages.idOf(stage)}`;
+    if (this.#before.has(key)) return;
+    const index = unit?.stages.findIndex(({ name }) => name === stage) ?? 0;
+    const earlier = unit?.stages.slice(Math.max(0, index - 1), Math.max(0, index)) ?? [];
+    this.#before.set(key, new Set(earlier.map(({ name }) => this.#stages.idOf(name))));
+  }
+
   /** A stage starts a content only after the one before it passed that content, or a newer one. */
   #checkOrder(what: string, { content, stage }: LegRow, unit: UnitRow): void {
-    const index = unit.stages.findIndex(({ name }) => name === stage);
-    for (const earlier of unit.stages.slice(0, Math.max(0, index)))
+    const before = this.#before.get(`${content} ${this.#stages.idOf(stage)}`);
+    for (const earlier of unit.stages.filter(({ name }) => before?.has(this.#stages.idOf(name))))
       expect(earlier.on ?? 0, `${what}: ${stage} before ${earlier.name}`).toBeGreaterThanOrEqual(content);
   }
 

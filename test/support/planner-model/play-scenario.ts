@@ -1,4 +1,6 @@
 import { expect } from "vitest";
+import { ModelGroup } from "#test/support/planner-model/model-group.ts";
+import { expectOwnContent } from "#test/support/planner-model/own-content.ts";
 import { fewClusters, PlannerModel } from "#test/support/planner-model/planner-model.ts";
 import { Play, type Scenario } from "#test/support/planner-model/planner-steps.ts";
 import { expectTrueCounts } from "#test/support/planner-model/true-counts.ts";
@@ -10,7 +12,8 @@ import { expectTrueCounts } from "#test/support/planner-model/true-counts.ts";
 export async function playScenario({ steps, begins, frozen, ...fleet }: Scenario): Promise<void> {
   const { length: clusters } = fleet.rings;
   const model = new PlannerModel(clusters);
-  const story = new Play(model, fleet);
+  const { rings, strategy, templates, paths } = fleet;
+  const story = new Play(model, { rings, group: new ModelGroup(strategy, templates, paths) });
   await story.begin(begins);
   for (const step of steps) {
     const times = step.do === "deliver" ? Math.ceil(clusters / fewClusters) : 1;
@@ -20,6 +23,7 @@ export async function playScenario({ steps, begins, frozen, ...fleet }: Scenario
   if (frozen !== undefined)
     expect(await model.calm({ name: "lasting", labels: { ring: `r${frozen}` } }), describe(model)).toBe(true);
   expect(await model.calm(), describe(model)).toBe(true);
+  expectOwnContent(model);
   if (model.watch.givenBack.check(model.watch) > 0) {
     // Also to whom it did not come: nobody is left whom an arrival stands for.
     await story.act({ do: "reconcile" });
@@ -45,12 +49,7 @@ export async function playScenario({ steps, begins, frozen, ...fleet }: Scenario
 /** The same fleet, group and revision, with nothing in between. */
 async function quietRun(story: Play): Promise<unknown> {
   const model = new PlannerModel(story.fleet.size);
-  const quiet = new Play(model, {
-    rings: [],
-    strategy: story.strategy,
-    templates: story.templates,
-    paths: story.paths,
-  });
+  const quiet = new Play(model, { rings: [], group: story.group });
   for (const [name, cluster] of story.fleet) await model.setCluster(name, cluster);
   await quiet.revise(story.commits, 9);
   await quiet.setGroup();

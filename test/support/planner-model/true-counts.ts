@@ -1,9 +1,10 @@
 import { expect } from "vitest";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
+import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ArrivalRow, LegRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ArrivalRow, ContentRow, LegRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { PlannerModel } from "#test/support/planner-model/planner-model.ts";
@@ -24,7 +25,16 @@ export async function expectTrueCounts(model: PlannerModel): Promise<void> {
   ).toBe(selected);
   expect(selected, "who is selected").toBe(fleet.length);
   const seen = seenIn(model);
-  const shown = fleet.map(({ name }) => shownBy(seen, name));
+  const { templates, rollout } = relationOf(group);
+  const shown = fleet.map((cluster) => {
+    // It wants what its stage is on.
+    const { on } = model.watch.unit()?.stages.find(({ name }) => name === stageOf(rollout, cluster)) ?? {};
+    const content = model.watch.rowsOf<ContentRow>("Content").find(({ number }) => number === on);
+    const has = content?.plan.templates.map(({ name }) => name);
+    const own = templates.filter(({ name }) => has?.includes(name) ?? true);
+    const names = own.filter((template) => !isDisabledFor(template, cluster)).map(({ name }) => name);
+    return shownBy(seen, cluster.name, new Set(names.map((name) => syncName(subject, name))));
+  });
   const count = (state: string) => shown.filter((one) => one === state).length;
   expect({ failed: counts.failed, unreachable: counts.unreachable }, "who is not well").toEqual({
     failed: count("failed"),
@@ -34,8 +44,6 @@ export async function expectTrueCounts(model: PlannerModel): Promise<void> {
 }
 
 interface Seen {
-  /** Of the Syncs that are wanted. */
-  readonly names: ReadonlySet<string>;
   /** By cluster. */
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
   /** Clusters whose arrival failed, or that could not be rendered. */
@@ -43,18 +51,19 @@ interface Seen {
 }
 
 function seenIn(model: PlannerModel): Seen {
-  const group = model.watch.group();
-  const templates = group === undefined ? [] : relationOf(group).templates;
   const arrivals = model.watch.rowsOf<ArrivalRow>("Arrival").filter(({ sk }) => sk.startsWith("ARRIVAL#failed#"));
   return {
-    names: new Set(templates.map(({ name }) => syncName(subject, name))),
     syncs: Map.groupBy(model.watch.rowsOf<SyncRow>("SyncOnCluster"), ({ cluster }) => cluster),
     failed: new Set([...arrivals.map(({ cluster }) => cluster), ...unrendered(model)]),
   };
 }
 
-/** The worst of its Syncs; what could not be rendered has failed, too. */
-function shownBy({ names, syncs: all, failed }: Seen, cluster: string): "ready" | "failed" | "unreachable" | "other" {
+/** The worst of its Syncs; what could not be rendered has failed, too. @param names - of those that it is to have. */
+function shownBy(
+  { syncs: all, failed }: Seen,
+  cluster: string,
+  names: ReadonlySet<string>,
+): "ready" | "failed" | "unreachable" | "other" {
   const syncs = all.get(cluster) ?? [];
   const states = syncs.map(stateOf);
   if (failed.has(cluster) || states.includes("Failed")) return "failed";

@@ -173,7 +173,7 @@ test("the list of who came or left keeps nobody bare, or assigned, whenever it i
     const act = async () => {
       for (const key of lists()) made.blobs.lose(key);
     };
-    await made.plan(new DisturbedPorts(made, { midst: { at, act } }).table);
+    await made.plan(new DisturbedPorts(made, { midst: [{ at, act }] }).table);
     await made.rollOut();
     const found = [await made.sync("a"), await made.sync("b"), await made.sync("c")];
     expect(found.map((sync) => sync?.desired.action)).toEqual(["apply", "orphan", "apply"]);

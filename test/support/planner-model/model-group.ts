@@ -1,0 +1,103 @@
+import { defined } from "#shared/base/defined.ts";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+
+/** What the renderings of a template differ by. */
+export type Paths = "one" | "ring" | "flavour" | "cluster";
+const pathOf: Readonly<Record<Paths, string>> = {
+  one: ".",
+  ring: "rings/{{ cluster.labels.ring }}",
+  flavour: "flavours/{{ cluster.labels.flavour }}",
+  cluster: "clusters/{{ cluster.name }}",
+};
+
+/** Something that people change of one template, or of one stage; doing it once more takes it back. */
+export type GroupAct =
+  | { readonly do: "template"; readonly what: "drop" | "rename"; readonly at: number }
+  /** It is not for the clusters of a ring. */
+  | { readonly do: "disable"; readonly at: number; readonly ring: number }
+  /** A stage is no more, and its clusters go with a later one; or it alone gets another name. */
+  | { readonly do: "stage"; readonly what: "merge" | "rename"; readonly at: number };
+
+/** The group as people want it. */
+export class ModelGroup {
+  readonly paths: Paths;
+  #strategy: Partial<RolloutStrategy>;
+  #count: number;
+  /** Places of templates that are dropped, or have their other name. */
+  readonly #dropped = new Set<number>();
+  readonly #renamed = new Set<number>();
+  /** By place and ring. */
+  readonly #disabled = new Set<string>();
+  /** Places of stages that are no more, or have their other name. */
+  readonly #merged = new Set<number>();
+  readonly #otherNames = new Set<number>();
+  /** All stages got other names so often. */
+  #names = 0;
+
+  constructor(strategy: Partial<RolloutStrategy>, count: number, paths: Paths) {
+    this.#strategy = strategy;
+    this.#count = count;
+    this.paths = paths;
+  }
+
+  setStrategy(strategy: Partial<RolloutStrategy>): void {
+    this.#strategy = strategy;
+    for (const places of [this.#merged, this.#otherNames]) places.clear();
+    this.#names = 0;
+  }
+
+  setCount(count: number): void {
+    this.#count = count;
+    this.#dropped.clear();
+  }
+
+  renameAll(): void {
+    this.#names++;
+  }
+
+  act({ at, ...act }: GroupAct): void {
+    if (act.do === "disable") toggle(this.#disabled, `${at % this.#count} ${act.ring}`);
+    else if (act.do === "template" && act.what === "rename") toggle(this.#renamed, at % this.#count);
+    else if (act.do === "template") this.#drop(at % this.#count);
+    else {
+      const { stages = [] } = this.#strategy;
+      if (act.what === "rename") toggle(this.#otherNames, at % Math.max(1, stages.length));
+      // The last one has everybody who is in no other.
+      else if (stages.length > 1) toggle(this.#merged, at % (stages.length - 1));
+    }
+  }
+
+  /** One is always left. */
+  #drop(place: number): void {
+    if (this.#dropped.has(place) || this.present().length > 1) toggle(this.#dropped, place);
+  }
+
+  /** Places of the templates that are there. */
+  present(): readonly number[] {
+    return Array.from({ length: this.#count }, (_, place) => place).filter((place) => !this.#dropped.has(place));
+  }
+
+  strategy(): Partial<RolloutStrategy> {
+    const stages = this.#strategy.stages?.map((stage, place) => {
+      const name = `${stage.name}${this.#otherNames.has(place) ? "y" : ""}${"x".repeat(this.#names)}`;
+      return { ...stage, name };
+    });
+    return { ...this.#strategy, ...defined({ stages: stages?.filter((_, place) => !this.#merged.has(place)) }) };
+  }
+
+  templates(): readonly unknown[] {
+    return this.present().map((place) => {
+      const rings = [0, 1, 2].filter((ring) => this.#disabled.has(`${place} ${ring}`));
+      const overrides = rings.map((ring) => ({
+        clusters: { selector: { matchLabels: { ring: `r${ring}` } } },
+        disabled: true,
+      }));
+      const name = `t${place}${this.#renamed.has(place) ? "y" : ""}`;
+      return { name, source: "app", path: pathOf[this.paths], ...(overrides.length === 0 ? {} : { overrides }) };
+    });
+  }
+}
+
+function toggle<Value>(set: Set<Value>, value: Value): void {
+  if (!set.delete(value)) set.add(value);
+}

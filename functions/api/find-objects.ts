@@ -4,11 +4,14 @@ import type { ListPage, PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
+import { unlessLost } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
-import { heldObjects, type OwnedObject } from "#shared/fleet/api/sync-objects.ts";
+import { heldObjects, type OwnedObject, type SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Reason } from "#shared/kube/reasons.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
 
 /** Each is one inventory of S3. */
@@ -25,6 +28,7 @@ export interface ObjectQuery {
 
 /**
  * Who holds an object on a cluster: of what workers recorded, Sync by Sync, so that an answer may be empty and not the last.
+ * A Sync whose record is lost may hold it, and is among them without a name of an object.
  * @throws StarlingError `NotFound` for a cluster that is not registered, `BadRequest` for less than two characters.
  */
 export async function findObjects(
@@ -46,12 +50,21 @@ export async function findObjects(
   );
   const found: OwnedObject[] = [];
   await runConcurrently(rows, readAtOnce, async (row) => {
-    const held = heldObjects(row, await inventoryOf(row, blobs));
-    const own = held.filter((item) => item.object.toLowerCase().includes(wanted)).slice(0, objectsPerSync);
+    const inventory = await unlessLost(inventoryOf(row, blobs), () => undefined);
+    const held = inventory === undefined ? [] : heldObjects(row, inventory);
+    const named = held.filter((item) => item.object.toLowerCase().includes(wanted)).slice(0, objectsPerSync);
+    const own = inventory === undefined ? [unseen(row)] : named;
     const { namespace, name, subject } = row;
     const sync = { namespace, name, ...(subject.kind === "SyncGroup" ? { group: subject.name } : {}) };
     found.push(...own.map((item) => ({ ...item, sync, revision: row.observed?.applied?.revision ?? "" })));
   });
   const items = found.sort((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
   return { items, ...defined({ next }) };
+}
+
+function unseen({ observed }: SyncRow): SyncObjectItem {
+  const message =
+    "its record of objects is lost, and its worker makes it anew: whether it holds one nobody can tell until then";
+  const reason = "InventoryLost" satisfies Reason;
+  return { object: "?", kind: "?", health: "Unknown", reason, message, ...defined({ seenAt: observed?.at }) };
 }

@@ -67,6 +67,18 @@ test("each is named with its Sync, the group of that and what it runs, whatever 
   expect(await owners(api, "nobody's")).toEqual([]);
 });
 
+test("a Sync whose record is lost hides none of the others, and is said to be one that may hold it", async () => {
+  const api = await fleet();
+  const row = syncRow("c1", "shop.lost");
+  if (row.observed === undefined) throw new Error("the fixture has one");
+  const put: SyncRow = { ...row, observed: { ...row.observed, inventory: sha256("gone") } };
+  await api.table.write([{ put }]);
+  expect((await owners(api, "agent")).map((line) => line.split(",")[0])).toEqual([
+    "? of shop",
+    "DaemonSet shop/agent of -",
+  ]);
+});
+
 test.each([
   ["a cluster that is not registered", "/v1/clusters/c9/objects?object=web", 404, /c9 does not exist/],
   ["nothing to look for", "/v1/clusters/c1/objects", 400, /two letters/],

@@ -86,7 +86,8 @@ async function emptyOf(
   settle(own);
   if (open.size === 0) return new Set();
   for await (const page of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
-    settle(page.filter((row) => row.type === "Fleet"));
+    // What is written at the same time goes by the labels that it is to have.
+    settle(page.filter((row) => row.type === "Fleet").filter((row) => !own.some(({ name }) => name === row.name)));
     if (open.size === 0) break;
   }
   return new Set(open.keys());

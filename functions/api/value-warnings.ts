@@ -40,7 +40,9 @@ export async function valueWarnings(
         ]
       : [],
   );
-  const fleet = [...written, ...(await registered(table))];
+  // What is written at the same time goes by the labels that it is to have.
+  const writtenNames = new Set(written.map(({ name }) => name));
+  const fleet = [...written, ...(await registered(table)).filter(({ name }) => !writtenNames.has(name))];
   return own.map((layer, index) =>
     (rivals[index] ?? []).flatMap((other) => {
       const cluster = fleet.find(

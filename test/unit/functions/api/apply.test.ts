@@ -284,6 +284,9 @@ describe("apply", () => {
       ],
     ]);
     expect(await warnings(clusterValues("also", { names: ["c1"] }, { size: 2 }, 2))).toEqual([[]]);
+    // A cluster that leaves one of them with the same apply is of both no more.
+    const moved = [cluster("c1", { env: "test" }), clusterValues("prod", inEnv("prod"), { domain: "e" })];
+    expect((await warnings(...moved))[1]).toEqual(["no registered cluster matches env=prod yet"]);
   });
 
   test("writes nothing on a dry run, and says what the real one would do", async () => {

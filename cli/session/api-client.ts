@@ -12,6 +12,7 @@ import { parseJson, stringifyJson } from "#shared/base/json.ts";
 import { isPlainPath } from "#shared/base/path-segment.ts";
 import { queryString } from "#shared/base/percent-encoding.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
+import { missingRight } from "#shared/words/missing-right.ts";
 
 /** API Gateway gives an integration 30 s; more is no answer. */
 const requestTimeoutMs = 35_000;
@@ -58,12 +59,14 @@ export class ApiFailure extends CliFailure {
       readonly body: Readonly<Record<string, unknown>>;
       readonly correlationId?: string | undefined;
     },
-    asked: { readonly path: string; readonly context: string },
+    asked: { readonly method: string; readonly path: string; readonly context: string },
   ) {
     const { status, body } = answer;
     const code = typeof body.code === "string" ? body.code : `HTTP ${status}`;
     const message = typeof body.message === "string" ? body.message : `the API answered ${status}`;
-    const told = status === 403 ? `${message} (context ${asked.context})` : message;
+    // The gateway's refusal has no code, and says nothing but that.
+    const right = typeof body.code === "string" ? "" : `: ${missingRight(asked.method, asked.path)}`;
+    const told = status === 403 ? `${message} (context ${asked.context})${right}` : message;
     super(isOfAnotherVersion(answer, asked.path) ? `${told}${otherVersionText}` : told, {
       ...exitOf(status),
       ...nextAfter(code, asked.path),
@@ -96,6 +99,9 @@ function nextAfter(code: string, path: string): { readonly next?: string } {
   const [, namespace, plural, name] = /^\/v1\/(?:namespaces\/([^/]+)\/)?([a-z]+)\/([^/]+)/.exec(path) ?? [];
   if (plural === undefined || name === undefined) return {};
   const where = namespace === undefined ? "" : ` -n ${namespace}`;
+  const isPart = path.split("?")[0]?.includes(`/${plural}/${name}/rollouts/`) === true;
+  if (code === "NotFound" && isPart)
+    return { next: `starling rollout list ${plural === "syncs" ? "sync/" : ""}${name}${where}` };
   if (code === "NotFound") return { next: `starling get ${plural}${where}` };
   if (code === "Suspended") return { next: `starling resume ${plural.slice(0, -1)}/${name}${where}` };
   if (code === "Deleting" || code === "InUse")
@@ -104,8 +110,8 @@ function nextAfter(code: string, path: string): { readonly next?: string } {
 }
 
 function exitOf(status: number): { readonly exit: ExitReason; readonly next?: string } {
-  if (status === 401 || status === 403)
-    return { exit: "unknown", next: "starling context list   (are these the right credentials?)" };
+  if (status === 403) return { exit: "unknown", next: "starling doctor   (says who you are, and what to grant)" };
+  if (status === 401) return { exit: "unknown", next: "starling context list   (are these the right credentials?)" };
   if (status === 404 || status === 409) return { exit: "no" };
   if (status >= 500 || status === 429) return { exit: "unknown", next: "try the same command again" };
   return { exit: "wrongInput" };
@@ -135,7 +141,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         if (error instanceof Refused) {
           const { status, correlationId } = error.answer;
           const answer = { status, body: parseAnswer(error.answer), correlationId };
-          throw new ApiFailure(answer, { path: call.path, context: name });
+          throw new ApiFailure(answer, { method: call.method, path: call.path, context: name });
         }
         if (!isOfTheNetwork(error)) throw error;
         throw new CliFailure(`no answer from ${context.endpoint} (context ${name}): ${errorMessage(error)}`, {

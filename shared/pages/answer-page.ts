@@ -1,4 +1,6 @@
 /** Which view is where, and what is said when there is none. */
+
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { isPlainPath } from "#shared/base/path-segment.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
@@ -15,6 +17,7 @@ import { targetsPage } from "#shared/pages/targets-page.ts";
 import { timelinePage } from "#shared/pages/timeline-page.ts";
 import { versionsPage } from "#shared/pages/versions-page.ts";
 import { type Host, html, type View } from "#shared/pages/view.ts";
+import { missingRight } from "#shared/words/missing-right.ts";
 
 export interface PageRequest {
   /** Below the root of the pages. */
@@ -63,10 +66,17 @@ function named(ask: Ask): Ask {
     try {
       return await ask<T>(path, query);
     } catch (error) {
-      if (error instanceof Refusal) throw error;
+      if (error instanceof Refusal) throw error.status === 403 ? denied(error, path) : error;
       throw new Silence(`GET ${path}: ${errorMessage(error)}`, { cause: error });
     }
   };
+}
+
+/** What is missing is said, unless the asker has said so. */
+function denied({ status, message, code, correlationId }: Refusal, path: string): Refusal {
+  const right = missingRight("GET", path);
+  const told = message.includes(right) ? message : `${message}: ${right}`;
+  return new Refusal(status, told, defined({ code, correlationId }));
 }
 
 function toldOf(error: unknown, { path }: PageRequest): PageAnswer {

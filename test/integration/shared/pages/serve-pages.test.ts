@@ -123,6 +123,14 @@ describe("what is said when there is nothing to show", () => {
     expect(faults.join()).not.toContain(word);
   });
 
+  test("who may not see is told which right is missing, and sees nothing", async () => {
+    const answer = await get(await serve(refusing(403)), `/${word}/clusters`);
+    expect(answer.text).toContain(
+      "execute-api:Invoke is missing for GET /v1/clusters; the stack&#39;s ViewerPolicy has it",
+    );
+    expect(answer.text).not.toContain("<table");
+  });
+
   test("an API that fails is told with its status, its code and the id that its logs know it by", async () => {
     const details = { code: "Internal", correlationId: "api-20261120T090000Z-1f8a90c2" };
     const origin = await serve(() => Promise.reject(new Refusal(500, "an error in Starling", details)));

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { missingRight } from "#shared/words/missing-right.ts";
+
+test.each([
+  ["GET", "/v1/clusters?limit=5", "GET /v1/clusters; the stack's ViewerPolicy has it"],
+  [
+    "POST",
+    "/v1/namespaces/n/syncgroups/g/contents",
+    "POST /v1/namespaces/n/syncgroups/g/contents; the stack's ReaderPolicy has it",
+  ],
+  ["POST", "/v1/apply", "POST /v1/apply; the stack's AdministratorPolicy has it"],
+  ["DELETE", "/v1/freezes/all", "DELETE /v1/freezes/all; the stack's OperatorPolicy has it"],
+  ["POST", "/v1/clusters/c1/check", "POST /v1/clusters/c1/check; the stack's OperatorPolicy has it"],
+])("%s %s names the least policy that has it", (method, path, words) => {
+  expect(missingRight(method, path)).toBe(`execute-api:Invoke is missing for ${words}`);
+});
+
+test("the command tells it of what the gateway refuses, with what to type next", () => {
+  const asked = { method: "GET", path: "/v1/clusters", context: "prod" };
+  const failure = new ApiFailure({ status: 403, body: { message: "Forbidden" } }, asked);
+  expect(failure.message).toBe(`Forbidden (context prod): ${missingRight("GET", "/v1/clusters")}`);
+  expect(failure).toMatchObject({ exit: "unknown", next: expect.stringContaining("starling doctor") });
+});
+
+test("what the API refuses itself has its own words", () => {
+  const body = { code: "Forbidden", message: "the request is not signed by an IAM principal" };
+  const failure = new ApiFailure({ status: 403, body }, { method: "GET", path: "/v1/clusters", context: "prod" });
+  expect(failure.message).toBe(`${body.message} (context prod)`);
+});

@@ -1,4 +1,5 @@
 /** The command tree: what there is, and what it calls. Verbs are loaded when they run. */
+
 import { Argument, Command, Option } from "commander";
 import { askVerbs } from "#cli/ask-verbs.ts";
 import type { ApplyOptions } from "#cli/commands/apply.ts";
@@ -21,6 +22,7 @@ import { kindArgument, lookVerbs } from "#cli/look-verbs.ts";
 import { exitCodes } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { type GlobalOptions, openSession, outputs } from "#cli/session/session.ts";
+import { usageWords } from "#cli/session/usage-words.ts";
 import { type Action, type AddVerb, repeated, wholeNumber } from "#cli/session/verb.ts";
 import { starlingVersion } from "#shared/base/version.ts";
 
@@ -39,6 +41,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
     .configureOutput({
       writeOut: io.out,
       writeErr: io.err,
+      outputError: (said, write) => write(usageWords(said)),
       getOutHelpWidth: () => io.columns,
       getErrHelpWidth: () => io.columns,
     })

@@ -13,12 +13,24 @@ import { revisionText } from "#shared/words/revision-text.ts";
 export interface VersionsOptions {
   readonly group?: string;
   readonly limit: number;
+  readonly cluster?: string;
+  readonly selector?: string;
+  readonly state?: string;
+  readonly continue?: string;
+  readonly watch?: boolean;
 }
+
+/** Of lists of objects: what does nothing here is refused. */
+const others = ["cluster", "selector", "state", "continue", "watch"] as const;
 
 type Listed = SubjectInFleet | UnreadableObject<"SyncGroup" | "Sync">;
 
 /** Which version runs where, and who is behind: by what the stages of each group have passed. */
-export async function getVersions(session: Session, { group, limit }: VersionsOptions): Promise<ExitReason> {
+export async function getVersions(session: Session, options: VersionsOptions): Promise<ExitReason> {
+  const { group, limit } = options;
+  const idle = others.find((flag) => options[flag] !== undefined);
+  if (idle !== undefined)
+    throw usageFailure(`versions are not listed by --${idle}`, "starling get versions --group NAME");
   const namespace = session.scope();
   const wanted = group === undefined ? limit : Number.MAX_SAFE_INTEGER;
   const list = await readList<Listed>(session, { path: "/v1/fleet", query: { namespace }, limit: wanted });

@@ -106,7 +106,7 @@ describe("context add", () => {
       "context add prod --url https://abc.execute-api.eu-west-1.amazonaws.com --region us-east-1",
       '--region is "us-east-1"; https://abc.execute-api.eu-west-1.amazonaws.com is in eu-west-1',
     ],
-    [`context add -x --url ${url}`, "unknown option"],
+    [`context add -x --url ${url}`, "there is no flag -x"],
     [`context add __proto__ --url ${url}`, 'NAME is "__proto__"'],
     [`context add ${"p".repeat(64)} --url ${url}`, "expected at most 63 letters"],
     [`context add prod --url ${url} --role starling-operator`, "expected the ARN of a role"],

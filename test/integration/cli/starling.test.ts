@@ -236,8 +236,8 @@ describe("get", () => {
     ["rollout status sync/shpo --watch --timeout 10s", 1, "Sync payments/shpo does not exist"],
     ["rollout list shpo", 1, "SyncGroup payments/shpo does not exist"],
     ["suspend cluster/c1", 2, "a Cluster cannot be told to suspend"],
-    ["frob", 2, "unknown command"],
-    ["get", 2, "missing required argument"],
+    ["frob", 2, 'there is no verb "frob"'],
+    ["get", 2, "kind is missing"],
     ["validate -f none.yaml", 2, "does not exist"],
   ])("%s ends with %i", async (line, code, message) => {
     const ran = await cli.run(line);

@@ -1,3 +1,4 @@
+import { excerpt } from "#shared/base/excerpt.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { pathSegmentProblem } from "#shared/base/path-segment.ts";
 import { compareText } from "#shared/base/text-order.ts";
@@ -56,8 +57,10 @@ function check(found: ManifestDocument): Manifest {
     throw new ManifestError("InvalidObject", { ...at, field: `${prefix}${field}` }, reason);
   }
 
-  requireText(object.apiVersion, "apiVersion", "such as v1 or apps/v1", refuse);
-  requireText(object.kind, "kind", "such as ConfigMap", refuse);
+  if (object.apiVersion === undefined && object.kind === undefined) throw notKubernetes(found);
+  requireText(object.apiVersion, "apiVersion", "one such as v1 or apps/v1", refuse);
+  requireText(object.kind, "kind", "one such as ConfigMap", refuse);
+  if (groupOf(object.apiVersion as string) === ownGroup) throw ofStarling(found);
   const metadata = object.metadata;
   if (!isJsonObject(metadata)) refuse("metadata", `${gotInstead(metadata)}, expected a map with a name`);
   if (metadata.name === undefined && metadata.generateName !== undefined) {
@@ -99,6 +102,30 @@ function check(found: ManifestDocument): Manifest {
   return { object: normalised, id: objectIdOf(normalised), place: { file, document, line } };
 }
 
+const ownGroup = "starling.dev";
+
+/** Where a file of a folder is meant for something else, its key tells whoever wrote it which it is. */
+function notKubernetes(found: ManifestDocument): ManifestError {
+  const { at, prefix } = placeOf(found);
+  const [first] = Object.keys(found.object);
+  const begins = first === undefined ? "is empty" : `begins with ${JSON.stringify(excerpt(first))}`;
+  const isRendered = found.file.endsWith(")");
+  const remedy = isRendered
+    ? ""
+    : "; all *.yaml, *.yml and *.json below the path are read as manifests: move it, choose a path without it, or list the manifests in a kustomization.yaml";
+  const place = prefix === "" ? at : { ...at, field: prefix.slice(0, -1) };
+  return new ManifestError(
+    "NotKubernetes",
+    place,
+    `is no Kubernetes object (it has neither apiVersion nor kind, and ${begins})${remedy}`,
+  );
+}
+
+function ofStarling(found: ManifestDocument): ManifestError {
+  const reason = `is for Starling, and no cluster knows it; \`starling apply -f ${excerpt(found.file)}\`, and keep it out of the path`;
+  return new ManifestError("NotKubernetes", placeOf(found).at, reason);
+}
+
 function requireText(
   value: Json | undefined,
   field: string,
@@ -134,7 +161,14 @@ function refuseDuplicates(manifests: readonly Manifest[]): void {
     throw new ManifestError(
       "DuplicateObject",
       { ...manifest.place, object: describeObject(manifest.id) },
-      `is also in ${file}${line === undefined ? "" : `:${line}`}, document ${document}${note}; remove one of them`,
+      `is also in ${file}${line === undefined ? "" : `:${line}`}, document ${document}${note}; ${twiceRemedy(manifest.place.file, file)}`,
     );
   }
+}
+
+/** Of two overlays in one folder each has all of their base: nobody means both. */
+function twiceRemedy(file: string, earlier: string): string {
+  const [own, other] = [file, earlier].map((name) => / \(as built by kustomize\)$/.exec(name)?.index);
+  if (own === undefined || other === undefined || file === earlier) return "remove one of them";
+  return `each kustomization below the path is built: set the path to one of them, as ${file.slice(0, own)}`;
 }

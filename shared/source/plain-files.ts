@@ -2,6 +2,7 @@ import { compareText } from "#shared/base/text-order.ts";
 import { kustomizationNames } from "#shared/source/kustomization.ts";
 import { isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 /** By its name. */
 export function isManifestFile({ path }: ListedFile): boolean {
@@ -20,7 +21,16 @@ export function readPlainFiles(
   return files
     .filter((file) => isManifestFile(file) && isWithin(file.path, [folder]) && !isWithin(file.path, without))
     .toSorted((a, b) => compareText(a.path, b.path))
-    .flatMap((file) => parseManifests(new TextDecoder().decode(file.content), file.path));
+    .flatMap((file) => parseManifests(textOf(file), file.path));
+}
+
+/** @throws ManifestError `InvalidYaml` for what some editors write. */
+function textOf({ path, content }: ListedFile): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(content);
+  } catch {
+    throw new ManifestError("InvalidYaml", { file: path }, "is not UTF-8; save it as UTF-8");
+  }
 }
 
 /** The topmost folders below `folder` that have a kustomization of their own: each is one build, as in Flux. */

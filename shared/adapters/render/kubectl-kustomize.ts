@@ -13,7 +13,9 @@ import { makeScratchFolder, removeScratchFolder, writeTree } from "#shared/adapt
 import { StarlingError } from "#shared/base/errors.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import type { KustomizeRunner, RenderInput } from "#shared/ports.ts";
+import { componentAlone, isComponent } from "#shared/source/kustomization.ts";
 import { type KustomizeInputs, kustomizeInputs, maxLoadedBytes } from "#shared/source/kustomize/kustomize-inputs.ts";
+import { kustomizeRemedy } from "#shared/source/kustomize/kustomize-remedy.ts";
 import { refused } from "#shared/source/kustomize/kustomize-scope.ts";
 
 export interface KubectlKustomizeOptions extends Partial<ProcessBounds> {
@@ -66,7 +68,8 @@ export class KubectlKustomize implements KustomizeRunner {
 
   /** @throws ManifestError `KustomizationRefused`; StarlingError `KustomizeFailed` with what kustomize said. */
   async build({ files, path, inflate }: RenderInput): Promise<string> {
-    const inputs = kustomizeInputs(new Map(files.map((file) => [file.path, file])), path);
+    const byPath = new Map(files.map((file) => [file.path, file]));
+    const inputs = kustomizeInputs(byPath, path);
     const objects = await objectsOf(inputs, inflate);
     const kubectl = await this.#kubectl();
     const scratch = await makeScratchFolder("render");
@@ -75,13 +78,14 @@ export class KubectlKustomize implements KustomizeRunner {
     try {
       mkdirSync(cwd);
       writeTree(folder, new Map([...inputs.files, ...objects]));
-      return await this.#run({ kubectl, folder, cwd, path });
+      const remedy = isComponent(byPath, path) ? `; ${componentAlone}` : undefined;
+      return await this.#run({ kubectl, folder, cwd, path, remedy });
     } finally {
       removeScratchFolder(scratch);
     }
   }
 
-  async #run({ kubectl, folder, cwd, path }: Build): Promise<string> {
+  async #run({ kubectl, folder, cwd, path, remedy }: Build): Promise<string> {
     const end = await runConfined({
       program: kubectl,
       args: ["kustomize", ...strictness, join(folder, path)],
@@ -93,7 +97,8 @@ export class KubectlKustomize implements KustomizeRunner {
     });
     if (end.status === 0) return end.output;
     // A signal is not kustomize's word about the input: the machine was short of something.
-    throw failed(explain(end, folder), end.signal === null ? "permanent" : "transient");
+    const said = explain(end, folder);
+    throw failed(`${path}: ${said}${remedy ?? kustomizeRemedy(said)}`, end.signal === null ? "permanent" : "transient");
   }
 }
 
@@ -126,6 +131,8 @@ interface Build {
   /** An empty folder elsewhere. */
   readonly cwd: string;
   readonly path: string;
+  /** What to do whatever is wrong. */
+  readonly remedy: string | undefined;
 }
 
 function explain(end: ProcessEnd, folder: string): string {
@@ -133,6 +140,7 @@ function explain(end: ProcessEnd, folder: string): string {
   const said = end.errors
     .replaceAll(`${folder}/`, "")
     .replaceAll(folder, ".")
+    .replaceAll(/^# Warning: .*\n?/gm, "")
     .replace(/^error: /, "")
     // Where it cannot write an object it prints it whole, and a Secret's texts with it.
     .replace(/map\[string\]interface ?\{\}\{[\s\S]*\}/, "an object")

@@ -2,6 +2,7 @@ import { renderChart } from "#shared/adapters/render/render-chart.ts";
 import { changesOf, kustomized, withNamespace } from "#shared/adapters/render/specialise-documents.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
+import { compareText } from "#shared/base/text-order.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { HelmRunner, KustomizeRunner, RenderInput, TreeFile } from "#shared/ports.ts";
 import { refuseForeignFiles } from "#shared/source/foreign-files.ts";
@@ -9,7 +10,7 @@ import { foreignKindsIn } from "#shared/source/foreign-kinds.ts";
 import { type ByEvent, withHooksOfBoth } from "#shared/source/helm/both-events.ts";
 import { chartFile } from "#shared/source/helm/chart.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
-import { kustomizationsOf } from "#shared/source/kustomization.ts";
+import { componentAlone, isComponent, kustomizationsOf } from "#shared/source/kustomization.ts";
 import { type Base, needsKustomize } from "#shared/source/kustomize/generated-kustomization.ts";
 import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";
 import { requireFewCharts } from "#shared/source/kustomize/inflated-charts.ts";
@@ -59,13 +60,8 @@ export interface RenderedObjects {
  */
 export async function renderObjects(request: RenderRequest, renderers: Renderers): Promise<RenderedObjects> {
   const path = normalFolder(request.path);
-  if (!request.files.some((file) => isWithin(file.path, [path]) && file.path !== path)) {
-    throw new ManifestError(
-      "EmptyRender",
-      { file: path },
-      "is no folder of the artifact; check the template's path and the Source's spec.paths (symbolic links are no part of an artifact)",
-    );
-  }
+  if (!request.files.some((file) => isWithin(file.path, [path]) && file.path !== path))
+    throw noFolder(path, request.files);
   const asked = { ...request, path };
   const base = await readBase(asked, renderers, needsKustomize(request.specialise ?? {}) ? "included" : "built");
   const install = await manifestsOf(asked, base.install, renderers);
@@ -78,6 +74,26 @@ export async function renderObjects(request: RenderRequest, renderers: Renderers
     upgrade: manifests.upgrade === manifests.install ? objects : manifests.upgrade.map(({ object }) => object),
     leftOut: [...new Set([...install.leftOut, ...upgrade.leftOut])],
   };
+}
+
+const mostFolders = 8;
+
+function noFolder(path: string, files: readonly TreeFile[]): ManifestError {
+  if (files.some((file) => file.path === path)) {
+    const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : ".";
+    return new ManifestError("EmptyRender", { file: path }, `is a file; the path is of a folder, as ${folder}`);
+  }
+  const folders = [...new Set(files.flatMap((file) => /^[^/]+(?=\/)/.exec(file.path) ?? []))].sort(compareText);
+  const more = folders.length > mostFolders ? ` and ${folders.length - mostFolders} more` : "";
+  const has =
+    folders.length === 0
+      ? "no folders"
+      : folders
+          .slice(0, mostFolders)
+          .map((name) => excerpt(name))
+          .join(", ");
+  const reason = `is no folder of the artifact, which has ${has}${more}; check the template's path and the Source's spec.paths (symbolic links are no part of an artifact)`;
+  return new ManifestError("EmptyRender", { file: path }, reason);
 }
 
 interface ReadManifests {
@@ -111,7 +127,8 @@ function emptyRender(path: string, files: readonly TreeFile[]): ManifestError {
       : ` (it has ${excerpt(first.path)}; manifests are *.yaml, *.yml and *.json)`;
   const jsonnet = inside.some((file) => /\.(jsonnet|libsonnet)$/.test(file.path)) && other !== "";
   const instead = jsonnet ? "; Jsonnet is not run: commit the manifests that it makes" : "";
-  const reason = `holds no objects${other}${instead}; an empty rendering is never applied, delete the Sync to delete its objects`;
+  const component = isComponent(new Map(files.map((file) => [file.path, file])), path) ? `; ${componentAlone}` : "";
+  const reason = `holds no objects${other}${instead}${component}; an empty rendering is never applied, delete the Sync to delete its objects`;
   return new ManifestError("EmptyRender", { file: path }, reason);
 }
 

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
 import type { RenderInput, TreeFile } from "#shared/ports.ts";
 import { maxRenderingBytes } from "#shared/source/build-job.ts";
+import { namedHook } from "#shared/source/helm/hooks.ts";
 import { type Base, generatedKustomization, inArtifact } from "#shared/source/kustomize/generated-kustomization.ts";
 import { restoredObject } from "#shared/source/kustomize/guarded-object.ts";
 import { type ChangeObject, readManifests } from "#shared/source/manifests.ts";
@@ -13,7 +14,7 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 /** The documents as kustomize makes them of a base and the edits that are its business. */
 export async function kustomized(
   files: readonly TreeFile[],
-  base: Base,
+  given: Base,
   {
     specialise,
     kustomize,
@@ -22,6 +23,7 @@ export async function kustomized(
     readonly kustomize: { build(input: Pick<RenderInput, "files" | "path">): Promise<string> };
   },
 ): Promise<ManifestDocument[]> {
+  const base: Base = given.documents === undefined ? given : { documents: given.documents.map(namedHook) };
   for (const document of base.documents ?? []) refuseLocalConfig(document);
   const { mark, ...made } = generatedKustomization(files, base, specialise);
   const output = await kustomize.build(made).catch((error: unknown) => {

@@ -29,6 +29,7 @@ export interface WatchedTemplate {
 }
 
 export const chartFile = "Chart.yaml";
+const valuesFile = "values.yaml";
 /** Of the chart itself, and of those it depends on. */
 const templates = /^(?:charts\/[^/]+\/)*templates\//;
 const schemas = /^(?:charts\/[^/]+\/)*values\.schema\.json$/;
@@ -43,6 +44,7 @@ const watchedFunctions: ReadonlySet<string> = new Set(["lookup", ...fixedFunctio
  */
 export function readChart(folder: string, files: ReadonlyMap<string, Uint8Array>): Chart {
   const { name } = readChartFile(folder, files, chartFile);
+  requireValues(folder, files);
   const watched: WatchedTemplate[] = [];
   for (const [path, content] of files) {
     if (charts.test(path)) checkDependencies(folder, files, path);
@@ -86,8 +88,10 @@ function readChartFile(folder: string, files: ReadonlyMap<string, Uint8Array>, p
   if (value === undefined) {
     throw refused({ file: folder }, `is no Helm chart: it has no ${chartFile}; correct the template's path`);
   }
-  const { name, type, dependencies } = value;
+  const { name, type, version, dependencies } = value;
   if (typeof name !== "string" || name === "") throw refused({ file, field: "name" }, "is missing; a chart has a name");
+  if (version === undefined || version === null || version === "")
+    throw refused({ file, field: "version" }, "is missing; a chart has one, as 1.0.0");
   if (type === "library" && path === chartFile) {
     throw refused(
       { file, field: "type" },
@@ -104,6 +108,15 @@ function mapIn(files: ReadonlyMap<string, Uint8Array>, folder: string, path: str
   const [first] = parseDocuments(new TextDecoder().decode(content), file);
   if (!isJsonObject(first?.value)) throw refused({ file }, "is no map");
   return first.value;
+}
+
+function requireValues(folder: string, files: ReadonlyMap<string, Uint8Array>): void {
+  const content = files.get(valuesFile);
+  if (content === undefined) return;
+  const file = at(folder, valuesFile);
+  const [first] = parseDocuments(new TextDecoder().decode(content), file, { twice: "last counts" });
+  if (first === undefined || isJsonObject(first.value)) return;
+  throw new ManifestError("InvalidValues", { file, line: first.line }, "values are a map, as `replicas: 2`");
 }
 
 /** Of one chart, the outermost or one below; Helm, too, wants those that a condition leaves out. */

@@ -22,7 +22,7 @@ export function explainHelm(chart: Chart, said: string): ManifestError {
   const place = innermost(chart, text);
   const lookup = lookupAt(chart, text, place) ?? hiddenIn(text, place);
   if (lookup !== undefined) return lookup;
-  const reason = adviceOn(reasonOf(text)) ?? toldOf(chart, text);
+  const reason = adviceOn(reasonOf(text)) ?? withRemedy(toldOf(chart, text));
   return new ManifestError(
     "ChartFailed",
     place ?? { file: at(chart.folder, chartFile) },
@@ -105,6 +105,13 @@ function withoutValues(reason: string): string {
     const [, rule] = /^.*((?:does not match pattern|value must be) .*)$/.exec(said) ?? [];
     return at + (rule ?? "is not what the schema asks for");
   });
+}
+
+/** What a template goes through, as `.Values.image` in `.Values.image.tag`. */
+function withRemedy(reason: string): string {
+  const [, member] = /: nil pointer evaluating interface \{\}\.([\w-]+)$/.exec(reason) ?? [];
+  if (member === undefined || !/^at <[^>]*\.Values\./.test(reason)) return reason;
+  return `${reason}; what is before .${member} is not set: set it in render.helm.values, or in a file of valuesFrom`;
 }
 
 /** Of the chart as a whole; absent for what a template says. */

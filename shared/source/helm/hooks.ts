@@ -48,6 +48,11 @@ const mostNamed = 10;
 const maxName = 120;
 const digestLength = 7;
 
+/** What is a hook with its whole name, for kustomize, which takes nothing without one. */
+export function namedHook(document: ManifestDocument): ManifestDocument {
+  return hookMarksOf(document.object) === undefined ? document : named(document);
+}
+
 /** A hook is made anew each time: it may leave the end of its name to whoever makes it, and has the same for the same content. */
 function named(document: ManifestDocument): ManifestDocument {
   const { metadata } = document.object;

@@ -70,7 +70,8 @@ export function inArtifact(error: unknown): unknown {
     text
       .replaceAll(treePath, "$1")
       .replaceAll(`'${artifact}'`, "'.'")
-      .replaceAll(`${generated}/kustomization.yaml`, "the root of the repository");
+      .replaceAll(`${generated}/kustomization.yaml`, "the root of the repository")
+      .replace(new RegExp(`^${generated}: `), "the template: ");
   if (error instanceof StarlingError) {
     const { code, retry, data } = error;
     return new StarlingError(plainly(error.message), { code, retry, data, cause: error });

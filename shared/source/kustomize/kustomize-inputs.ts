@@ -163,7 +163,13 @@ function membersOf(value: JsonObject, field: string): readonly (readonly [string
 function readFolders(scope: KustomizeScope, field: string, value: Json | undefined): string[] {
   return entriesOf(value, field).flatMap((entry) => {
     const path = resolve(scope, entry);
-    if (scope.folders.has(path)) return [path];
+    if (scope.folders.has(path)) {
+      if (kustomizationsOf(scope.files, path).length > 0) return [path];
+      throw refused(
+        { file: scope.file, field: entry.field },
+        `"${entry.value}" holds no kustomization.yaml; give it one, or name its files`,
+      );
+    }
     requireYaml(scope, entry);
     return [];
   });

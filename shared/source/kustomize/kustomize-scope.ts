@@ -1,5 +1,5 @@
 import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";
-import type { ListedFile } from "#shared/source/tree-listing.ts";
+import { isIgnored, type ListedFile } from "#shared/source/tree-listing.ts";
 import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
 import { expansionOf } from "#shared/source/yaml/yaml.ts";
 
@@ -57,7 +57,9 @@ export function requireFile(scope: KustomizeScope, entry: Entry): string {
   if (file === undefined) {
     throw refused(
       { file: scope.file, field: entry.field },
-      `"${entry.value}" is not in the artifact; add its folder to the Source's spec.paths. Remote bases are not fetched and symbolic links not followed: commit a copy instead`,
+      isIgnored(path)
+        ? `"${entry.value}" is left out of every artifact, for its name or ending; give it another`
+        : `"${entry.value}" is not in the artifact; add its folder to the Source's spec.paths. Remote bases are not fetched and symbolic links not followed: commit a copy instead`,
     );
   }
   if (!scope.inputs.has(path)) scope.inputs.set(path, file.content);

@@ -46,11 +46,32 @@ const quotedText = / ?"[\s\S]*"/;
 export function explainYaml(said: string, text: string, position: number | undefined): string {
   const reason = said.replace(quotedText, "");
   const unclosed = misses.test(reason) ? unclosedIn(text.slice(0, position)) : undefined;
+  const expression = ofExpression(reason, { text, position, line: unclosed?.line });
+  if (expression !== undefined) return `${expression} (${reason})`;
   if (unclosed !== undefined) return `unclosed ${unclosed.opener} in line ${unclosed.line}: ${reason}`;
   const words =
     ofCharacter(reason, text[position ?? text.length]) ?? known.find(([begins]) => reason.startsWith(begins))?.[1];
   if (words === undefined) return reason;
   return reason === "duplicated mapping key" ? words : `${words} (${reason})`;
+}
+
+interface Mistake {
+  readonly text: string;
+  readonly position: number | undefined;
+  /** Of what is not closed. */
+  readonly line: number | undefined;
+}
+
+const plainExpression = /^(?:[^"'#]*[\s:])?\{\{/;
+
+/** What a template of a chart is to YAML. */
+function ofExpression(reason: string, { text, position, line }: Mistake): string | undefined {
+  const lines = text.split("\n");
+  const isAnywhere = reason.startsWith("unsupported map key: a list or a map");
+  const marked = line ?? text.slice(0, position).split("\n").length;
+  const index = lines.findIndex((each, at) => (isAnywhere || at === marked - 1) && plainExpression.test(each));
+  if (index < 0) return undefined;
+  return `{{ in line ${index + 1} begins a map in a map; a text with {{ is to be in quotes, and the template of a chart belongs into one`;
 }
 
 /** A plain text may not begin with everything. */

@@ -225,7 +225,7 @@ describe("what cannot be rendered fails for good, and says why", () => {
       "a file that is no object",
       { "values.yaml": "replicas: 1" },
       ".",
-      { code: "InvalidObject", message: expect.stringMatching(/^values.yaml:1, document 1, apiVersion: is missing/) },
+      { code: "NotKubernetes", message: expect.stringMatching(/^values.yaml:1, document 1: is no Kubernetes object/) },
     ],
     [
       "invalid YAML",

@@ -15,7 +15,11 @@ function object(text: string): unknown {
 const configMap = "apiVersion: v1\nkind: ConfigMap\n";
 
 const refused: readonly (readonly [legend: string, text: string, message: string])[] = [
-  ["no kind", "replicas: 1\nimage: x", "app.yaml:1, document 1, apiVersion: is missing"],
+  [
+    "no kind",
+    "replicas: 1\nimage: x",
+    "app.yaml:1, document 1: is no Kubernetes object (it has neither apiVersion nor kind",
+  ],
   ["no kind but a version", "apiVersion: v1\nmetadata: {name: a}", "app.yaml:1, document 1, kind: is missing"],
   [
     "no metadata",

@@ -93,7 +93,7 @@ describe("kustomize", () => {
     await expect(runner.build(build)).rejects.toMatchObject({
       code: "KustomizeFailed",
       retry: "permanent",
-      message: expect.stringMatching(/^kustomize: (?!.*starling-render).*unknown field "nope"/s),
+      message: expect.stringMatching(/^app: kustomize: (?!.*starling-render).*unknown field "nope"/s),
     });
   });
 
@@ -201,7 +201,7 @@ describe("hostile kustomizations", () => {
     await expect(small.build(large)).rejects.toMatchObject({
       code: "KustomizeFailed",
       retry: "permanent",
-      message: "kustomize ran out of memory; make the build smaller",
+      message: ".: kustomize ran out of memory; make the build smaller",
     });
   });
 

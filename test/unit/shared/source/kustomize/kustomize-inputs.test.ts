@@ -169,7 +169,7 @@ const refused: readonly (readonly [legend: string, kustomization: string, messag
   [
     "a folder without a kustomization",
     "resources: [../plain]",
-    "plain: holds no kustomization.yaml, no kustomization.yml, no Kustomization",
+    'resources[0]: "../plain" holds no kustomization.yaml; give it one, or name its files',
   ],
   ["no YAML", "resources: [", "app/kustomization.yaml:1"],
   ["a list", "- a", "is no map"],

@@ -1,0 +1,190 @@
+/** What people get wrong in their first folder: each is told with its file or field, what it is, and what to do. */
+import { expect, test } from "vitest";
+import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
+import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
+import { type RenderRequest, renderObjects } from "#shared/adapters/render/render-objects.ts";
+
+const searchPath = process.env.PATH ?? "";
+const renderers = {
+  kustomize: new KubectlKustomize({ kubectl: () => locateKubectl(searchPath) }),
+  helm: new HelmTemplate({ helm: () => locateHelm(searchPath) }),
+};
+
+const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n";
+const web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec: { replicas: 1 }\n";
+const component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+const elsewhere =
+  /read as manifests: move it, choose a path without it, or list the manifests in a kustomization\.yaml$/;
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+function rendered(files: Files, path: string, rest: Partial<RenderRequest> = {}) {
+  const encoder = new TextEncoder();
+  const tree = Object.entries(files).map(([name, text]) => ({
+    path: name,
+    content: typeof text === "string" ? encoder.encode(text) : text,
+    executable: false,
+  }));
+  return renderObjects({ files: tree, path, ...rest }, renderers);
+}
+
+/** Legend: what it is, the files, the path, what is said. */
+const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
+  [
+    "values of a chart among manifests",
+    { "k/a.yaml": settings, "k/values.yaml": "replicas: 3\n" },
+    "k",
+    /^k\/values\.yaml:1, document 1: is no Kubernetes object \(it has neither apiVersion nor kind, and begins with "replicas"\)/,
+  ],
+  ["a Compose file", { "k/docker-compose.yaml": "services: { a: { image: b } }\n" }, "k", elsewhere],
+  [
+    "an empty map",
+    { "k/a.json": "{}" },
+    "k",
+    /^k\/a\.json:1, document 1: is no Kubernetes object \(.*, and is empty\)/,
+  ],
+  [
+    "a document of Starling's own",
+    { "k/group.yaml": "apiVersion: starling.dev/v1alpha1\nkind: SyncGroup\nmetadata: { name: a }\n" },
+    "k",
+    /^k\/group\.yaml:1, document 1, SyncGroup.*: is for Starling, and no cluster knows it; `starling apply -f k\/group\.yaml`, and keep it out of the path$/,
+  ],
+  [
+    "a file for its folder",
+    { "k/deep/a.yaml": settings },
+    "k/deep/a.yaml",
+    /^k\/deep\/a\.yaml: is a file; the path is of a folder, as k\/deep$/,
+  ],
+  [
+    "a folder that is not there",
+    { "deploy/a.yaml": settings, "charts/x/a.yaml": settings, "README.md": "" },
+    "manifests",
+    /^manifests: is no folder of the artifact, which has charts, deploy; /,
+  ],
+  [
+    "all overlays at once",
+    {
+      "k/base/kustomization.yaml": "resources: [a.yaml]\n",
+      "k/base/a.yaml": settings,
+      "k/dev/kustomization.yaml": "resources: [../base]\n",
+    },
+    "k",
+    /^k\/dev \(as built by kustomize\).*ConfigMap a: is also in k\/base \(as built.*; each kustomization below the path is built: set the path to one of them, as k\/dev$/,
+  ],
+  [
+    "a Component alone, without objects",
+    { "k/kustomization.yaml": `${component}images: [{ name: x, newTag: v1 }]\n` },
+    "k",
+    /^k: holds no objects; it is a Component, which others include: name it in the template's components/,
+  ],
+  [
+    "a Component alone, with a patch",
+    { "k/kustomization.yaml": `${component}patches: [{ path: p.yaml }]\n`, "k/p.yaml": web },
+    "k",
+    /^k: kustomize: no resource matches .*; it is a Component, which others include: name it in the template's components/,
+  ],
+  [
+    "a patch of what is not there, below a warning",
+    {
+      "k/kustomization.yaml": "commonLabels: { a: b }\nresources: [a.yaml]\npatches: [{ path: p.yaml }]\n",
+      "k/a.yaml": web,
+      "k/p.yaml": web.replace("web", "wbe"),
+    },
+    "k",
+    /^k: kustomize: no resource matches .*Deployment\.v1\.apps\/wbe.*; correct the patch's kind, name or namespace, or leave it out$/,
+  ],
+  [
+    "a JSON patch without quotes",
+    {
+      "k/kustomization.yaml":
+        "resources: [a.yaml]\npatches: [{ target: { kind: Deployment }, patch: '[{op: replace, path: /spec/replicas, value: 3}]' }]\n",
+      "k/a.yaml": web,
+    },
+    "k",
+    /^k: kustomize: .*unable to parse SM or JSON patch; a patch that begins with \[ is read as JSON, with names and texts in double quotes/,
+  ],
+  [
+    "a field that is none",
+    { "k/kustomization.yaml": "resource: [a.yaml]\n", "k/a.yaml": settings },
+    "k",
+    /^k: kustomize: .*unknown field "resource"/,
+  ],
+  [
+    "a folder without a kustomization as a resource",
+    { "k/kustomization.yaml": "resources: [sub]\n", "k/sub/a.yaml": settings },
+    "k",
+    /^k\/kustomization\.yaml, resources\[0\]: "sub" holds no kustomization\.yaml; give it one, or name its files$/,
+  ],
+  [
+    "a file that no artifact has",
+    { "k/kustomization.yaml": "configMapGenerator: [{ name: a, files: [data.tar.gz] }]\n" },
+    "k",
+    /^k\/kustomization\.yaml, configMapGenerator\[0\]\.files\[0\]: "data\.tar\.gz" is left out of every artifact, for its name or ending; give it another$/,
+  ],
+  [
+    "an expression of a chart's as a value",
+    { "k/a.yaml": `${settings}data:\n  x: {{ .Values.x }}\n` },
+    "k",
+    /^k\/a\.yaml:1:1: \{\{ in line 5 begins a map in a map; a text with \{\{ is to be in quotes, and the template of a chart belongs into one \(/,
+  ],
+  [
+    "a chart's condition around an object",
+    { "k/a.yaml": `{{- if .Values.x }}\n${settings}{{- end }}\n` },
+    "k",
+    /^k\/a\.yaml:1:3: \{\{ in line 1 begins a map in a map; a text with/,
+  ],
+  [
+    "an expression in the middle of a text",
+    { "k/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.x }}-a\n" },
+    "k",
+    /^k\/a\.yaml:4:[0-9]+: \{\{ in line 4 begins a map in a map; a text with/,
+  ],
+  [
+    "UTF-16, as some editors write",
+    { "k/a.yaml": Uint8Array.from([0xff, 0xfe, 0x61, 0, 0x3a, 0, 0x20, 0, 0x62, 0]) },
+    "k",
+    /^k\/a\.yaml: is not UTF-8; save it as UTF-8$/,
+  ],
+];
+
+test.each(mistakes)("%s", async (_what, files, path, message) => {
+  await expect(rendered(files, path)).rejects.toThrow(message);
+});
+
+const chart = { "c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n", "c/templates/a.yaml": settings };
+const helm = { render: { helm: { releaseName: "c", namespace: "default", crds: "CreateReplace" } } };
+
+const ofCharts: readonly (readonly [string, Files, RegExp])[] = [
+  [
+    "without a version",
+    { ...chart, "c/Chart.yaml": "apiVersion: v2\nname: c\n" },
+    /^c\/Chart\.yaml, version: is missing; a chart has one, as 1\.0\.0$/,
+  ],
+  [
+    "whose values are a list",
+    { ...chart, "c/values.yaml": "- a\n" },
+    /^c\/values\.yaml:1: values are a map, as `replicas: 2`$/,
+  ],
+  [
+    "whose template goes through a value that is not set",
+    { ...chart, "c/templates/b.yaml": `${settings}data: { tag: {{ .Values.image.tag }} }\n` },
+    /^c\/templates\/b\.yaml:4:[0-9]+: at <\.Values\.image\.tag>: nil pointer evaluating interface \{\}\.tag; what is before \.tag is not set: set it in render\.helm\.values, or in a file of valuesFrom$/,
+  ],
+];
+
+test.each(ofCharts)("a chart %s", async (_what, files, message) => {
+  await expect(rendered(files, "c", helm as Partial<RenderRequest>)).rejects.toThrow(message);
+});
+
+test("a hook that leaves the end of its name open gets one before kustomize, which takes nothing without", async () => {
+  const hook =
+    "apiVersion: batch/v1\nkind: Job\nmetadata: { generateName: before-, annotations: { argocd.argoproj.io/hook: PreSync } }\n";
+  const specialise = { namespace: "shop", edits: {} };
+  const { objects } = await rendered({ "k/a.yaml": settings, "k/b.yaml": hook }, "k", { specialise });
+  expect(objects.map(({ kind, metadata }) => [kind, metadata.namespace, metadata.name])).toEqual([
+    ["ConfigMap", "shop", "a"],
+    ["Job", "shop", expect.stringMatching(/^before-[0-9a-f]{7}$/)],
+  ]);
+});

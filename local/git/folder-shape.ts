@@ -38,7 +38,12 @@ const overlayFolders = ["overlays", "environments", "envs", "clusters"];
 /** @throws Error naming the flag, what there is, and what to give instead. */
 export function shapeOf(question: ShapeQuestion): FolderShape {
   const { folder, clusters } = question;
-  if (!folder.includes("{{")) return shapeOfFolder(question, normalFolder(folder));
+  if (!folder.includes("{{")) {
+    const shape = shapeOfFolder(question, normalFolder(folder));
+    // With the expressions of overlays it is no folder of the repository by itself.
+    if (question.paths.some((path) => isWithin(path, [shape.path]))) requireNoExpression(folder, shape.path);
+    return shape;
+  }
   const shapes = clusters.map((cluster) => shapeOfFolder(question, renderedFor(cluster, folder)));
   const isChart = shapes.some((shape) => shape.isChart);
   if (isChart && !shapes.every((shape) => shape.isChart)) {
@@ -96,6 +101,14 @@ function overlaysOf({ paths, folder: given, clusters }: ShapeQuestion, folder: s
     );
   }
   return undefined;
+}
+
+/** A name of the repository is one: in a template, what is between braces would be looked up. */
+function requireNoExpression(given: string, found: string): void {
+  if (!/\{\{|\}\}/.test(found)) return;
+  throw new Error(
+    `--path is ${given}: its folder is called ${JSON.stringify(found)}, and {{ }} in a path is an expression; rename it in the repository`,
+  );
 }
 
 interface Plain {

@@ -79,6 +79,18 @@ describe("what a folder is", () => {
       words: "has no folder deploy/overlays/broad",
     },
     {
+      why: "a chart in a folder that would be an expression",
+      paths: ["deploy/{{ cluster.values.token }}/Chart.yaml"],
+      folder: "deploy",
+      words: "{{ }} in a path is an expression; rename it in the repository",
+    },
+    {
+      why: "a chart in a folder that is called as an overlay's expression",
+      paths: ["deploy/{{ cluster.labels.ring }}/Chart.yaml"],
+      folder: "deploy",
+      words: "rename it in the repository",
+    },
+    {
       why: "an unknown expression",
       paths: overlays("canary"),
       folder: "deploy/{{ cluster.ring }}",

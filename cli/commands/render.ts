@@ -68,7 +68,11 @@ export async function render(session: Session, target: string, options: RenderOp
     if (rendering === undefined) continue;
     for (const part of byEvent(input, rendering, view)) {
       const origins = options.showOrigin === true ? await originsIn(renderer, view, part) : undefined;
-      shown.push(shownOf(part, rendering, { origins, options }));
+      // What was stored does not say what was left out of it.
+      const isWhole = renderer.isMade(rendering)
+        ? rendering.leftOut.length === 0
+        : !("helm" in (input.build.render ?? {}));
+      shown.push(shownOf(part, rendering, { origins, options, leftOut: isWhole ? "nothing" : "something" }));
     }
   }
   print(session, shown, options);
@@ -159,12 +163,20 @@ async function originsIn(
 function shownOf(
   { template, sync, clusters, event }: InputPart,
   { digest, objects: all, leftOut }: Rendering,
-  { origins, options }: { readonly origins: readonly Origin[] | undefined; readonly options: RenderOptions },
+  {
+    origins,
+    options,
+    leftOut: unseen,
+  }: {
+    readonly origins: readonly Origin[] | undefined;
+    readonly options: RenderOptions;
+    readonly leftOut: "nothing" | "something";
+  },
 ): Shown {
   const isOpen = options.showSecrets === true;
   const objects = all[event ?? "upgrade"];
   const shownOrigins =
-    origins === undefined || isOpen ? origins : maskedOrigins(origins, [...all.install, ...all.upgrade]);
+    origins === undefined || isOpen ? origins : maskedOrigins(origins, [...all.install, ...all.upgrade], unseen);
   return {
     sync,
     template: template.name,

@@ -62,6 +62,11 @@ export class Renderer {
     return new Map([...this.#made.values()].map((rendering) => [rendering.digest, rendering]));
   }
 
+  /** Rather than stored. */
+  isMade(rendering: Rendering): boolean {
+    return this.#stored.get(rendering.digest) !== rendering;
+  }
+
   /** Those that were stored, by digest. @throws CliFailure when one is not to be had. */
   async stored(digests: readonly string[]): Promise<ReadonlyMap<string, Rendering>> {
     const missing = [...new Set(digests)].filter((digest) => !this.#stored.has(digest));

@@ -201,7 +201,8 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
     const folder = folderOf({
       "Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n",
       "env.yaml": `password: ${mark}\ntier: gold\n`,
-      "templates/m.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\n",
+      "templates/m.yaml":
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m, labels: {tier: '{{ .Values.tier }}'}}\n",
       "templates/s.yaml": `{{ if .Release.IsInstall }}\n${secret('stringData: {p: "{{ .Values.password }}"}')}{{ end }}\n`,
     });
     const helm = "render: {helm: {valuesFrom: [{path: env.yaml}]}}";
@@ -212,6 +213,34 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
     const all = await said(["render shop --show-origin"], folder, " -f first.yaml");
     expect(all).toContain("gold");
     expect(all).toContain("for an upgrade");
+    expectNothingTold(all);
+  });
+
+  test.each([
+    [
+      "is left out as a hook",
+      secret(`stringData: {p: "{{ .Values.password }}"}`).replace(
+        "{name: s,",
+        "{name: s, annotations: {helm.sh/hook: test},",
+      ),
+    ],
+    ["is a Secret by another way of writing", secret(`stringData: {p: "{{ .Values.password | upper }}"}`)],
+    ["is a Secret by its digest", secret(`stringData: {p: "{{ .Values.password | sha256sum }}"}`)],
+  ])("where an origin %s", async (_how, text) => {
+    const folder = folderOf({
+      "Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n",
+      "env.yaml": `password: ${mark}\ntier: golden\n`,
+      "templates/m.yaml":
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m, labels: {tier: '{{ .Values.tier }}'}}\n",
+      "templates/s.yaml": text,
+    });
+    const helm = "render: {helm: {valuesFrom: [{path: env.yaml}]}}";
+    cli.write(
+      "made.yaml",
+      `${source}---\n${group.replace("source: app", `source: app, ${helm}, apply: {defaultNamespace: shop}`)}`,
+    );
+    const all = await said(["render shop --show-origin"], folder, " -f made.yaml");
+    expect(all).toContain('values.tier = "golden"');
     expectNothingTold(all);
   });
 });

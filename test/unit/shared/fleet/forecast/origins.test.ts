@@ -119,7 +119,8 @@ test("a value that came into a Secret is not told, wherever it was said", () => 
     origin("parameters.TIER", "gold"),
     origin("parameters.NONE", ""),
   ];
-  expect(maskedOrigins(origins, [secret]).map(({ value }) => value)).toEqual([
+  const plan = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "gold" } };
+  expect(maskedOrigins(origins, [secret, plan]).map(({ value }) => value)).toEqual([
     "***",
     "***",
     "***",
@@ -149,6 +150,36 @@ test.each([
   },
 ])("nor one that is written otherwise there: $how", ({ value, text }) => {
   const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, stringData: { text, none: "" } };
+  const plan = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "gold plan" } };
   const origins = [value, "gold plan", " "].map((each) => ({ field: "parameters.A", value: each, from: ["template"] }));
-  expect(maskedOrigins(origins, [secret]).map((origin) => origin.value)).toEqual(["***", "gold plan", " "]);
+  expect(maskedOrigins(origins, [secret, plan]).map((origin) => origin.value)).toEqual(["***", "gold plan", " "]);
+});
+
+test("what a template may have made of a value, for a Secret or for what was left out, is not told", () => {
+  const origin = (field: string, value: string) => ({ field, value, from: ["template"] });
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "s" },
+    stringData: { p: "HUNTER2", q: "b1b3773a" },
+  };
+  const open = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "m" },
+    data: { plan: "the gold plan", port: 8443 },
+  };
+  const origins = [
+    origin("parameters.PASSWORD", "hunter2"),
+    origin("render.helm.values.pin", "1234567"),
+    origin("render.helm.values.list", '["gold","swordfish"]'),
+    origin("render.helm.values.plan", "gold plan"),
+    origin("render.helm.values.port", "8443"),
+    origin("render.helm.values.enabled", "true"),
+    origin("path", "charts/shop"),
+  ];
+  const hidden = ["***", "***", "***", "gold plan", "8443", "true", "charts/shop"];
+  expect(maskedOrigins(origins, [secret, open] as never).map(({ value }) => value)).toEqual(hidden);
+  expect(maskedOrigins(origins, [open] as never, "something").map(({ value }) => value)).toEqual(hidden);
+  expect(maskedOrigins(origins, [open] as never)).toEqual(origins);
 });

@@ -29,6 +29,11 @@ export interface ShapeQuestion {
   readonly where: string;
 }
 
+interface Question extends ShapeQuestion {
+  /** The folders with a kustomization: a commit may have as many as files, and each is asked for. */
+  readonly kustomized: ReadonlySet<string>;
+}
+
 const shownNames = 8;
 const ringExpression = "{{ cluster.labels.ring }}";
 const nameExpression = "{{ cluster.name }}";
@@ -36,7 +41,8 @@ const nameExpression = "{{ cluster.name }}";
 const overlayFolders = ["overlays", "environments", "envs", "clusters"];
 
 /** @throws Error naming the flag, what there is, and what to give instead. */
-export function shapeOf(question: ShapeQuestion): FolderShape {
+export function shapeOf(asked: ShapeQuestion): FolderShape {
+  const question = { ...asked, kustomized: kustomizedFolders(asked.paths) };
   const { folder, clusters } = question;
   if (!folder.includes("{{")) {
     const shape = shapeOfFolder(question, normalFolder(folder));
@@ -58,8 +64,8 @@ function renderedFor(cluster: ShapeCluster, folder: string): string {
   return normalFolder(rendered.path);
 }
 
-function shapeOfFolder(question: ShapeQuestion, folder: string): FolderShape {
-  const { paths, where } = question;
+function shapeOfFolder(question: Question, folder: string): FolderShape {
+  const { paths, kustomized, where } = question;
   const within = paths.filter((path) => isWithin(path, [folder]));
   if (within.length === 0) {
     throw new Error(`--path is ${question.folder}: ${where} has no folder ${folder}; it has ${namesBelow(paths, ".")}`);
@@ -75,17 +81,17 @@ function shapeOfFolder(question: ShapeQuestion, folder: string): FolderShape {
       `--path is ${question.folder}: it is inside the Helm chart ${around}; give the chart: --path ${around}`,
     );
   }
-  if (hasKustomization(paths, folder)) return { path: folder, isChart: false, description: "a kustomization" };
+  if (kustomized.has(folder)) return { path: folder, isChart: false, description: "a kustomization" };
   return overlaysOf(question, folder) ?? plainFolder(question, { folder, within, charts });
 }
 
 /** Absent where it has none; a folder for each ring goes before one for each cluster. */
-function overlaysOf({ paths, folder: given, clusters }: ShapeQuestion, folder: string): FolderShape | undefined {
+function overlaysOf({ paths, kustomized, folder: given, clusters }: Question, folder: string): FolderShape | undefined {
   const inside = (name: string) => (folder === "." ? name : `${folder}/${name}`);
   const places = [folder, ...overlayFolders.map(inside)];
   for (const place of places) {
     const found = foldersBelow(paths, place).filter((name) =>
-      hasKustomization(paths, place === "." ? name : `${place}/${name}`),
+      kustomized.has(place === "." ? name : `${place}/${name}`),
     );
     const hasAll = (wanted: readonly string[]) => wanted.every((name) => found.includes(name));
     const at = (expression: string) => (place === "." ? expression : `${place}/${expression}`);
@@ -136,8 +142,13 @@ function plainFolder({ paths, folder: given }: ShapeQuestion, { folder, within, 
   );
 }
 
-function hasKustomization(paths: readonly string[], folder: string): boolean {
-  return kustomizationNames.some((name) => paths.includes(folder === "." ? name : `${folder}/${name}`));
+function kustomizedFolders(paths: readonly string[]): ReadonlySet<string> {
+  const folders = paths.flatMap((path) => {
+    const slash = path.lastIndexOf("/");
+    if (!kustomizationNames.some((name) => name === path.slice(slash + 1))) return [];
+    return [slash < 0 ? "." : path.slice(0, slash)];
+  });
+  return new Set(folders);
 }
 
 function foldersBelow(paths: readonly string[], folder: string): string[] {

@@ -1,7 +1,9 @@
 /** Servers in a process of their own, so that their time is not counted as a client's; it ends with its parent. */
 
-import { type ClusterFaults, startClusterHost } from "@starling/embedded-apiserver";
-import type { ClusterAddress, Started } from "#test/bench/children.ts";
+import { type ClusterConnection, type ClusterFaults, startClusterHost } from "@starling/embedded-apiserver";
+import { onlyFromHere } from "#local/base/from-here.ts";
+import type { AwsAddresses, ChildRole, ClusterAddress, Started } from "#test/bench/children.ts";
+import { watchProcess } from "#test/bench/process-use.ts";
 import { startAws } from "#test/bench/start-aws.ts";
 
 /** Without controllers, as a kube-apiserver alone. */
@@ -14,7 +16,25 @@ async function startEmbedded(): Promise<Started<ClusterAddress>> {
   return { address: { server, caData, token, uid }, stop: () => host.stop() };
 }
 
-const server = process.argv[2] === "aws" ? await startAws() : await startEmbedded();
+/** With controllers: workloads become ready. Each message begins what the process took anew, and tells what it was. */
+async function startFleet(clusters: number): Promise<Started<readonly ClusterConnection[]>> {
+  const host = await startClusterHost({ guard: onlyFromHere });
+  const address = Array.from({ length: clusters }, (_, index) => host.addCluster(`c-${index}`));
+  let use = watchProcess();
+  process.on("message", () => {
+    process.send?.(use.read());
+    use = watchProcess();
+  });
+  return { address, stop: () => host.stop() };
+}
+
+const [, , role = "cluster", clusters = "1"] = process.argv;
+const start = {
+  aws: startAws,
+  cluster: startEmbedded,
+  fleet: () => startFleet(Number(clusters)),
+} satisfies Record<ChildRole, () => Promise<Started<AwsAddresses | ClusterAddress | readonly ClusterConnection[]>>>;
+const server = await start[role as ChildRole]();
 process.on("disconnect", () => {
   server.stop().finally(() => process.exit());
 });

@@ -1,11 +1,12 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { ClusterFaults } from "@starling/embedded-apiserver";
+import type { ClusterConnection, ClusterFaults } from "@starling/embedded-apiserver";
 import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import { findKubeAssets } from "#local/clusters/kube-assets.ts";
 import type { AwsClientOptions } from "#shared/lambda/aws-clients.ts";
 import type { TargetName } from "#test/bench/bench.ts";
+import type { ProcessUse } from "#test/bench/process-use.ts";
 
 /** Where the emulators answer, as `awsClients` takes it, and what was made there as the templates say. */
 export interface AwsAddresses extends AwsClientOptions {
@@ -40,11 +41,27 @@ export function startAwsProcess(): Promise<Started<AwsAddresses>> {
   return startChild<AwsAddresses>("aws");
 }
 
+export interface StartedFleet extends Started<readonly ClusterConnection[]> {
+  /** What its process took since it was asked last. */
+  used(): Promise<ProcessUse>;
+}
+
+/** So many empty clusters in one process, with controllers. */
+export async function startFleetProcess(clusters: number): Promise<StartedFleet> {
+  const { ask, ...started } = await startChild<readonly ClusterConnection[]>("fleet", [String(clusters)]);
+  return { ...started, used: async () => (await ask({})) as ProcessUse };
+}
+
 /** One empty cluster, without controllers. @throws Error when the binaries of a real one are not at hand. */
 export async function startTarget(name: TargetName): Promise<StartedTarget> {
   if (name === "embedded") {
     const { ask, ...started } = await startChild<ClusterAddress>("cluster");
-    return { ...started, setFaults: ask };
+    return {
+      ...started,
+      async setFaults(faults) {
+        await ask(faults);
+      },
+    };
   }
   const assets = await findAssets();
   if (assets === undefined) {
@@ -65,13 +82,15 @@ function findAssets() {
   return findKubeAssets(process.env.KUBEBUILDER_ASSETS);
 }
 
+export type ChildRole = "aws" | "cluster" | "fleet";
+
 interface StartedChild<T> extends Started<T> {
-  /** Sends a message, and waits until it is done. */
-  ask(message: object): Promise<void>;
+  /** Sends a message, and waits for its answer. */
+  ask(message: object): Promise<unknown>;
 }
 
-async function startChild<T>(role: "aws" | "cluster"): Promise<StartedChild<T>> {
-  const child = fork(fileURLToPath(new URL("child-server.ts", import.meta.url)), [role], {
+async function startChild<T>(role: ChildRole, more: readonly string[] = []): Promise<StartedChild<T>> {
+  const child = fork(fileURLToPath(new URL("child-server.ts", import.meta.url)), [role, ...more], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   const exited = once(child, "exit");
@@ -84,7 +103,8 @@ async function startChild<T>(role: "aws" | "cluster"): Promise<StartedChild<T>> 
     async ask(message) {
       const done = once(child, "message");
       child.send(message);
-      await done;
+      const [answer] = await done;
+      return answer;
     },
     async stop() {
       if (child.connected) child.disconnect();

@@ -1,15 +1,16 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PerformanceObserver } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { registerClusters } from "#local/machine/register-clusters.ts";
 import { type Stack, startStack } from "#local/machine/stack.ts";
 import { AwsLedger, type LedgerLine } from "#test/bench/aws-ledger.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
+import { startFleetProcess } from "#test/bench/children.ts";
 import { rounded } from "#test/bench/figures.ts";
 import { fleetDocuments, twentyObjects } from "#test/bench/fleet-documents.ts";
-import { stackVersion } from "#test/bench/server-version.ts";
+import { watchProcess } from "#test/bench/process-use.ts";
+import { embeddedVersion } from "#test/bench/server-version.ts";
 
 const defaultSizes = [10, 100, 300] as const;
 /** AWS ticks once a minute; a rollout that needed it more often would hide lost messages. */
@@ -24,9 +25,13 @@ interface Fanout extends Figures {
   readonly clusters: number;
   readonly seconds: number;
   readonly targetsPerSecond: number;
+  /** Of the functions and the emulators but DynamoDB's, which are one process. */
   readonly processorSecondsPerTarget: number;
-  /** Of that, in which this process stood still for its garbage: clusters and emulators are in its memory. */
+  /** Of that, in which the process stood still for its garbage. */
   readonly garbageSecondsPerTarget: number;
+  /** The same of the process that the clusters are in. */
+  readonly clustersProcessorSecondsPerTarget: number;
+  readonly clustersGarbageSecondsPerTarget: number;
   /** Calls per target from the push to the end, by service, without empty receives. */
   readonly callsPerTarget: Readonly<Record<"dynamodb" | "sqs" | "s3", number>>;
   readonly writeUnitsPerTarget: number;
@@ -60,7 +65,7 @@ export async function fanout({ clusters: sizes = defaultSizes, say }: BenchOptio
       const sizes = `${largest?.clusters}vs${of.clusters}`;
       return [
         [`callsPerTarget${sizes}`, rounded(total(largest) / total(of))],
-        [`secondsPerTarget${sizes}`, rounded(of.targetsPerSecond / (largest?.targetsPerSecond ?? 0))],
+        [`targetsPerSecond${sizes}`, rounded((largest?.targetsPerSecond ?? 0) / of.targetsPerSecond)],
         [
           `processorPerTarget${sizes}`,
           rounded((largest?.processorSecondsPerTarget ?? 0) / of.processorSecondsPerTarget),
@@ -83,11 +88,17 @@ function total(of: Fanout | undefined): number {
 }
 
 async function measure(clusters: number): Promise<Measured> {
-  const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
-  const stack = await startStack({ repositories: scratch, tickEveryMs: tickMs, capacity: "measured", account });
+  const stops: (() => Promise<void>)[] = [];
   try {
+    const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
+    stops.unshift(() => rm(scratch, { recursive: true, force: true }));
+    const stack = await startStack({ repositories: scratch, tickEveryMs: tickMs, capacity: "measured", account });
+    stops.unshift(() => stack.stop());
+    // In a process of their own: a thousand of them in that of the functions made these slower by their garbage.
+    const fleet = await startFleetProcess(clusters);
+    stops.unshift(() => fleet.stop());
     await registerClusters(
-      Array.from({ length: clusters }, (_, index) => ({ connection: stack.clusters.addCluster(`c-${index}`) })),
+      fleet.address.map((connection) => ({ connection })),
       stack.machine,
       stack.session,
     );
@@ -98,14 +109,15 @@ async function measure(clusters: number): Promise<Measured> {
     const ledger = new AwsLedger(stack.machine);
     proxy.resetCalls();
     const unitsBefore = proxy.capacity().writeUnits;
-    const processorBefore = process.cpuUsage();
-    const garbage = watchGarbage();
+    await fleet.used();
+    const use = watchProcess();
     const looksBefore = looks;
     const started = performance.now();
     await stack.git.commitFiles("app", { "deploy/objects.yaml": twentyObjects("2") }, { message: "second" });
     await rollOut(stack, { number: 2, clusters });
     const seconds = (performance.now() - started) / 1000;
-    const processor = process.cpuUsage(processorBefore);
+    const ours = use.read();
+    const theirs = await fleet.used();
     const calls = costOf(proxy.calls(), { looks: looks - looksBefore });
     const perTarget = (service: string) =>
       rounded(sum(calls, (operation) => operation.startsWith(`${service}:`)) / clusters);
@@ -113,33 +125,20 @@ async function measure(clusters: number): Promise<Measured> {
       clusters,
       seconds: rounded(seconds),
       targetsPerSecond: rounded(clusters / seconds),
-      processorSecondsPerTarget: rounded((processor.user + processor.system) / 1e6 / clusters),
+      processorSecondsPerTarget: rounded(ours.processorSeconds / clusters),
+      garbageSecondsPerTarget: rounded(ours.garbageSeconds / clusters),
+      clustersProcessorSecondsPerTarget: rounded(theirs.processorSeconds / clusters),
+      clustersGarbageSecondsPerTarget: rounded(theirs.garbageSeconds / clusters),
       callsPerTarget: { dynamodb: perTarget("dynamodb"), sqs: perTarget("sqs"), s3: perTarget("s3") },
-      garbageSecondsPerTarget: rounded(garbage.seconds() / clusters),
       writeUnitsPerTarget: rounded((proxy.capacity().writeUnits - unitsBefore) / clusters),
       operations: Object.fromEntries(
         Object.entries(calls).map(([operation, count]) => [operation, rounded(count / clusters)]),
       ),
     };
-    return { version: await stackVersion(stack), figures, ledger: ledger.read(clusters) };
+    return { version: await embeddedVersion(fleet.address), figures, ledger: ledger.read(clusters) };
   } finally {
-    await stack.stop();
-    await rm(scratch, { recursive: true, force: true });
+    for (const stop of stops) await stop();
   }
-}
-
-function watchGarbage() {
-  let ms = 0;
-  const observer = new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) ms += duration;
-  });
-  observer.observe({ entryTypes: ["gc"] });
-  return {
-    seconds(): number {
-      observer.disconnect();
-      return ms / 1000;
-    },
-  };
 }
 
 /** Looks of this benchmark at the group; each is one BatchGetItem of the api function, and no cost of a target. */

@@ -9,7 +9,7 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { median, rounded } from "#test/bench/figures.ts";
 import { monthHours, prices } from "#test/bench/prices.ts";
-import { stackVersion } from "#test/bench/server-version.ts";
+import { embeddedVersion } from "#test/bench/server-version.ts";
 import { ofType, synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const defaultClusters = 20;
@@ -84,7 +84,7 @@ export async function idle(options: BenchOptions): Promise<BenchResult> {
     const bills = fleets.map((size) => [size, billOf(size, { look, quiet, alarms })] as const);
     const thousand = bills.find(([size]) => size === 1_000)?.[1].total ?? Number.NaN;
     return {
-      target: `embedded ${await stackVersion(stack)}`,
+      target: `embedded ${await embeddedVersion(stack.clusters.connections())}`,
       ratios: { usdPerMonth1000x5vs100: rounded(thousand / 100) },
       figures: {
         "a look at a cluster": look,

@@ -13,7 +13,7 @@ import type { Table } from "#shared/ports.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { median, medianRatio, rounded } from "#test/bench/figures.ts";
 import { fleetDocuments, twentyObjects } from "#test/bench/fleet-documents.ts";
-import { stackVersion } from "#test/bench/server-version.ts";
+import { embeddedVersion } from "#test/bench/server-version.ts";
 
 const defaultClusters = 100;
 const defaultRounds = 3;
@@ -94,7 +94,7 @@ export async function rollout({
     const middle = (of: readonly Round[]) => of.toSorted((a, b) => a.seconds - b.seconds)[(of.length - 1) >> 1];
     const critical = quiet.map(({ criticalSeconds }) => criticalSeconds);
     return {
-      target: `embedded ${await stackVersion(stack)}`,
+      target: `embedded ${await embeddedVersion(stack.clusters.connections())}`,
       ratios: {
         overCriticalPath: medianRatio(seconds(quiet), critical),
         recoveryVsQuiet: medianRatio(seconds(disturbed), seconds(quiet)),

@@ -1,6 +1,6 @@
-import type { Stack } from "#local/machine/stack.ts";
 import { parseJson } from "#shared/base/json.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
+import type { ClusterAddress } from "#test/bench/children.ts";
 import { RawCluster } from "#test/bench/kube-requests.ts";
 
 /** Such as `v1.36.2`. */
@@ -8,9 +8,8 @@ export async function serverVersion(cluster: RawCluster): Promise<string> {
   return stringAt(parseJson(await cluster.send({ method: "GET", path: "/version" })), "gitVersion") ?? "";
 }
 
-/** Of the embedded API servers of a machine. */
-export async function stackVersion({ clusters }: Pick<Stack, "clusters">): Promise<string> {
-  const [connection] = clusters.connections();
+/** Of embedded API servers, which all have the same. */
+export async function embeddedVersion([connection]: readonly ClusterAddress[]): Promise<string> {
   if (connection === undefined) return "";
   const cluster = new RawCluster(connection);
   try {

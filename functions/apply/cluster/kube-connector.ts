@@ -14,7 +14,7 @@ import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { SecretReader } from "#shared/ports.ts";
 
-/** What was learned of clusters and kept in one process. */
+/** What was learned of clusters and kept in one process; the certificates of one take 25 KB, outside of the heap. */
 const keptClusters = 1000;
 /** Kinds that they know together, of some 500 bytes each: what one cluster serves must not take the room of all. */
 const keptKinds = 100_000;

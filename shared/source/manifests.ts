@@ -91,6 +91,12 @@ function check(found: ManifestDocument): Manifest {
       );
     }
   }
+  if (isJsonObject(object.sops) && !isLeftEncrypted(metadata)) {
+    refuse(
+      "sops",
+      `is there: the object is encrypted with SOPS, and nothing is decrypted here; have an operator in the cluster make the Secret, or mark it ${decryptMark}: disabled where it is to be applied as it is`,
+    );
+  }
   if (object.kind === "Secret" && object.apiVersion === "v1" && isJsonObject(object.stringData)) {
     for (const [key, value] of Object.entries(object.stringData)) {
       // The value itself is never shown: it is a secret.
@@ -103,6 +109,13 @@ function check(found: ManifestDocument): Manifest {
 }
 
 const ownGroup = "starling.dev";
+const decryptMark = "kustomize.toolkit.fluxcd.io/decrypt";
+
+/** As Flux has it. */
+function isLeftEncrypted({ annotations }: JsonObject): boolean {
+  const mark = isJsonObject(annotations) ? annotations[decryptMark] : undefined;
+  return typeof mark === "string" && mark.toLowerCase() === "disabled";
+}
 
 /** Where a file of a folder is meant for something else, its key tells whoever wrote it which it is. */
 function notKubernetes(found: ManifestDocument): ManifestError {

@@ -8,6 +8,10 @@ const remedies: readonly (readonly [RegExp, string])[] = [
     /unable to parse SM or JSON patch/,
     'a patch that begins with [ is read as JSON, with names and texts in double quotes: [{"op": "replace", "path": "/spec/replicas", "value": 3}]',
   ],
+  [
+    /security; file '[^']*' is not in or below/,
+    "a kustomization names files of its own folder and below: give the other folder a kustomization.yaml, and name that folder",
+  ],
 ];
 
 /** What goes behind kustomize's own words. */

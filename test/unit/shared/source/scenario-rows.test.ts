@@ -1,5 +1,6 @@
 /** The rows A and I of the acceptance scenarios that are about what is read and in which order; each by its number. */
 import { describe, expect, test } from "vitest";
+import { inRanks } from "#shared/kube/apply-order.ts";
 import { planSteps } from "#shared/kube/apply-steps.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
@@ -27,6 +28,23 @@ describe("I11: documents", () => {
     expect(() => read(`${config("a")}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {}\n`)).toThrow(
       /^a\.yaml:.*document 2.*metadata\.name/,
     );
+  });
+});
+
+describe("I08: what SOPS has encrypted", () => {
+  const secret = (more = "") =>
+    `apiVersion: v1\nkind: Secret\nmetadata: {name: db${more}}\nstringData: {password: "ENC[AES256_GCM,data:c2VjcmV0,type:str]"}\nsops: {mac: "ENC[AES256_GCM,data:bWFj]", version: 3.9.0}\n`;
+
+  test("is an error before any write, and not the password", () => {
+    expect(() => read(secret())).toThrow(
+      /^a\.yaml:1, document 1, Secret db, sops: is there: the object is encrypted with SOPS, and nothing is decrypted here/,
+    );
+    expect(() => read(secret())).not.toThrow("c2VjcmV0");
+  });
+
+  test("is applied as it is where its annotation says so, as with Flux", () => {
+    const marked = secret(", annotations: {kustomize.toolkit.fluxcd.io/decrypt: disabled}");
+    expect(read(marked).map(({ object: { kind } }) => kind)).toEqual(["Secret"]);
   });
 });
 
@@ -59,6 +77,33 @@ test("A09: dependencies that go round in a circle are an error that names each o
   const [problem] = plan.problems;
   expect(problem?.reason).toContain("ConfigMap shop/a");
   expect(problem?.reason).toContain("ConfigMap shop/b");
+});
+
+/** Legend: row, what is applied, first to last. */
+const ranked: readonly (readonly [string, readonly string[]])[] = [
+  ["A01", ["Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Widget", "Deployment"]],
+  ["A06", ["ServiceAccount", "Role", "RoleBinding"]],
+  ["A19", ["Service", "Deployment", "ValidatingWebhookConfiguration"]],
+  ["A21", ["ServiceAccount", "Pod"]],
+  ["A22", ["Namespace", "Pod"]],
+  ["A23", ["PriorityClass", "Pod"]],
+];
+const groups: Readonly<Record<string, string>> = {
+  ClusterRole: "rbac.authorization.k8s.io",
+  ClusterRoleBinding: "rbac.authorization.k8s.io",
+  CustomResourceDefinition: "apiextensions.k8s.io",
+  Deployment: "apps",
+  PriorityClass: "scheduling.k8s.io",
+  Role: "rbac.authorization.k8s.io",
+  RoleBinding: "rbac.authorization.k8s.io",
+  ValidatingWebhookConfiguration: "admissionregistration.k8s.io",
+  Widget: "w.io",
+};
+
+test.each(ranked)("%s: in one run, each behind what it needs: %j", (_row, kinds) => {
+  const ids = kinds.map((kind) => ({ group: groups[kind] ?? "", kind, namespace: "", name: "x" }));
+  const ranks = inRanks([...ids].reverse(), (id) => id);
+  expect(ranks.map((rank) => rank.map(({ kind }) => kind))).toEqual(kinds.map((kind) => [kind]));
 });
 
 test("A14: a definition of a later wave comes with the first that needs it", () => {

@@ -106,6 +106,12 @@ const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
     /^k: kustomize: .*unable to parse SM or JSON patch; a patch that begins with \[ is read as JSON, with names and texts in double quotes/,
   ],
   [
+    "a file of another folder",
+    { "k/kustomization.yaml": "resources: [../b/a.yaml]\n", "b/a.yaml": settings },
+    "k",
+    /^k: kustomize: .*security; file .*; a kustomization names files of its own folder and below: give the other folder a kustomization\.yaml, and name that folder$/,
+  ],
+  [
     "a field that is none",
     { "k/kustomization.yaml": "resource: [a.yaml]\n", "k/a.yaml": settings },
     "k",

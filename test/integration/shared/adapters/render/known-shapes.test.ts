@@ -131,6 +131,17 @@ spec: { project: default, source: { repoURL: "https://example.com/a.git", path: 
   "monitoring/base/rules.yaml": "groups: [{ name: a, rules: [{ expr: '{{ $labels.pod }}' }] }]\n",
   "monitoring/prod/kustomization.yaml":
     "namespace: monitoring\nresources: [../base]\nreplicas: [{ name: prometheus, count: 2 }]\nimages: [{ name: example.com/prometheus, newTag: v3 }]\n",
+  "web/kustomization.yaml": `namePrefix: eu-
+resources: [../kustomize-guestbook, admin.yaml]
+images: [{ name: example.com/guestbook-ui, newName: mirror.example/ui, digest: "sha256:${"a".repeat(64)}" }]
+buildMetadata: [originAnnotations]
+patches:
+  - patch: '{apiVersion: v1, kind: Service, metadata: {name: kustomize-guestbook-ui}, $patch: delete}'
+  - patch: '{apiVersion: v1, kind: Secret, metadata: {name: admin}, $patch: delete}'
+  - target: { kind: Deployment }
+    patch: '[{"op": "replace", "path": "/spec/replicas", "value": 3}]'
+`,
+  "web/admin.yaml": "apiVersion: v1\nkind: Secret\nmetadata: { name: admin }\n",
   "monitoring/dev/kustomization.yaml": "resources: [../base]\nnameSuffix: -dev\nlabels: [{ pairs: { env: dev } }]\n",
 };
 
@@ -176,6 +187,14 @@ describe("what is rendered is what the binary alone makes of", () => {
     const { objects, leftOut } = await rendered(path);
     expect(byId(objects)).toEqual(byId(printed(kubectl, ["kustomize", path])));
     expect(leftOut).toEqual([]);
+  });
+
+  test("I09: web, with patches, two deletions, an image and a prefix", async () => {
+    const { objects } = await rendered("web");
+    expect(byId(objects)).toEqual(byId(printed(kubectl, ["kustomize", "web"])));
+    expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
+      "Deployment eu-kustomize-guestbook-ui",
+    ]);
   });
 
   test.each([

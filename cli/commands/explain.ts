@@ -28,6 +28,16 @@ export async function explain(session: Session, text: string): Promise<ExitReaso
     field.required ? "required" : field.default === undefined ? "" : `default ${field.default}`,
     meaningOf(kind, field.path) ?? "",
   ]);
-  session.io.out(formatTable({ columns: ["FIELD", "TYPE", "", "MEANS"], rows }, tableStyle(session)));
+  const { columns, ...style } = tableStyle(session);
+  const table = formatTable({ columns: ["FIELD", "TYPE", "", "MEANS"], rows }, style);
+  // What a field means is what was asked for: it is never cut.
+  const fits = columns === undefined || table.split("\n").every((line) => [...line].length <= columns);
+  session.io.out(fits ? table : rows.map(inLines).join(""));
   return "done";
+}
+
+/** Its meaning below it, where a terminal has no room beside. */
+function inLines([path = "", type = "", given = "", meaning = ""]: readonly string[]): string {
+  const head = [path, type, given].filter((part) => part !== "").join("  ");
+  return `${head}\n${meaning === "" ? "" : `    ${meaning}\n`}`;
 }

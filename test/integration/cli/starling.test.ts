@@ -630,6 +630,12 @@ describe("explain", () => {
   test("says of each field what it means, and gives editors the same", async () => {
     const { out } = await cli.run("explain syncgroup.spec.rollout");
     expect(out).toMatch(/spec\.rollout\.progressDeadline +string +default "10m" +without progress/);
+    // A terminal has no room beside such names: the meaning is below, whole.
+    const narrow = await cli.run("explain syncgroup.spec.rollout", { outIsTerminal: true, columns: 80 });
+    expect(narrow.out).toMatch(
+      /^spec\.rollout\.progressDeadline {2}string {2}default "10m"\n {4}without progress, [^…\n]+\n/m,
+    );
+    expect(narrow.out).not.toContain("…");
     const schema = JSON.parse((await cli.run("explain source -o json")).out);
     expect(schema.properties.spec.properties.git.properties.url.description).toContain("https://HOST/PATH");
   });

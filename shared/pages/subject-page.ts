@@ -64,7 +64,7 @@ export async function subjectPage(ask: Ask, subject: Subject, host: Host): Promi
     main: html`<h1>${subject.namespace}/${subject.name} ${badge(state.word)}</h1>
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
 ${overview === undefined ? nothing("Nothing was rolled out yet.") : overviewParts(overview, host)}
-${trouble(troubled, { subject, host })}
+${trouble(troubled, { subject, host, all: troubledIn(overview) })}
 ${planParts(subject)}
 <h2>History</h2>
 <p>${host.link(historyPlace(subject), "With commits and authors")}</p>
@@ -205,7 +205,20 @@ function contentTable(
   return table("The newest first", columns, rows);
 }
 
-function trouble(found: readonly PagesRead<TargetItem>[], { subject, host }: About): Html {
+/** Of what goes through stages: those that failed or do not answer, in stages that it has passed, too. */
+function troubledIn(overview: RolloutOverview | undefined): number {
+  const stages = overview?.status.stages ?? [];
+  const moving = new Set(stages.flatMap((stage) => stage.moving?.content ?? []));
+  const legs = stages.flatMap((stage) => [stage.moving ?? [], stage.passed ?? []].flat());
+  return legs
+    .filter(({ content }) => moving.has(content))
+    .reduce((sum, { counts }) => sum + counts.Failed + counts.Unreachable, 0);
+}
+
+function trouble(
+  found: readonly PagesRead<TargetItem>[],
+  { subject, host, all }: About & { readonly all: number },
+): Html {
   const targets = worstFirst(found.flatMap(({ items }) => items));
   const isCut = found.some((each) => each.isCut);
   if (targets.length === 0 && !isCut) return html``;
@@ -216,7 +229,7 @@ function trouble(found: readonly PagesRead<TargetItem>[], { subject, host }: Abo
   });
   const columns: readonly Column[] = ["Cause", ["Why", "text"], ["Clusters", "number"], ["Which", "text"]];
   return html`<h2>In trouble</h2>
-${isCut ? html`<p class="remark">There are more than these ${count(targets.length)}, by state on the pages of clusters.</p>` : ""}
+${isCut ? html`<p class="remark">These are ${count(targets.length)} of ${count(Math.max(all, targets.length))}: ${host.link(targetsPlace(subject, { state: "Failed,Unreachable" }), "all of them")}.</p>` : ""}
 ${table("Causes, the most common first", columns, rows)}
 ${targetRows(targets.slice(0, 10), { subject, host })}`;
 }

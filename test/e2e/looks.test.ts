@@ -80,6 +80,10 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
           }
           findings.push(...(await inaccessible(page)).map((finding) => `${place} ${colorScheme}: ${finding}`));
           if (place !== group) continue;
+          // Of so many only some are read: how many there are is said by the counts of the stages.
+          const cut = await page.getByText(/^These are \d+ of /).allTextContents();
+          if (size === 10_000 && !cut.join().includes(" of 720: all of them."))
+            findings.push(`${place}: ${cut.join()}`);
           // Paper is white, whatever the screen is.
           await page.emulateMedia({ colorScheme: "dark", media: "print" });
           findings.push(...(await inaccessible(page)).map((finding) => `${place} on paper: ${finding}`));

@@ -51,7 +51,7 @@ export async function render(session: Session, target: string, options: RenderOp
   const { subject, template } = subjectArgument(target, namespaceOf(session, changes));
   const view = await viewFleet(session, subject, changes);
   refuseUnused(changes, sourcesOf(view.wanted));
-  const clusters = chosen(wantedClusters(view.wanted, view.plan, fleetOf(view)), view, options.cluster);
+  const clusters = chosen(wantedClusters(view.wanted, view.plan, fleetOf(view)), view, options);
   const found = distinctInputs(clusters);
   const inputs = found.distinct.filter((input) => template === undefined || input.template.name === template);
   if (template !== undefined && !view.plan.templates.some(({ name }) => name === template)) {
@@ -92,17 +92,21 @@ export async function render(session: Session, target: string, options: RenderOp
 function chosen(
   clusters: readonly WantedCluster[],
   view: FleetView,
-  name: string | undefined,
+  { cluster: name, offline }: Pick<RenderOptions, "cluster" | "offline">,
 ): readonly WantedCluster[] {
   const { kind, name: of, namespace } = view.subject;
-  const next = `starling describe ${kind.toLowerCase()}/${of} -n ${namespace}`;
+  const described = `starling describe ${kind.toLowerCase()}/${of} -n ${namespace}`;
+  const [next, known] =
+    offline === true
+      ? ["a document of kind Cluster in a file of -f", "in a document"]
+      : ([described, "registered"] as const);
   if (name === undefined) {
     if (clusters.length > 0) return clusters;
-    throw new CliFailure(`${kind} ${namespace}/${of} selects no cluster that is registered`, { exit: "no", next });
+    throw new CliFailure(`${kind} ${namespace}/${of} selects no cluster that is ${known}`, { exit: "no", next });
   }
   const one = clusters.filter(({ cluster }) => cluster === name);
   if (one.length > 0) return one;
-  const why = view.clusters.some((cluster) => cluster.name === name) ? "is not selected" : "is not registered";
+  const why = view.clusters.some((cluster) => cluster.name === name) ? "is not selected" : `is not ${known}`;
   throw new CliFailure(`cluster ${name} ${why}: ${kind} ${namespace}/${of} comes to nothing there`, {
     exit: "no",
     next,

@@ -275,7 +275,10 @@ export class PlannerModel {
     // What a stage waits for, a reconcile waits for, too.
     if (unit.looking !== undefined && moving.every((leg) => this.#isStalled(leg))) return false;
     if (unit.dueKey !== undefined && dueAtOf(unit.dueKey) <= this.world.now.toISOString()) return false;
-    const isStill = moving.every((leg) => this.#isStalled(leg) || this.#isFrozen(leg));
+    // What a subject that goes had under way is given to nobody any more, and gives way to the deletion behind a freeze.
+    const isLast = ({ content }: LegRef) => group.operations.deletion !== undefined && content === unit.last;
+    const isGivingWay = (leg: LegRef) => !isLast(leg) && moving.some(isLast);
+    const isStill = moving.every((leg) => this.#isStalled(leg) || this.#isFrozen(leg) || isGivingWay(leg));
     const stopped = unit.stages.some(({ failedArrivals }) => failedArrivals > 0);
     const frozen = Object.values(unit.arrivalsHeld?.frozen ?? {}).reduce((sum, count) => sum + count, 0);
     const isServed = unit.arrivals.waiting === frozen || stopped || group.operations.deletion !== undefined;

@@ -41,7 +41,7 @@ export interface Candidate {
   /** What it is a target of; absent for one that comes outside the legs. */
   readonly leg?: LegRow;
   readonly order?: number;
-  /** What rests since before is to be rendered once more. */
+  /** What could not be rendered before is to be tried once more. */
   readonly retriedAt?: string | undefined;
   /** Names of the Syncs that it gets of the content; left out: all. */
   readonly only?: ReadonlySet<string> | undefined;

@@ -43,7 +43,10 @@ export interface RenderingClock {
   readonly subject: Subject;
   readonly now: Date;
   readonly progressSeconds: number;
-  /** What rests since before is asked for once more. */
+  /**
+   * What failed before is asked for once more, however final it was: the Starling that is there since may render what the
+   * one before it could not.
+   */
   readonly retriedAt?: string | undefined;
 }
 
@@ -67,8 +70,7 @@ export function renderingsOf(
       continue;
     }
     const row = renderings.get(input.digest);
-    const isAgain = row?.restsUntil !== undefined && row.requestedAt < (clock.retriedAt ?? "");
-    if (row?.state === "Failed" && !isAgain)
+    if (row?.state === "Failed" && row.requestedAt >= (clock.retriedAt ?? ""))
       return { kind: "failed", reason: because(renderFailed, row.failure?.message ?? "no reason given") };
     if (row?.state === "Done" && row.digest !== undefined) {
       digests.push(row.digest);

@@ -88,11 +88,26 @@ describe("a leg that has halted", () => {
     expect(made.leg("all").phase).toBe("Moving");
   });
 
-  test("asks nothing again that the input itself is wrong about", async () => {
+  test("asks nothing again by itself that the input itself is wrong about", async () => {
     const made = await failed(0, "no kind");
-    await reconcile(made);
+    made.advanceClock(90_000);
+    await made.plan();
     expect(made.leg("all").phase).toBe("Halted");
     expect(renderingOfA(made)).toMatchObject({ state: "Failed", failure: { message: "no kind" } });
+    expect(made.sender.take().filter((message) => message.to === "render")).toEqual([]);
+  });
+
+  test("asks by a reconcile for what an older Starling could not render, and goes on when this one can", async () => {
+    const made = await failed(0, "no kind");
+    await reconcile(made);
+    const told = made.sender.take().filter((message) => message.to === "render");
+    expect(told).toMatchObject([{ input: renderingOfA(made)?.input, notify: subject }]);
+    expect(renderingOfA(made)).toMatchObject({ state: "Pending", tries: 0 });
+    await made.renderAll();
+    await made.plan();
+    expect(made.leg("all").phase).toBe("Moving");
+    await made.rollOut();
+    expect(made.states()).toMatchObject({ a: "Succeeded" });
   });
 
   test("goes on by itself when what rested has been rendered", async () => {
@@ -206,9 +221,12 @@ describe("a stage that bore the failure", () => {
     expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
   });
 
-  test("leaves alone what the input itself is wrong about", async () => {
+  test("asks by a reconcile once, too, for what the input itself was wrong about", async () => {
     const made = await passed("no kind");
     await reconcile(made);
+    expect(renderingOfA(made)).toMatchObject({ state: "Pending" });
+    await made.renderAll("no kind");
+    for (let look = 0; look < 3; look++) await made.plan();
     expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
     expect(made.contents()).toHaveLength(1);
   });

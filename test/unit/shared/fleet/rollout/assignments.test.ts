@@ -91,6 +91,13 @@ describe("renderings of a target", () => {
       ["a"],
       [rendering("a", { state: "Failed", failure })],
       { retriedAt: later(at, 1) },
+      { kind: "pending", unasked: [0] },
+    ],
+    [
+      "that failed for good when a reconcile had asked",
+      ["a"],
+      [rendering("a", { state: "Failed", failure })],
+      { retriedAt: at },
       { kind: "failed" },
     ],
     [

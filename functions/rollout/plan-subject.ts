@@ -17,7 +17,7 @@ import { mendList } from "#functions/rollout/mend-list.ts";
 import type { GivenPorts, PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type Known, readSubject, unitFor } from "#functions/rollout/read-subject.ts";
 import { renewBlobs } from "#functions/rollout/renew-blobs.ts";
-import { rest } from "#functions/rollout/rest.ts";
+import { noteWanted, rest } from "#functions/rollout/rest.ts";
 import { retryRendered } from "#functions/rollout/retry-rendered.ts";
 import { runJob } from "#functions/rollout/run-job.ts";
 import { sealNextLeg } from "#functions/rollout/seal-leg.ts";
@@ -77,7 +77,11 @@ export async function planSubject(subject: Subject, call: Call, given: GivenPort
       look ??= await beginLook(known, call, ports);
       const transaction = await step(known, look, ports);
       if (transaction === "done") return;
-      if (transaction.hasChanged()) known = await transaction.commit(ports.table);
+      if (transaction.hasChanged()) {
+        // The call may be over before it rests, and something else be wanted by the next one.
+        noteWanted(transaction);
+        known = await transaction.commit(ports.table);
+      }
       await ports.sender.send(transaction.messages);
       tellOfWork(transaction, ports);
     } catch (error) {

@@ -82,10 +82,11 @@ function setDeadline(transaction: Transaction, deadline: string | undefined): vo
 }
 
 /** A content that is wanted while the first stage takes none may be replaced by the next before it is taken: that is recorded. */
-function noteWanted(transaction: Transaction): void {
-  const { unit, desired } = transaction.known;
+export function noteWanted(transaction: Transaction): void {
+  const { unit, known } = transaction;
+  const { desired, row } = known;
   if (!desired.ok) return;
-  const identity = identityNow(transaction.known, desired.plan);
+  const identity = identityNow({ unit, row }, desired.plan);
   if (identity === (unit.wanted ?? unit.ledger[0])?.identity) return;
   transaction.edit(withWanted(unit, { identity, revision: describeRevisions(desired.plan) }));
 }

@@ -3,10 +3,12 @@ import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Table } from "#shared/ports.ts";
 import {
   allSay,
   ana,
   begin,
+  counting,
   names,
   ownPaths,
   playOn,
@@ -107,6 +109,39 @@ describe("a content", () => {
     expect(made.contents()).toMatchObject([
       { number: 1, revision: "main@sha1:ddd", skipped: { count: 3, from: "main@sha1:aaa", to: "main@sha1:ccc" } },
     ]);
+  });
+
+  test("is recorded with the next, too, where every call that saw it ran over its time", async () => {
+    const made = await worldOf(
+      { c1: "canary", c2: "canary", c3: "canary", r1: "rest" },
+      { ...rings, maxConcurrent: 4 },
+    );
+    await made.rollOut();
+    await revise(made, "bbb");
+    const slow: Table = {
+      ...counting(made.table).table,
+      async write(writes) {
+        await made.table.write(writes);
+        made.advanceClock(61);
+      },
+    };
+    for (const [cluster, commit] of [
+      ["c1", "ccc"],
+      ["c2", "ddd"],
+    ] as const) {
+      await made.setSource(commit);
+      await made.finish(cluster);
+      const { version } = made.unit();
+      await made.plan(slow);
+      expect(made.unit().version).toBe(version + 1);
+    }
+    await made.setSource("eee");
+    await made.finish("c3");
+    await made.plan();
+    expect(made.contents().at(-1)).toMatchObject({
+      revision: "main@sha1:eee",
+      skipped: { count: 2, from: "main@sha1:ccc", to: "main@sha1:ddd" },
+    });
   });
 
   test("that is wanted again is no new one, and what was wanted meanwhile is recorded with the next", async () => {

@@ -17,6 +17,7 @@ import { componentAlone, isComponent } from "#shared/source/kustomization.ts";
 import { type KustomizeInputs, kustomizeInputs, maxLoadedBytes } from "#shared/source/kustomize/kustomize-inputs.ts";
 import { kustomizeRemedy } from "#shared/source/kustomize/kustomize-remedy.ts";
 import { refused } from "#shared/source/kustomize/kustomize-scope.ts";
+import { withoutQuoted } from "#shared/source/kustomize/told-kustomize.ts";
 
 export interface KubectlKustomizeOptions extends Partial<ProcessBounds> {
   /** Gives the path of kubectl; asked at the first build. */
@@ -137,24 +138,12 @@ interface Build {
 
 function explain(end: ProcessEnd, folder: string): string {
   if (ranOutOfMemory(end)) return "kustomize ran out of memory; make the build smaller";
-  const said = end.errors
+  const own = end.errors
     .replaceAll(`${folder}/`, "")
     .replaceAll(folder, ".")
     .replaceAll(/^# Warning: .*\n?/gm, "")
-    .replace(/^error: /, "")
-    // Where it cannot write an object it prints it whole, and a Secret's texts with it.
-    .replace(/map\[string\]interface ?\{\}\{[\s\S]*\}/, "an object")
-    // What has no "=" is named whole, and may be the value alone.
-    .replaceAll(
-      /literal sources \[[\s\S]*\]: invalid literal source [\s\S]*?, expected/g,
-      "a literal of a generator: expected",
-    )
-    // The patch as it is written, the texts where a replacement or a label does not fit, and a text that is too short for one.
-    .replace(/ with config: `(?:[\s\S]*`|[\s\S]*$)/, "")
-    .replace(/ patch from \[(?:[\s\S]*\]|[\s\S]*$)/, " patch")
-    .replace(/: node contents:[\s\S]*$/, "")
-    .replace(/ out of bounds for value [\s\S]*$/, " out of bounds")
-    .trim();
+    .replace(/^error: /, "");
+  const said = withoutQuoted(own).trim();
   const [panic] = /^panic: .*/.exec(said) ?? [];
   if (panic !== undefined) return `kustomize broke down: ${plainText(panic.slice(0, maxErrorLength))}`;
   if (said === "") return `kustomize ended with ${end.signal ?? `status ${end.status}`} and said nothing`;

@@ -1,0 +1,61 @@
+/** What a cluster that never answers has of templates that are gone stays until it does, or is unregistered; nobody else waits for it. */
+import { expect, test } from "vitest";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { begin, names, playOn, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+/** More than a step writes of one cluster. */
+const renames = 60;
+const pace = { maxConcurrent: 2, maxUnreachable: 1 };
+const templates = (number: number) => [{ name: `t${number}`, source: "app" }];
+
+const syncsOf = (made: PlannerWorld, cluster: string) =>
+  made.rows<SyncRow>("SyncOnCluster").filter((row) => row.cluster === cluster);
+
+async function rollOutWithout(made: PlannerWorld, dead: string): Promise<void> {
+  for (let round = 0; round < 10; round++) {
+    await begin(made);
+    for (const { cluster } of made.slots()) await made.finish(cluster, cluster === dead ? "Unreachable" : "Ready");
+    await made.plan();
+    if (made.isThrough()) return;
+  }
+  throw new Error(`the rollout does not complete: ${JSON.stringify(made.leg("all"))}`);
+}
+
+test.each([
+  [
+    "answers again",
+    async (made: PlannerWorld) => {
+      for (const { name } of syncsOf(made, "dead")) await made.observe("dead", "Reachable", { name });
+    },
+    ["apply"],
+  ],
+  ["is unregistered", (made: PlannerWorld) => made.removeCluster("dead"), ["orphan"]],
+  [
+    "is registered anew",
+    (made: PlannerWorld) => made.addCluster("dead", "all", { uid: "dead-2" }),
+    ["apply", "orphan"],
+  ],
+])(
+  "a template that is renamed often, and a cluster away all the while: then it %s",
+  { timeout: 60_000 },
+  async (_what, happens, left) => {
+    const made = await worldOf([...names(3), "dead"], pace, templates(0));
+    await made.rollOut();
+    for (let number = 1; number <= renames; number++) {
+      await made.setGroup(pace, templates(number));
+      await rollOutWithout(made, "dead");
+      made.advanceClock(120);
+      await made.plan();
+    }
+    for (const cluster of names(3)) expect(syncsOf(made, cluster).map(({ name }) => name)).toEqual([`web.t${renames}`]);
+    expect(made.unit().templates).toHaveLength(renames + 1);
+    expect((await made.group()).status.clusters).toMatchObject({ ready: 3, unreachable: 1 });
+    await happens(made);
+    await playOn(made);
+    made.advanceClock(120);
+    await made.plan();
+    expect(made.unit().templates).toEqual([`t${renames}`]);
+    expect([...new Set(syncsOf(made, "dead").map(({ desired }) => desired.action))].sort()).toEqual(left);
+  },
+);

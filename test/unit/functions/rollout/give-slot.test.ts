@@ -37,6 +37,30 @@ function slotIn(write: Write): readonly SlotRow[] {
   return "put" in write && write.put.type === "Slot" ? [write.put as SlotRow] : [];
 }
 
+test.each([
+  ["deleted", (made: PlannerWorld) => made.removeCluster("a")],
+  ["registered anew", (made: PlannerWorld) => made.addCluster("a", "all", { uid: "anew" })],
+])("one that had something once and is %s then is given nothing by that look either", async (_what, act) => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
+  await made.rollOut();
+  await made.removeCluster("a");
+  await made.rollOut();
+  await made.addCluster("a", "all", { uid: "second" });
+  const { table } = made;
+  const write = table.write.bind(table);
+  let acts = 0;
+  table.write = async (writes) => {
+    const isGiving = writes.flatMap(slotIn).length > 0;
+    if (isGiving && acts++ === 0) {
+      await act(made);
+      await expect(write(writes)).rejects.toMatchObject({ code: "Conflict" });
+    }
+    await write(writes);
+  };
+  await begin(made);
+  expect(acts).toBeGreaterThan(0);
+});
+
 test("the deadline of a group is no later for a slot that is given after others", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s" });
   await begin(made);

@@ -1,0 +1,55 @@
+/** What a look makes of it when somebody else wrote first. */
+import { expect, test } from "vitest";
+import { ConflictError } from "#shared/base/errors.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Table, Write } from "#shared/ports.ts";
+import { begin, names, ownPaths, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+/** The table, of which a write may be refused. */
+function refusing(made: PlannerWorld, isRefused: (writes: readonly Write[]) => Promise<boolean>): Table {
+  const { table } = made;
+  return {
+    get: (key) => table.get(key),
+    getMany: (wanted, reading) => table.getMany(wanted, reading),
+    query: (query) => table.query(query),
+    queryIndex: (query) => table.queryIndex(query),
+    async write(writes) {
+      if (await isRefused(writes)) throw new ConflictError("somebody else was first", { failed: [0] });
+      return table.write(writes);
+    },
+    update: (write) => table.update(write),
+  };
+}
+
+test("what was looked at before is looked at again in the same call", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
+  await begin(made);
+  for (const cluster of ["a", "b"]) await made.finish(cluster);
+  let refused = 0;
+  await made.plan(refusing(made, async () => refused++ === 0));
+  expect(refused).toBeGreaterThan(1);
+  expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded" });
+  expect(made.slots()).toEqual([]);
+});
+
+function renderingIn(write: Write): readonly RenderingRow[] {
+  return "put" in write && write.put.type === "Rendering" ? [write.put as RenderingRow] : [];
+}
+
+test("renderings that another subject asks for at the same time are waited for, however many they are", async () => {
+  const made = await worldOf(names(60), { maxConcurrent: "100%" }, ownPaths);
+  let others = 0;
+  const table = refusing(made, async (writes) => {
+    const asked = writes.flatMap(renderingIn);
+    const waiting: RenderingRow["waiting"] = [{ namespace: "shop", kind: "Sync", name: "other" }];
+    const rows: readonly RenderingRow[] = asked.map((row) => ({ ...row, waiting }));
+    await made.table.write(rows.map((put) => ({ put })));
+    others += asked.length;
+    return asked.length > 0;
+  });
+  await made.plan(table);
+  expect(others).toBeGreaterThan(20);
+  const told = made.sender.take().flatMap((message) => (message.to === "render" ? [message.input] : []));
+  expect(new Set(told).size).toBe(others);
+});

@@ -1,0 +1,34 @@
+/** A slot that was given for something else is that one's until nobody writes for it any more. */
+import { expect, test } from "vitest";
+import { begin, lease, revise, rings, worldOf } from "#test/support/planner-story.ts";
+
+test("one that is kept for a worker is nobody's, also of a content that gave way", async () => {
+  const made = await worldOf(["a"], { maxConcurrent: 1, progressDeadline: "60s" });
+  await begin(made);
+  await made.observe("a", "Verifying", { reason: "NotReady" });
+  await lease(made, "a", { fence: 2, seconds: 80 });
+  made.advanceClock(60);
+  await made.plan();
+  expect(made.slots()).toMatchObject([{ parking: { fence: 2 } }]);
+  await revise(made, "bbb");
+  expect(made.leg("all")).toMatchObject({ content: 2, counts: { Waiting: 1 } });
+  expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 1, revision: "main@sha1:aaa" });
+  made.advanceClock(21);
+  await begin(made);
+  expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
+});
+
+test("one that a leg counts that goes on is that leg's, also where its cluster goes to another stage", async () => {
+  const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 5 });
+  await made.rollOut();
+  await revise(made, "bbb");
+  await made.finish("c1");
+  await made.plan();
+  expect(made.leg("rest").counts).toMatchObject({ Assigned: 2 });
+  await made.addCluster("r1", "canary");
+  await revise(made, "ccc");
+  expect(made.leg("rest").counts).toMatchObject({ Assigned: 2 });
+  expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:bbb");
+  await made.rollOut();
+  for (const cluster of ["c1", "r1", "r2"]) expect((await made.sync(cluster))?.desired.revision).toBe("main@sha1:ccc");
+});

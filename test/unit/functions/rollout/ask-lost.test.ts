@@ -1,9 +1,11 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { clusterValuesSpec } from "#shared/fleet/kinds/cluster-values.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterValuesRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import { worldOf } from "#test/support/planner-story.ts";
+import { web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 test("a rendering that is lost with its row is asked for with the values that others have set for its cluster", async () => {
   const made = await worldOf({ c1: "all" }, {}, [{ name: "app", source: "app", path: "{{ cluster.values.look }}" }]);
@@ -28,4 +30,47 @@ test("a rendering that is lost with its row is asked for with the values that ot
   await made.observe("c1", "Retrying", { reason: "RenderingLost" });
   await made.plan(undefined, ["c1"]);
   expect(rows()).toMatchObject([{ pk: rendering.pk, state: "Pending" }]);
+});
+
+describe("a rendering that a cluster says it misses", () => {
+  const renderings = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering");
+  const asked = (made: PlannerWorld) => made.sender.take().filter(({ to }) => to === "render").length;
+  /** Two templates, of which each has a rendering of its own. */
+  async function rolledOut(): Promise<PlannerWorld> {
+    const made = await worldOf(["c1"], {}, [...web, { name: "more", source: "app", path: "more" }]);
+    await made.rollOut();
+    made.sender.take();
+    return made;
+  }
+  async function loseAll(made: PlannerWorld): Promise<void> {
+    for (const { pk, sk } of renderings(made)) await made.table.write([{ delete: { pk, sk } }]);
+  }
+
+  test("is asked for once, and no other is, lost or not", async () => {
+    const made = await rolledOut();
+    await loseAll(made);
+    await made.observe("c1", "Retrying", { reason: "RenderingLost", name: "web.more" });
+    await made.plan(undefined, ["c1"]);
+    expect(renderings(made)).toMatchObject([{ path: "more", state: "Pending" }]);
+    expect(asked(made)).toBe(1);
+    await made.plan(undefined, ["c1"]);
+    expect(asked(made)).toBe(0);
+  });
+
+  test("is asked for by nobody where an earlier attempt missed it", async () => {
+    const made = await rolledOut();
+    await loseAll(made);
+    await made.observe("c1", "Retrying", { reason: "RenderingLost", attempt: 7 });
+    await made.plan(undefined, ["c1"]);
+    expect([renderings(made), asked(made)]).toEqual([[], 0]);
+  });
+
+  test("is asked for by nobody who cannot read its row", async () => {
+    const made = await rolledOut();
+    const rows = renderings(made).map((row) => ({ ...row, schema: rowSchema + 1 }));
+    await made.table.write(rows.map((put) => ({ put })));
+    await made.observe("c1", "Retrying", { reason: "RenderingLost" });
+    await made.plan(undefined, ["c1"]);
+    expect([renderings(made), asked(made)]).toEqual([rows, 0]);
+  });
 });

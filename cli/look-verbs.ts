@@ -61,7 +61,7 @@ export function lookVerbs(program: Command, verb: AddVerb): void {
     (await import("#cli/commands/events.ts")).events(session, args, options),
   )
     .description("What happened in the last 30 days, the oldest first: to an object, or to all groups of -n or -A.")
-    .addArgument(new Argument("[object...]", `${kindArgument}; all groups when left out`))
+    .addArgument(new Argument("[object...]", `GROUP or ${kindArgument}; all groups when left out`))
     .option("--cluster <name>", "for a Sync of a group: on this cluster")
     .option("--limit <n>", "the newest so many", wholeNumber, 50)
     .option("-w, --watch", "go on with what comes");

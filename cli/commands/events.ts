@@ -2,7 +2,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { hasNamespace, objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { hasNamespace, objectPath, parseOneOrGroup } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { EventAbout, EventItem, EventList } from "#shared/fleet/api/objects.ts";
@@ -43,7 +43,7 @@ interface EventSource {
 
 /** @throws CliFailure for an object that is not there, or has none of its own. */
 function ofOne(session: Session, args: readonly string[], options: EventsOptions): EventSource {
-  const object = parseOne(args, "events");
+  const object = parseOneOrGroup(args, "events");
   if (!hasNamespace(object.kind) || object.kind === "Rollout") {
     const next = object.kind === "Cluster" ? `starling logs cluster/${object.name}` : "starling events GROUP";
     throw usageFailure(`a ${object.kind} has no events of its own`, next);

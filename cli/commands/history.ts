@@ -3,7 +3,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { findKind, objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { objectPath, parseOneOrGroup } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { requireSubject } from "#cli/session/rollout-subject.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -17,10 +17,7 @@ export interface HistoryOptions {
 
 /** What a SyncGroup or Sync was brought to, with commits and authors; of a Source, the revisions that it had. */
 export async function history(session: Session, args: readonly string[], options: HistoryOptions): Promise<ExitReason> {
-  const [first = "", ...rest] = args;
-  const named =
-    rest.length === 0 && !first.includes("/") && findKind(first) === undefined ? [`syncgroup/${first}`] : args;
-  const object = parseOne(named, "history");
+  const object = parseOneOrGroup(args, "history");
   const path = objectPath(object, session.namespace());
   if (object.kind === "Source") return sourceHistory(session, path, options);
   if (object.kind !== "SyncGroup" && object.kind !== "Sync") {

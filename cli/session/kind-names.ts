@@ -92,6 +92,13 @@ export function parseOne(args: readonly string[], verb: string): NamedObject {
   return one;
 }
 
+/** As `parseOne`; a name that is no kind is a group's. */
+export function parseOneOrGroup(args: readonly string[], verb: string): NamedObject {
+  const [first = "", ...rest] = args;
+  const isGroup = first !== "" && rest.length === 0 && !first.includes("/") && findKind(first) === undefined;
+  return parseOne(isGroup ? [`syncgroup/${first}`] : args, verb);
+}
+
 /** `syncgroup/shop`: what commands print and take. */
 export function shortName({ kind, name }: NamedObject): string {
   return `${kind.toLowerCase()}/${name}`;

@@ -251,6 +251,7 @@ describe("events", () => {
       { put: event("2026-11-20T08:01:00.000Z", "second") },
     ]);
     expect((await cli.run("events syncgroup/shop")).out).toMatch(/first\n.*second\n$/);
+    expect((await cli.run("events shop")).out).toMatch(/first\n.*second\n$/);
     const stop = new AbortController();
     const watched = cli.run("events syncgroup/shop -w", {
       interrupted: stop.signal,

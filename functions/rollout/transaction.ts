@@ -209,7 +209,10 @@ export class Transaction {
     }
     const found = this.#arrivals.get(keyText(key));
     if (arrival.content === undefined || found === undefined || !isOfType(found, "Arrival")) return;
-    if (found.content === undefined) this.changeArrival(found, { content: arrival.content });
+    if (found.content !== undefined) return;
+    this.changeArrival(found, { content: arrival.content });
+    // A transaction names a row once. What else is missing of another content the next one brings.
+    this.#arrivals.set(keyText(key), undefined);
   }
 
   /** What their stage has passed left them behind, and they are no more. */

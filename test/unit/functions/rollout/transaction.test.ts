@@ -1,6 +1,11 @@
 /** What the planner's own rows keep of many. */
 import { expect, test } from "vitest";
+import { readSubject } from "#functions/rollout/read-subject.ts";
+import { startOver } from "#functions/rollout/retry.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import type { ArrivalRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { begin, names, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { subject } from "#test/support/planner-world.ts";
 
 test("a unit keeps the newest contents, and of the others those that a stage is on or takes", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
@@ -93,4 +98,22 @@ test("who was sick before, does not answer and does again, is one that failed be
   await made.observe("b", "Reachable");
   await made.plan();
   expect(made.leg("all")).toMatchObject({ preexistingFailures: 0, counts: { Unreachable: 0, Assigned: 2 } });
+});
+
+test("who waits, and did not get what it had lost, has lost more: its arrival is written once", async () => {
+  const made = await worldOf(["a"], {});
+  await made.rollOut();
+  const known = await readSubject(subject, made);
+  if (known === undefined) throw new Error("the group is gone");
+  const before = new Transaction(known, made.now);
+  before.putArrival("a", "waiting", { why: "joined" });
+  before.putArrival("a", "away", { why: "returned", content: 1, stage: "all" });
+  const restoring = new Transaction(await before.commit(made.table), made.now);
+  const arrivals = made.rows<ArrivalRow>("Arrival");
+  restoring.see(arrivals);
+  startOver(restoring, { arrivals, left: [] });
+  restoring.putArrival("a", "waiting", { why: "returned", content: 2 });
+  await restoring.commit(made.table);
+  expect(made.rows("Arrival")).toMatchObject([{ cluster: "a", why: "joined", content: 1, version: 2 }]);
+  expect(made.unit().arrivals).toEqual({ waiting: 1, changing: 0, failed: 0 });
 });

@@ -88,3 +88,18 @@ test("more events than a transaction takes are written all the same", async () =
   expect(events()).toHaveLength(150);
   expect(sender.take()).toHaveLength(1);
 });
+
+test("each subject is told of its own Syncs, with the push that they are about, whatever a newer version wrote", async () => {
+  const other = { ...subject, name: "api" };
+  await table.write([
+    { put: syncRowOf("c1", { observed: { phase: "Ready" } }) },
+    { put: { ...syncRowOf("c2", { observed: { phase: "Ready" } }), subject: other } },
+    { put: { ...syncRowOf("c3", { observed: { phase: "Ready" } }), schema: rowSchema + 1 } },
+  ]);
+  const told = ["c1", "c2", "c3"].map((cluster) => ({ ...aboutSync(cluster), correlationId: `push-${cluster}` }));
+  await report(told);
+  expect(sender.take()).toEqual([
+    { to: "rollout", subject, clusters: ["c1"], correlationId: "push-c1" },
+    { to: "rollout", subject: other, clusters: ["c2"], correlationId: "push-c2" },
+  ]);
+});

@@ -95,6 +95,14 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
     expect(Math.max(...counts.slice(13))).toBeLessThanOrEqual(Math.max(...counts.slice(6, 13)));
   });
 
+  test("keep nobody where one is lost that nobody reads any more", async () => {
+    const made = await settled();
+    for (const { key } of made.leg("canary").pages) made.blobs.lose(key);
+    made.advanceClock(30 * days);
+    await made.plan();
+    expect(made.unit().blobsAt).toBe(made.now.toISOString());
+  });
+
   test("are stored again by the next look where a look dies at any of them", async () => {
     for (let at = 1, hasDied = true; hasDied; at++) {
       const made = await settled();

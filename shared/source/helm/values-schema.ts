@@ -6,12 +6,15 @@ const references = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
 const knownDialects =
   /^https?:\/\/json-schema\.org\/(?:schema|draft-0[467]\/schema|draft\/20(?:19-09|20-12)\/schema)#?$/;
 
+/** Deeper than any values are; each level takes of the stack. */
+const maxDepth = 500;
+
 /**
  * A schema of values may refer to itself and to nothing else: Helm fetches any other URL, and reads files of its host.
  * @throws ManifestError `ChartRefused`
  */
 export function checkValuesSchema(file: string, content: Uint8Array): void {
-  check(file, parsed(file, content), "");
+  check(file, { value: parsed(file, content), field: "", depth: 0 });
 }
 
 function parsed(file: string, content: Uint8Array): Json {
@@ -22,15 +25,28 @@ function parsed(file: string, content: Uint8Array): Json {
   }
 }
 
-function check(file: string, value: Json | undefined, field: string): void {
+interface Part {
+  readonly value: Json | undefined;
+  readonly field: string;
+  readonly depth: number;
+}
+
+function check(file: string, { value, field, depth }: Part): void {
+  if (depth > maxDepth)
+    throw new ManifestError(
+      "ChartRefused",
+      { file },
+      `is nested more than ${maxDepth} deep; put parts of it below $defs`,
+    );
   if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) check(file, item, `${field}[${index}]`);
+    for (const [index, item] of value.entries())
+      check(file, { value: item, field: `${field}[${index}]`, depth: depth + 1 });
     return;
   }
   if (!isJsonObject(value)) return;
   for (const [key, member] of Object.entries(value)) {
     const path = field === "" ? key : `${field}.${key}`;
-    if (typeof member !== "string") check(file, member, path);
+    if (typeof member !== "string") check(file, { value: member, field: path, depth: depth + 1 });
     else if (references.has(key) && !member.startsWith("#")) {
       throw refusal(
         file,

@@ -33,16 +33,34 @@ function textOf({ path, content }: ListedFile): string {
   }
 }
 
-/** The topmost folders below `folder` that have a kustomization of their own: each is one build, as in Flux. */
+/** Each is a run of kustomize: more would take all the time that a rendering has. */
+const maxBuilds = 1000;
+
+/**
+ * The topmost folders below `folder` that have a kustomization of their own: each is one build, as in Flux.
+ * @throws ManifestError `KustomizationRefused` for more than can be built in one rendering.
+ */
 export function nestedKustomizations(files: readonly ListedFile[], folder: string): string[] {
-  const found = files
-    .map(({ path }) => path)
-    .filter((path) => isWithin(path, [folder]) && isKustomization(path))
-    .map((path) => path.slice(0, path.lastIndexOf("/")))
-    .sort(compareText);
-  return found.filter(
-    (path, index) => found.indexOf(path) === index && !found.some((other) => path.startsWith(`${other}/`)),
+  const found = new Set(
+    files
+      .map(({ path }) => path)
+      .filter((path) => isWithin(path, [folder]) && isKustomization(path))
+      .map((path) => path.slice(0, path.lastIndexOf("/"))),
   );
+  const topmost = [...found].filter((path) => !isBelowAny(path, found)).sort(compareText);
+  if (topmost.length <= maxBuilds) return topmost;
+  throw new ManifestError(
+    "KustomizationRefused",
+    { file: folder },
+    `holds ${topmost.length} kustomizations, more than ${maxBuilds}; give parts of it templates of their own, or include them in one kustomization`,
+  );
+}
+
+function isBelowAny(path: string, folders: ReadonlySet<string>): boolean {
+  for (let slash = path.lastIndexOf("/"); slash > 0; slash = path.lastIndexOf("/", slash - 1)) {
+    if (folders.has(path.slice(0, slash))) return true;
+  }
+  return false;
 }
 
 function isKustomization(path: string): boolean {

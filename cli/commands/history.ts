@@ -2,8 +2,8 @@ import { formatHistory, revisionsTable } from "#cli/format/history-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
-import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { objectPath, parseOneOrGroup } from "#cli/session/kind-names.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { type NamedObject, objectPath, parseOneOrGroup } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { requireSubject } from "#cli/session/rollout-subject.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -30,6 +30,7 @@ export async function history(session: Session, args: readonly string[], options
     limit: options.limit,
   });
   if (list.items.length === 0) await requireSubject(session, path);
+  else requireTemplate(session, object, list.items);
   const { output } = session.options;
   if (output === "json" || output === "yaml") {
     session.io.out(serialise(list, output));
@@ -44,6 +45,20 @@ export async function history(session: Session, args: readonly string[], options
   if (list.metadata.continue !== undefined) session.note(`… and older ones: --limit ${options.limit * 2}`);
   else if (output !== "wide") session.note("-o wide has the links to the forge");
   return "done";
+}
+
+/** `GROUP.TEMPLATE` is answered with the group's contents, whatever template is named. @throws CliFailure when none has it. */
+function requireTemplate(
+  session: Session,
+  { name }: NamedObject,
+  items: readonly (HistoryItem | UnreadableObject<"Rollout">)[],
+): void {
+  if (items.some((item) => !("templates" in item) || item.templates.length > 0)) return;
+  const [group = "", ...template] = name.split(".");
+  throw new CliFailure(
+    `no content of SyncGroup ${group} has a template ${template.join(".")}, of the newest ${items.length}`,
+    { exit: "no", next: `starling describe syncgroup/${group}${session.where()}   (has its templates)` },
+  );
 }
 
 async function sourceHistory(session: Session, path: string, { limit }: HistoryOptions): Promise<ExitReason> {

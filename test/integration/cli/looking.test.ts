@@ -134,6 +134,7 @@ test("history has commits and authors as lines that obey nothing, and its links 
   );
   expect((await cli.run("history sync/shop.web --cluster c2")).out).toMatch(/there: Failed: ApplyFailed/);
   expect((await cli.run("history source/app")).out).toMatch(/main@sha1:9f2c1ab .* Ana <ana@acme.io> +raise the/);
+  for (const on of ["", " --cluster c2"]) expect((await cli.run(`history sync/shop.nope${on}`)).code).toBe(1);
   expect((await cli.run("history nobody")).code).toBe(1);
   expect((await cli.run("history cluster/c1")).code).toBe(2);
 });

@@ -44,6 +44,9 @@ export interface ModelFreeze {
 /** Nothing can be rendered of it. */
 export const brokenContent = "broken";
 
+/** A call of the planner has so much time. */
+export const callSeconds = 60;
+
 /** More than scenarios have that are played by the hundred. */
 export const fewClusters = 50;
 
@@ -129,7 +132,7 @@ export class PlannerModel {
 
   /** One run of the planner. A run that breaks off leaves its message in the queue. */
   async plan(disturbance: Disturbance, clusters?: readonly string[]): Promise<void> {
-    const until = new Date(this.world.now.getTime() + 60_000);
+    const until = new Date(this.world.now.getTime() + callSeconds * 1000);
     const call = clusters === undefined ? { until } : { until, clusters: new Set(clusters) };
     try {
       await planSubject(subject, call, {

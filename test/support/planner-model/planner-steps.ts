@@ -6,6 +6,7 @@ import type { GroupAct, ModelGroup, Paths } from "#test/support/planner-model/mo
 import type { Outcome } from "#test/support/planner-model/model-workers.ts";
 import {
   brokenContent,
+  callSeconds,
   type Delivery,
   isBroken,
   type PlannerModel,
@@ -32,6 +33,8 @@ export type Act =
 /** A run of the planner that breaks off, or during which somebody does something. */
 export interface Run {
   readonly crash?: NonNullable<Disturbance["crash"]>;
+  /** Its time is over before this call: it ends with the step that it is in, and asks for another. */
+  readonly overAt?: number;
   readonly midst?: { readonly at: number; readonly act: Act };
 }
 
@@ -213,6 +216,7 @@ const planner: fc.Arbitrary<Run> = fc.oneof(
   { weight: 6, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: crash.map((at) => ({ crash: at })) },
   { weight: 1, arbitrary: midst.map((during) => ({ midst: during })) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: 25 }).map((overAt) => ({ overAt })) },
 );
 const delivery: fc.Arbitrary<ScriptedDelivery> = fc.record({
   pick,
@@ -462,10 +466,12 @@ export class Play {
     return model.plan({});
   }
 
-  #disturbed({ crash, midst }: Run): Disturbance {
+  #disturbed({ crash, midst, overAt }: Run): Disturbance {
+    const { world } = this.model;
+    const over = { at: overAt ?? 0, act: async () => world.advanceClock(callSeconds + 1) };
     return {
       ...defined({ crash }),
-      ...(midst === undefined ? {} : { midst: [{ at: midst.at, act: () => this.act(midst.act) }] }),
+      midst: midst === undefined ? [over] : [{ at: midst.at, act: () => this.act(midst.act) }],
     };
   }
 

@@ -1,7 +1,7 @@
 import { isJsonObject } from "#shared/base/json.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import { type ListedFile, normalFolder } from "#shared/source/tree-listing.ts";
-import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
+import { jsonAsYaml, yamlOfJson } from "#shared/source/yaml/json-as-yaml.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
@@ -34,7 +34,7 @@ export function valuesOf(
       `is no file of ${whose}; paths begin at the root of the repository: correct it, add its folder to the Source's spec.paths, or say optional: true`,
     );
   });
-  return release.values === undefined ? texts : [...texts, release.values];
+  return release.values === undefined ? texts : [...texts, yamlOfJson(release.values)];
 }
 
 function byPath(files: readonly ListedFile[]): Files {

@@ -5,8 +5,10 @@ const special = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /** The value as JSON that every YAML parser reads as the same value. */
 export function jsonAsYaml(value: unknown): string {
-  return stringifyJson(value).replaceAll(
-    special,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return yamlOfJson(stringifyJson(value));
+}
+
+/** The same of a text that is JSON: outside of strings it has none of these. */
+export function yamlOfJson(json: string): string {
+  return json.replaceAll(special, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

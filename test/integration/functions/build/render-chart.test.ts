@@ -192,6 +192,14 @@ describe("values", () => {
     expect(await colour({})).toMatchObject({ note: "up {{ $labels.pod }}" });
   });
 
+  test("keep every character, also those that YAML folds or refuses", async () => {
+    const value = "a\u007f \u0085\u009f \u2028 \u2029 \ufeff\ufffe\uffff z";
+    const chart = small("{{ .Values.v | b64enc }}");
+    const rendered = await render(chart, { values: JSON.stringify({ v: value }) });
+    const text = JSON.stringify(rendered.objects);
+    expect(text).toContain(Buffer.from(value).toString("base64"));
+  });
+
   test("of a file that may be missing are left out when it is", async () => {
     expect(await colour({ valuesFrom: [{ path: "env/none.yaml", optional: true }] })).toMatchObject({ colour: "blue" });
   });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiClient, type AwsKeys, createApiClient } from "#cli/session/api-client.ts";
 import { chooseContext, findContext, type NamedContext } from "#cli/session/contexts.ts";
 import { credentialsOf, ownCredentials } from "#cli/session/credentials.ts";
-import { usageFailure } from "#cli/session/failure.ts";
+import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import type { DocumentNamespace } from "#cli/session/read-documents.ts";
 import { stackOutputs } from "#cli/session/stack-outputs.ts";
@@ -127,7 +127,12 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
       const { name, context: where } = context();
       note(`context ${name} (${where.region}, ${where.endpoint})`);
     },
-    awsKeys: () => ownCredentials(context().context.credentials, options.profile)(),
+    async awsKeys() {
+      const { name, context: where } = context();
+      // Its keys mean nothing to AWS, and what runs on one machine is not asked for elsewhere.
+      if (where.sts !== undefined && options.profile === undefined) throw notOfAws(name);
+      return ownCredentials(where.credentials, options.profile)();
+    },
     async stackOutput(name) {
       const { stack, region, credentials } = context().context;
       if (stack === undefined) return undefined;
@@ -138,6 +143,16 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
     },
     pause: clock.sleep,
   };
+}
+
+function notOfAws(context: string): CliFailure {
+  return new CliFailure(
+    `context ${context} is of a machine that runs by itself: its keys are not AWS's, and AWS was not asked`,
+    {
+      exit: "wrongInput",
+      next: "export KUBECONFIG as starling local kubeconfig says, then --kube-context NAME; for AWS, --profile NAME",
+    },
+  );
 }
 
 /** A name that none can have would be asked for all the same, and the answer be about a path. */

@@ -187,3 +187,13 @@ describe("a role", () => {
     expect(cli.requests()).toBe(0);
   });
 });
+
+test("AWS is not asked with the keys of a machine that runs by itself", async () => {
+  const file = written() as { contexts: Record<string, object> };
+  const local = { ...file.contexts.here, sts: "http://127.0.0.1:9" };
+  writeFileSync(configPath(), JSON.stringify({ contexts: { local }, current: "local" }));
+  vi.stubEnv("AWS_ENDPOINT_URL_EKS", "http://127.0.0.1:9");
+  const { err } = await cli.run("cluster add -l env=prod --regions us-east-1");
+  expect(err).toContain("context local is of a machine that runs by itself");
+  expect(err).not.toContain("ECONNREFUSED");
+});

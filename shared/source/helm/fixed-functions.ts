@@ -70,8 +70,8 @@ function momentOf(version: Version): string {
 /** Where what is called in a text is not seen before it is evaluated. */
 const hidden = ["now", "uuidv4", "randInt", ...ofClock, ...ofLot, "tpl"];
 
-/** In RE2, in an action: a text, a comment, or whatever else is neither, each whole. */
-const passed = String.raw`"(?:[^"\\]|\\.)*"|\x60[^\x60]*\x60|/\*.*?\*/|\}[^}]|[^}"\x60/]`;
+/** In RE2, in an action: a text, a letter in its quotes, a comment, or whatever else is neither, each whole. */
+const passed = String.raw`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\x60[^\x60]*\x60|/\*.*?\*/|\}[^}]|[^}"'\x60/]`;
 /** In RE2: a call in an action, as far as its name. What is behind a dot or a `$` is a field or a variable. */
 const callOf = (names: string) => String.raw`(?s)(\{\{(?:(?:${passed})*?[^.$\w"\x60/}])?)(?:${names})\b`;
 /** What a text and a context are mostly written as. */

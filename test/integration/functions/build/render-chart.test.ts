@@ -380,6 +380,7 @@ describe("what is another each time is refused, with object and field", () => {
       [`{{ tpl "{{ include \\"shop.release-date\\" . }}{{/* as of now */}}" $ }}`, "of-spring"],
       ['{{ tpl (printf "{{ %q }}" "up to date -now") $ }}', "up to date -now"],
       ['{{ tpl "{{ `now and date` }} {{ .Values.a }}-now" $ }}', "now and date a-now"],
+      [`{{ tpl "{{ print 'n' .Values.a 'w' }}-now" $ | quote }}`, "110a119-now"],
       ['{{ tpl "{{ tpl .Values.t . }}{{ .Values.b }} now" $ | upper | quote }}', "A! NOW"],
     ];
     const values = JSON.stringify({ t: "{{ .Values.a }}", a: "a", b: "!" });
@@ -396,6 +397,7 @@ describe("what is another each time is refused, with object and field", () => {
     [`{{ printf "%s" "a" | cat (now | unixEpoch) }}`, "now"],
     ["{{/* a */ -}}{{ $d := 4 }}{{ index (list 1 2) 0 | add (randInt 1 2) }}", "randInt"],
     ['{{ tpl (printf "{{ n%s }}" "ow") . }}', "now"],
+    [`{{ print '"' (date "2006" 0) '"' }}`, "date"],
     ['{{ lookup "v1" "Secret" "" "" }}', "lookup"],
   ])("nor is it hidden in a text for tpl: %s", async (t, name) => {
     const values = JSON.stringify({ t, u: '{{ date "2006" "" }}' });

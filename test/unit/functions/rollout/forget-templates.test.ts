@@ -1,0 +1,111 @@
+/** Templates that the newest content does not have: as long as anything may be left of one, it is known. */
+import { expect, test } from "vitest";
+import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
+import { allSay, ana, begin, playOn, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
+
+const both = [...web, { name: "data", source: "app" }];
+const pace = { maxConcurrent: 4, maxUnreachable: 1 };
+const numbers = (made: PlannerWorld) => made.contents().map(({ number }) => number);
+
+/** Looks at what rests, each of which ends. */
+async function rest(made: PlannerWorld): Promise<void> {
+  for (let look = 0; look < 4; look++) {
+    made.advanceClock(700);
+    await made.plan(new DisturbedPorts(made, { mostCalls: 300 }).table);
+  }
+}
+
+/** One row can be read by a newer version only, or by this one again; who writes the fleet says so. */
+async function setSchema(made: PlannerWorld, key: { readonly pk: string; readonly sk: string }, schema: number) {
+  await made.table.write([{ update: key, set: { schema } }]);
+  if (key.pk === keys.fleet("b").pk) await made.table.write([fleetVersionUpdate(key.sk)]);
+}
+
+test("no content follows another for a cluster that nothing can be taken from yet", async () => {
+  const made = await worldOf(["a", "b"], pace, both);
+  await made.rollOut();
+  await setSchema(made, keys.fleet("b"), rowSchema + 1);
+  await made.setGroup(pace, web);
+  await playOn(made, 4);
+  expect(made.stages()).toEqual({ all: "2" });
+  await rest(made);
+  await playOn(made, 4);
+  await rest(made);
+  expect(numbers(made)).toEqual([1, 2]);
+  expect(made.unit().templates).toEqual(["app", "data"]);
+  expect(await made.sync("b", "web.data")).toMatchObject({ desired: { action: "apply" } });
+  await setSchema(made, keys.fleet("b"), rowSchema);
+  await playOn(made, 4);
+  expect(await made.sync("b", "web.data")).toBeUndefined();
+  await rest(made);
+  expect(made.unit().templates).toEqual(["app"]);
+});
+
+test("no content follows one that is halfway through the stages of a suspended group", async () => {
+  const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, ...pace }, both);
+  await made.rollOut();
+  await made.setGroup({ ...rings, ...pace }, web);
+  await begin(made);
+  await made.operate({ suspended: ana(made.now) });
+  await allSay(made, "Ready");
+  expect(made.stages()).toEqual({ canary: "2", rest: "1" });
+  await rest(made);
+  await made.operate({ resumed: ana(made.now) });
+  await playOn(made, 4);
+  expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+  expect((await made.sync("c1"))?.desired.rollout).toBe((await made.sync("r1"))?.desired.rollout);
+  expect(numbers(made)).toEqual([1, 2]);
+});
+
+test("a suspended group skips nothing for what the next content takes away anyway", async () => {
+  const made = await worldOf(["a", "b"], pace, both);
+  await made.rollOut();
+  await made.setGroup(pace, web);
+  await playOn(made, 4);
+  // As one finds it that was given back, and nobody told.
+  const app = await made.sync("a");
+  if (app === undefined) throw new Error("nothing was assigned");
+  const key = keys.sync("a", subject.namespace, "web.data");
+  const stateSk = app.stateSk?.replace("web.app", "web.data");
+  const put: SyncRow = { ...app, ...key, name: "web.data", version: 1, ...(stateSk && { stateSk }) };
+  await made.table.write([{ put }]);
+  const { pk, sk } = made.unit();
+  await made.table.write([{ update: { pk, sk }, set: { templates: ["app", "data"] } }]);
+  await made.operate({ suspended: ana(made.now) });
+  await made.setSource("bbb");
+  await rest(made);
+  const { inputsVersion, skipped } = made.unit();
+  expect(skipped).toBeUndefined();
+  await rest(made);
+  expect(made.unit()).toMatchObject({ inputsVersion, templates: ["app", "data"] });
+  await made.operate({ resumed: ana(made.now) });
+  await playOn(made, 6);
+  expect(made.stages()).toEqual({ all: "3" });
+  expect(await made.sync("a", "web.data")).toBeUndefined();
+});
+
+test("one is known for who is no member and has what only a newer version can read: it loses that when it joins", async () => {
+  const made = await worldOf(["a"], pace, both);
+  await made.rollOut();
+  const row = await made.sync("a", "web.data");
+  if (row === undefined) throw new Error("nothing was assigned");
+  const key = keys.sync("z", subject.namespace, "web.data");
+  // As the version after this one left it, before it was taken back.
+  const stateSk = row.stateSk?.replace("#a#", "#z#");
+  const stray = { ...row, ...key, cluster: "z", version: 1, schema: rowSchema + 1, ...(stateSk && { stateSk }) };
+  await made.table.write([{ put: stray }]);
+  await made.setGroup(pace, web);
+  await playOn(made, 4);
+  await rest(made);
+  expect(made.unit().templates).toEqual(["app", "data"]);
+  await setSchema(made, key, rowSchema);
+  await made.addCluster("z", "all");
+  await playOn(made, 4);
+  expect(await made.sync("z")).toMatchObject({ observed: { phase: "Ready" } });
+  expect(await made.sync("z", "web.data")).toBeUndefined();
+});

@@ -1,8 +1,9 @@
 /** The lists of clusters that a planner keeps in the bucket, when somebody deletes them. */
 import { describe, expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
-import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
+import type { Job, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Table } from "#shared/ports.ts";
+import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { allSay, ana, begin, names, ownPaths, revise, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -162,6 +163,7 @@ test("the list of a leg that has passed is needed by nobody, also where somethin
   await made.renderRested();
   await made.rollOut();
   expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
+  expect(made.legs().map(({ content, seal }) => [content, seal])).toEqual([[1, 1]]);
 });
 
 test("the list of who came or left keeps nobody bare, or assigned, whenever it is lost", async () => {
@@ -179,4 +181,52 @@ test("the list of who came or left keeps nobody bare, or assigned, whenever it i
     expect(found.map((sync) => sync?.desired.action)).toEqual(["apply", "orphan", "apply"]);
     expect(found[0]?.desired.attempt).toBe(1);
   }
+});
+
+describe("a planner that died, and whose list is lost before another begins,", { timeout: 60_000 }, () => {
+  /** With the first write that leaves what is asked for. */
+  async function dieWith(made: PlannerWorld, isLeft: () => boolean): Promise<void> {
+    const { table } = new DisturbedPorts(made, { mostCalls: 600 });
+    const dying: Table = {
+      ...table,
+      async write(writes) {
+        await table.write(writes);
+        if (isLeft()) throw new Crash();
+      },
+    };
+    await expect(made.plan(dying)).rejects.toThrow(Crash);
+  }
+
+  const goOn = (made: PlannerWorld) => made.plan(new DisturbedPorts(made, { mostCalls: 600 }).table);
+  const all = { maxConcurrent: "100%" } as const;
+
+  test.each([
+    ["none", (at: number) => at === 0],
+    ["some", (at: number) => at > 0],
+  ])("lets everybody go who left, and nobody else, where %s of them went already", async (_many, isThere) => {
+    const leavers = names(45);
+    const made = await worldOf(["a", "b", ...leavers], all);
+    await made.rollOut();
+    for (const name of leavers) await made.removeCluster(name);
+    const job = () => made.unit().jobs.find((one): one is Job & { do: "leave" } => one.do === "leave");
+    await dieWith(made, () => isThere(job()?.at ?? -1));
+    made.blobs.lose(job()?.clusters ?? "");
+    await goOn(made);
+    await made.rollOut();
+    for (const name of leavers) expect((await made.sync(name))?.desired.action).toBe("orphan");
+    for (const name of ["a", "b"])
+      expect((await made.sync(name))?.desired).toMatchObject({ action: "apply", attempt: 1 });
+  });
+
+  test("forgets everybody of a group whose objects stay", async () => {
+    const fleet = names(150);
+    const made = await worldOf(fleet, all);
+    await made.rollOut();
+    await made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } });
+    await dieWith(made, () => (made.unit().sweep?.at ?? 0) > 0);
+    made.blobs.lose(made.unit().sweep?.clusters ?? "");
+    await goOn(made);
+    expect(made.rows("SyncGroup")).toEqual([]);
+    for (const name of fleet) expect((await made.sync(name))?.desired.action).toBe("orphan");
+  });
 });

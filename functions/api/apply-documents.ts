@@ -3,13 +3,13 @@ import { checkDocuments } from "#functions/api/check-documents.ts";
 import { clusterWarnings } from "#functions/api/cluster-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/consequences.ts";
 import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from "#functions/api/object-change.ts";
-import { documentReference, type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
+import { documentReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/refusal.ts";
+import { sourceWarnings } from "#functions/api/source-warnings.ts";
 import { valueWarnings } from "#functions/api/value-warnings.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
-import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { isNewer, keyText, newerRowText } from "#shared/fleet/rows/row.ts";
 
 /** Transactions at once; one table serves everybody. */
@@ -48,7 +48,7 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   const documents = checkDocuments(request.documents);
   const current = await readCurrent(ports, documents);
   refuseImpossible(documents, current);
-  const sources = await sourceWarnings(ports, documents);
+  const sources = await sourceWarnings(ports.table, documents);
   const clusters = await clusterWarnings(ports.table, documents);
   const values = await valueWarnings(ports.table, documents);
   const warnings = documents.map((_, index) => [sources, clusters, values].flatMap((found) => found[index] ?? []));
@@ -151,34 +151,6 @@ function addressProblem(
   if (spec.eks === undefined || spec.eks.arn === arn) return undefined;
   const message = `is ${spec.eks.arn}; ClusterDiscovery ${by} has found ${arn} under this name: leave spec.eks out, or write another Cluster`;
   return { field: "spec.eks.arn", message };
-}
-
-/** A Source may come later, so an absent one is no error; nothing happens until it is there, so it is not silent. */
-async function sourceWarnings(
-  ports: ApiPorts,
-  documents: readonly Document[],
-): Promise<readonly (readonly string[])[]> {
-  const sources = documents.map(sourcesOfDocument);
-  const present = new Set((await ports.table.getMany(sources.flat().map(objectKey), { newer: "kept" })).map(keyText));
-  for (const document of documents) {
-    if (document.kind === "Source") present.add(keyText(objectKey(documentReference(document))));
-  }
-  return sources.map((named) =>
-    named
-      .filter((source) => !present.has(keyText(objectKey(source))))
-      .map(
-        ({ namespace, name }) =>
-          `Source ${name} does not exist in namespace ${namespace} yet: nothing is rolled out until it does`,
-      ),
-  );
-}
-
-/** Those that its templates name. */
-function sourcesOfDocument(document: Document): readonly (ObjectReference & { readonly kind: "Source" })[] {
-  if (document.kind !== "Sync" && document.kind !== "SyncGroup") return [];
-  const { namespace } = document.metadata;
-  const templates = document.kind === "Sync" ? [document.spec] : document.spec.templates;
-  return [...new Set(templates.flatMap(templateSources))].map((name) => ({ kind: "Source", namespace, name }));
 }
 
 function outcomeOf(document: Document, change: ObjectChange, warnings: readonly string[]): AppliedObject {

@@ -226,6 +226,30 @@ describe("apply", () => {
     ]);
   });
 
+  test("warns of folders that a Source does not make available, stored or written with it", async () => {
+    const api = apiFixture();
+    const template = (name: string, path: string) => ({ name, source: "app", path });
+    const templates = [
+      ...[template("in", "./deploy/base/"), template("at", "deploy"), template("above", ".")],
+      { ...template("other", "deploy/web"), overrides: [{ clusters: { all: true }, path: "plain" }] },
+      ...[template("beside", "deployment"), template("said", "{{ cluster.labels.tier }}")],
+    ];
+    const documents = [syncGroup("shop", templates), sync("own", { cluster: "c1", source: "app", path: "plain" })];
+    const words =
+      "nothing is rolled out until it is; name a folder in one of them, or add it to the Source's spec.paths";
+    const of = (path: string) => `path ${path} is in none of the paths of Source app (deploy, charts): ${words}`;
+    const wanted = [[`template other: ${of("plain")}`, `template beside: ${of("deployment")}`], [of("plain")]];
+    const warnings = async (...more: readonly unknown[]) => {
+      const answer = await api.call("POST", "/v1/apply", { documents: [...documents, ...more] });
+      const items: { readonly warnings: readonly string[] }[] = answer.body.items.slice(0, 2);
+      return items.map((item) => item.warnings.filter((each) => each.includes("path")));
+    };
+    expect(await warnings()).toEqual([[], []]);
+    expect(await warnings(source("app", { paths: ["deploy", "charts"] }))).toEqual(wanted);
+    expect(await warnings()).toEqual(wanted);
+    expect(await warnings(source("app"))).toEqual([[], []]);
+  });
+
   test("warns of clusters that are not there yet, and no more once they are", async () => {
     const api = apiFixture();
     const named = syncGroup("named", [{ name: "web", source: "app" }]);

@@ -57,6 +57,25 @@ describe("a rendering that a cluster says it misses", () => {
     expect(asked(made)).toBe(0);
   });
 
+  test("is asked for as the content has it that it was given, although others were rolled out since", async () => {
+    const template = (path: string) => [
+      { name: "app", source: "app", path: "{{ cluster.labels.ring }}" },
+      { name: "more", source: "app", path, overrides: [{ clusters: { names: ["c1"] }, disabled: true }] },
+    ];
+    const made = await worldOf({ c1: "one", c2: "two" }, { maxConcurrent: 2 }, template("first"));
+    await made.rollOut();
+    for (const path of ["second", "third", "fourth"]) {
+      await made.setGroup({ maxConcurrent: 2 }, template(path));
+      await made.rollOut();
+    }
+    expect(made.stages()).toEqual({ all: "4" });
+    expect((await made.sync("c1"))?.desired.rollout).toBe(1);
+    await loseAll(made);
+    await made.observe("c1", "Retrying", { reason: "RenderingLost" });
+    await made.plan(undefined, ["c1"]);
+    expect(renderings(made)).toMatchObject([{ path: "one", state: "Pending" }]);
+  });
+
   test("is asked for by nobody where an earlier attempt missed it", async () => {
     const made = await rolledOut();
     await loseAll(made);

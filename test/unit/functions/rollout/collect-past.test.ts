@@ -203,3 +203,40 @@ describe("a subject that is deleted", { timeout: 60_000 }, () => {
     checkNeeded(made);
   });
 });
+
+describe("what another one of its name left", { timeout: 60_000 }, () => {
+  /** It went, and nobody planned that. */
+  async function replace(made: PlannerWorld, deletion?: "orphan"): Promise<void> {
+    const { status: _status, ...row } = await made.group();
+    const told = deletion && { operations: { deletion: { ...ana(made.now), number: 1, cascade: deletion } } };
+    const another = { ...row, status: { conditions: [] }, uid: "another", version: row.version + 1, ...told };
+    await made.table.write([{ put: another, when: { version: row.version } }]);
+  }
+
+  test("is collected where it was not through with its own", async () => {
+    const made = await worldWith({ c1: "all" }, { maxConcurrent: "100%" });
+    await push(made, 9);
+    await addTargets(made, 300);
+    await made.setSource("last");
+    for (let at = 1; made.unit().past === undefined; at++) {
+      const { table } = new DisturbedPorts(made, { crash: { at, when: "after" } });
+      await made.plan(table).catch(() => {});
+    }
+    expect(made.targets(1).length).toBeGreaterThan(0);
+    await replace(made);
+    await made.rollOut();
+    await made.plan();
+    expect(made.targets(1)).toEqual([]);
+    expect(numbers(made)).toEqual([made.unit().last]);
+  });
+
+  test("is collected where it goes before anything was planned for it", async () => {
+    const made = await worldWith({ c1: "all" }, { maxConcurrent: "100%" });
+    await addTargets(made, 250);
+    await replace(made, "orphan");
+    await made.plan();
+    expect(made.rows("SyncGroup")).toEqual([]);
+    expect(made.targets(1)).toEqual([]);
+    expect(numbers(made)).toEqual([]);
+  });
+});

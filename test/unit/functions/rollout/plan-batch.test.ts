@@ -131,3 +131,38 @@ test("subjects that take all the time they get leave as much to those behind the
   expect(subjects.filter((subject) => !read.has(keyText(keys.unit(subject))))).toEqual([]);
   expect(made.sender.take()).toHaveLength(10);
 });
+
+test("subjects that are behind slow ones end with their batch all the same", async () => {
+  const made = await worldOf(["a"], {});
+  const row = await made.group();
+  const subjects = names(6, "g").map((name): Subject => ({ namespace: "shop", kind: "SyncGroup", name }));
+  for (const { name } of subjects) {
+    const group: SyncGroupRow = { ...row, ...keys.object("shop", "SyncGroup", name), name, uid: name };
+    await made.table.write([{ put: group }]);
+  }
+  const begun = made.now.getTime();
+  let reads = 0;
+  const table: Table = {
+    get: (key) => made.table.get(key),
+    update: (write) => made.table.update(write),
+    async getMany(wanted, reading) {
+      // All of the first ones wait for one answer.
+      made.advanceClock(++reads === 5 ? 9 : 0.2);
+      return made.table.getMany(wanted, reading);
+    },
+    query: (query) => made.table.query(query),
+    queryIndex: (query) => made.table.queryIndex(query),
+    async write() {
+      throw new ConflictError("somebody else was first", { failed: [0] });
+    },
+  };
+  const ports = {
+    ...{ table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog, installation: "test" },
+    clock: { now: () => made.now },
+  };
+  const messages = subjects.map((subject) => ({ to: "rollout" as const, subject, clusters: [] }));
+  expect(await planBatch(messages, 10_000, ports)).toEqual([]);
+  // And no more than what each of them had begun.
+  expect(made.now.getTime() - begun).toBeLessThan(12_000);
+  expect(made.sender.take()).toHaveLength(6);
+});

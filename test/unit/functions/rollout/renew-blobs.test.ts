@@ -6,6 +6,7 @@ import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { blobLifeDays } from "#shared/fleet/blob-life.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -179,6 +180,16 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
     made.blobs.expire(blobLifeDays);
     expect(made.contents().map(({ number }) => number)).toEqual([1, 2, 3]);
     expect(artifacts(made)).toContain(blobKeys.artifact(digestOf("ccc")));
+  });
+
+  test("are stored again where an old content can be read by a newer version only", async () => {
+    const made = await begun();
+    const [first] = made.contents();
+    if (first === undefined) throw new Error("nothing was planned");
+    await made.table.write([{ update: { pk: first.pk, sk: first.sk }, set: { schema: rowSchema + 1 } }]);
+    await pass(made, 100);
+    expect(artifacts(made)).toContain(blobKeys.artifact(digestOf("bbb")));
+    expect((await made.group()).status.state).toBe("Complete");
   });
 
   test("keep nobody where one is lost", async () => {

@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { ana, begin, lease, names, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
 
@@ -134,4 +136,20 @@ test("a suspended group takes nothing, and what waited unbegun then gives way to
   await made.operate({ resumed: ana(made.now) });
   await made.rollOut();
   expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:ccc" });
+});
+
+test("who failed in two stages that ended at once is counted, although the index is behind", async () => {
+  const made = await worldOf(
+    { c1: "canary", c2: "canary", r1: "rest", r2: "rest" },
+    { ...rings, maxConcurrent: 4, maxFailures: 1 },
+  );
+  await begin(made);
+  await made.finish("c1", "Failed");
+  await made.finish("c2");
+  await made.plan();
+  await made.finish("r1", "Failed");
+  await made.finish("r2");
+  await made.plan(lagging(made.table, new MemoryTable()));
+  expect(made.stages()).toEqual({ canary: "1", rest: "1" });
+  expect((await made.group()).status.clusters).toMatchObject({ selected: 4, ready: 2, failed: 2 });
 });

@@ -1,0 +1,42 @@
+/** What came to a stage is counted in that one, whatever its name is, and that of others. */
+import { expect, test } from "vitest";
+import { begin, names, playOn, rings, worldOf } from "#test/support/planner-story.ts";
+
+const [canary] = rings.stages;
+const pace = { maxConcurrent: 4, maxFailures: 1, maxUnreachable: 1 } as const;
+const fleet = { c1: "canary", r1: "rest", r2: "rest" };
+
+test("one that failed when it came to another stage is counted in that one still", async () => {
+  const made = await worldOf(fleet, { ...rings, ...pace });
+  await made.rollOut();
+  await made.addCluster("r3", "rest");
+  await begin(made);
+  await made.finish("r3", "Failed");
+  await made.plan();
+  const counts = () => made.unit().stages.map(({ name, failedArrivals = 0 }) => [name, failedArrivals]);
+  expect(counts()).toEqual([
+    ["canary", 0],
+    ["rest", 1],
+  ]);
+  await made.setGroup({ ...pace, stages: [{ ...canary, name: "first" }, { name: "rest" }] });
+  await playOn(made, 2);
+  expect(counts()).toEqual([
+    ["first", 0],
+    ["rest", 1],
+  ]);
+});
+
+test("slots of many clusters that came to a stage go by its new name", async () => {
+  const many = { ...pace, maxConcurrent: "100%" } as const;
+  const made = await worldOf(["a"], { ...many, stages: [{ name: "rest" }] });
+  await made.rollOut();
+  for (const name of names(220)) await made.addCluster(name, "rest");
+  await begin(made);
+  expect(made.unit().stages).toMatchObject([{ arriving: 220 }]);
+  await made.setGroup({ ...many, stages: [{ name: "all" }] });
+  await made.plan();
+  expect(new Set(made.slots().map(({ stage }) => stage))).toEqual(new Set(["all"]));
+  expect(made.unit()).toMatchObject({ arrivals: { changing: 220 }, stages: [{ arriving: 220 }], jobs: [] });
+  await playOn(made, 1);
+  expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ changing: 0, arriving: 0 }] });
+});

@@ -1,3 +1,4 @@
+import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type ClusterRows, seeClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -5,7 +6,7 @@ import { startOver } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
-import { refOf } from "#shared/fleet/rollout/legs.ts";
+import { isSameLeg, refOf } from "#shared/fleet/rollout/legs.ts";
 import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
@@ -85,17 +86,24 @@ function named({ subject }: Known, templates: Iterable<string>): ReadonlySet<str
   return new Set([...templates].map((name) => syncName(subject, name)));
 }
 
-/** Targets that have lost something come to their stage once more, for that; whatever seal they lost it under. */
+/**
+ * Targets that have lost something come to their stage once more, for that; whatever seal they lost it under. So does who came
+ * to the stage since its leg was sealed: what that takes away the stage that it was in may have taken from it.
+ */
 export async function restorePage(
   transaction: Transaction,
   job: Extract<Job, { do: "restore" }>,
-  { lists, table }: PlannerPorts,
+  ports: PlannerPorts,
 ): Promise<Job | undefined> {
   const { leg: ref, from, at = 0 } = job;
   const leg = transaction.leg(ref);
   if (leg === undefined) return undefined;
-  const orders = Array.from({ length: Math.min(pageSize, leg.size - at) }, (_, index) => at + index);
-  const clusters = [...(await readSealed(leg, orders, lists)).values()].map(({ cluster }) => cluster);
+  const { table } = ports;
+  const late = await lateIn(transaction, leg, ports);
+  const orders = Array.from({ length: Math.max(0, Math.min(pageSize, leg.size - at)) }, (_, index) => at + index);
+  const sealed = [...(await readSealed(leg, orders, ports.lists)).values()].map(({ cluster }) => cluster);
+  // The list of members stays what it is for as long as there are jobs.
+  const clusters = orders.length > 0 ? sealed : late.slice(at - leg.size, at - leg.size + pageSize);
   const found = await seeClusters(transaction, { clusters, with: ["slot", "arrivals", "syncs"] }, table);
   for (const [index, cluster] of clusters.entries()) {
     if (transaction.room() < 4) return { ...job, at: at + index };
@@ -104,7 +112,18 @@ export async function restorePage(
     startOver(transaction, { ...rows, left: [] });
     transaction.putArrival(cluster, "waiting", { why: "returned", content: from });
   }
-  return at + clusters.length < leg.size ? { ...job, at: at + clusters.length } : undefined;
+  const next = at + clusters.length;
+  return next < leg.size + late.length ? { ...job, at: next } : undefined;
+}
+
+/** Members of its stage since it was sealed. */
+async function lateIn({ known, unit }: Transaction, leg: LegRow, ports: PlannerPorts): Promise<readonly string[]> {
+  const stage = unit.stages.find(({ moving, passed }) => isSameLeg(moving ?? passed, leg));
+  if (stage === undefined || leg.membersVersion === unit.membersVersion) return [];
+  const members = await readMembers(known, ports);
+  return members.flatMap(({ cluster, stage: own, since }) =>
+    own === stage.name && since > leg.membersVersion ? [cluster] : [],
+  );
 }
 
 /** A bare cluster lost nothing; and what a slot is for is taken back in that. */

@@ -103,6 +103,34 @@ describe("a template that is dropped and put back", () => {
   });
 });
 
+test("who lost a template in another stage is given it back where it is now, although it is no target of the leg there", async () => {
+  const stage = (name: string) => ({ name, clusters: { selector: { matchLabels: { ring: name } } } });
+  const [first, early, rest] = [stage("first"), stage("early"), { name: "rest" }];
+  const made = await worldOf({ f: "first", e: "early", r: "rest" }, { ...pace, stages: [first, early, rest] }, both);
+  await made.rollOut();
+  await made.setGroup({ ...pace, stages: [first, early, rest] }, web);
+  await revise(made, "bbb");
+  for (const name of ["f", "e"]) {
+    await made.finish(name);
+    await made.plan();
+  }
+  expect(made.stages()).toEqual({ first: "2", early: "2", rest: "1 (2)" });
+  await made.setGroup({ ...pace, stages: [first, rest] }, web);
+  await made.plan();
+  expect(await made.sync("e", "web.data")).toBeUndefined();
+  // Nobody renders what comes with it.
+  await made.setSource("ccc");
+  await made.setGroup({ ...pace, stages: [first, rest] }, both);
+  await made.plan();
+  expect(made.stages()).toEqual({ first: "2 (3)", rest: "1 (2)" });
+  expect(await data(made, "e")).toMatchObject({ action: "apply", revision: "main@sha1:aaa", rollout: 1 });
+  expect(await app(made, "e")).toMatchObject({ revision: "main@sha1:bbb" });
+  await made.finish("e");
+  await made.plan();
+  expect(made.rows("Arrival")).toEqual([]);
+  expect(made.slots().map(({ cluster }) => cluster)).toEqual(["r"]);
+});
+
 test("who is given back what it lost keeps what was disabled for it when it had that", async () => {
   const [data, extra] = ["data", "extra"].map((name) => ({ name, source: "app", path: name }));
   const overrides = [{ clusters: { names: ["a"] }, disabled: true }];

@@ -8,6 +8,8 @@ import { refOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { later, queuedUntil } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface Giving extends Candidate {
   readonly step: Extract<Step, { do: "assign" }>;
@@ -29,12 +31,13 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
   // after that, before or after this is written; for the rest a check costs as much as a write.
   if (!isKnown && fleet !== undefined)
     transaction.write({ check: keys.fleet(cluster), when: [{ attribute: "uid", equals: fleet.uid }] });
+  const attempts = Object.fromEntries(written.map(({ name, desired }) => [name, desired.attempt]));
   transaction.putSlot(
     {
       cluster,
       stage,
       content: content.number,
-      attempts: Object.fromEntries(written.map(({ name, desired }) => [name, desired.attempt])),
+      attempts: { ...goingOn(giving, attempts), ...attempts },
       since: transaction.at,
       ...defined({ leg: leg && refOf(leg), order, restores: only && content.number }),
       ...(written.length < step.assignments.length ? { unwritten: true as const } : {}),
@@ -51,4 +54,15 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
     deadline: deadline < first ? deadline : first,
     queuedUntil: queuedUntil(transaction.unit.queuedUntil, now),
   });
+}
+
+/**
+ * What its slot was for, and is neither done nor given anew or left alone: a worker goes on with that, whatever else its
+ * cluster is given.
+ */
+function goingOn({ rows: { slot, syncs }, step }: Giving, given: SlotRow["attempts"]): SlotRow["attempts"] {
+  const leaving = new Set(step.leaving.map(({ name }) => name));
+  const isOpen = (sync: SyncRow) => slot?.attempts[sync.name] === sync.desired.attempt && isOutstanding(sync);
+  const open = syncs.filter((sync) => isOpen(sync) && !(sync.name in given) && !leaving.has(sync.name));
+  return Object.fromEntries(open.map(({ name, desired }) => [name, desired.attempt]));
 }

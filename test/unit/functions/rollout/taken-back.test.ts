@@ -1,6 +1,6 @@
 /** A removal that is taken back while it is under way. */
 import { expect, test } from "vitest";
-import { ana, revise, web, worldOf } from "#test/support/planner-story.ts";
+import { ana, begin, revise, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const both = [...web, { name: "old", source: "app" }];
@@ -93,4 +93,26 @@ test("stays what it is when the group itself goes", async () => {
   await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
   await made.plan();
   expect((await made.sync("a", "web.old"))?.desired.action).toBe("delete");
+});
+
+/** Its worker has begun nothing when the content of its slot gives way to one without `old`, which is put back meanwhile. */
+test("where nothing took it away yet, leaves it among what its slot is for", async () => {
+  const pace = { maxConcurrent: 2, maxFailures: 0 };
+  const made = await worldOf(["a", "b"], pace, both);
+  await made.rollOut();
+  await revise(made, "bbb");
+  await made.setGroup(pace, web);
+  await made.setSource("ccc");
+  await made.finish("b", "Failed");
+  await made.plan();
+  expect(made.stages()).toEqual({ all: "1 (3)" });
+  await made.setGroup(pace, both);
+  await begin(made);
+  expect(made.slots()).toMatchObject([{ cluster: "a", attempts: { "web.app": 3, "web.old": 2 } }, { cluster: "b" }]);
+  await made.observe("a", "Ready");
+  await made.plan();
+  expect(made.slots()).toMatchObject([{ cluster: "a" }, { cluster: "b" }]);
+  await made.observe("a", "Ready", { name: "web.old" });
+  await made.plan();
+  expect(made.slots()).toMatchObject([{ cluster: "b" }]);
 });

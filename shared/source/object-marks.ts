@@ -61,7 +61,9 @@ const argoSyncOptions: Readonly<Record<string, Verdict>> = {
   "validate=false": { told: "is not honoured: the API server checks each object" },
   "replace=true": { told: "is not honoured: objects are applied, and none is replaced" },
   "force=true": { told: "is not honoured: no object is deleted to be made anew" },
-  "prunelast=true": undefined,
+  "prunelast=true": {
+    told: "is honoured in part: what git has no more is deleted after all else was applied, and the last wave is not waited for",
+  },
 };
 
 function argoSyncOption(value: string): Verdict {

@@ -55,6 +55,7 @@ describe("are not carried out, and that is said", () => {
     ["helm.sh/hook-weight", "5"],
     ["argocd.argoproj.io/sync-options", "Prune=false,Replace=true"],
     ["argocd.argoproj.io/sync-options", "Vaildate=true"],
+    ["argocd.argoproj.io/sync-options", "PruneLast=true"],
     ["argocd.argoproj.io/ignore-healthcheck", "true"],
     ["argocd.argoproj.io/no-such-mark", "x"],
     ["kustomize.toolkit.fluxcd.io/force", "enabled"],

@@ -2,6 +2,7 @@ import { describeClusterValues } from "#cli/format/describe-cluster-values.ts";
 import { describeDiscovery } from "#cli/format/describe-discovery.ts";
 import { describeCluster, describeGroup, describeSource, describeUnreadable } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
+import { foldLines } from "#cli/format/fold-lines.ts";
 import type { ShownInputs } from "#cli/format/inputs-text.ts";
 import { formatRolloutStatus } from "#cli/format/rollout-status.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
@@ -44,7 +45,7 @@ export async function describe(
   options: DescribeOptions,
 ): Promise<ExitReason> {
   const object = parseOne(args, "describe");
-  session.io.out(await pageOf(session, object, options));
+  session.io.out(foldLines(await pageOf(session, object, options), tableStyle(session).columns));
   return "done";
 }
 
@@ -66,7 +67,7 @@ async function pageOf(session: Session, object: NamedObject, options: DescribeOp
       const cluster = await read<ClusterObject>(session, path);
       if (isUnreadable(cluster)) return describeUnreadable(cluster, now);
       const syncs = await readList<SyncObject>(session, { path: `${path}/syncs`, limit: syncsOfCluster });
-      return describeCluster({ object: cluster, syncs: syncs.items, now });
+      return describeCluster({ object: cluster, syncs: syncs.items, columns: tableStyle(session).columns, now });
     }
     case "ClusterValues": {
       const values = await read<ClusterValuesObject>(session, path);

@@ -1,3 +1,4 @@
+import { foldLines } from "#cli/format/fold-lines.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
@@ -32,7 +33,7 @@ export async function explain(session: Session, text: string): Promise<ExitReaso
   const table = formatTable({ columns: ["FIELD", "TYPE", "", "MEANS"], rows }, style);
   // What a field means is what was asked for: it is never cut.
   const fits = columns === undefined || table.split("\n").every((line) => [...line].length <= columns);
-  session.io.out(fits ? table : rows.map(inLines).join(""));
+  session.io.out(fits ? table : foldLines(rows.map(inLines).join(""), columns));
   return "done";
 }
 

@@ -1,3 +1,4 @@
+import { foldLines } from "#cli/format/fold-lines.ts";
 import { formatHistory, revisionsTable } from "#cli/format/history-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
@@ -41,7 +42,7 @@ export async function history(session: Session, args: readonly string[], options
     return "done";
   }
   const about = { name: object.name, now: session.io.now(), links: output === "wide" ? "shown" : "hidden" } as const;
-  session.io.out(formatHistory(list.items, about));
+  session.io.out(foldLines(formatHistory(list.items, about), tableStyle(session).columns));
   if (list.metadata.continue !== undefined) session.note(`… and older ones: --limit ${options.limit * 2}`);
   else if (output !== "wide") session.note("-o wide has the links to the forge");
   return "done";

@@ -226,7 +226,7 @@ function faultsText(faults: readonly ListedFaults[]): string {
 function printClusters(session: Session, clusters: readonly ShownCluster[]): void {
   const rows = clusters
     .slice(0, clustersShown)
-    .map(({ name, state, syncs, faults }) => [name, state, countsText(syncs), faults.join(" ")]);
+    .map(({ name, state, syncs, faults }) => [name, state, countsText(syncs), faults.join(" ") || "-"]);
   session.io.out(
     formatTable(
       { columns: ["CLUSTER", "STATE", "SYNCS", "FAULTS"], rows },

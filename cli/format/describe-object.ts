@@ -18,10 +18,6 @@ import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { actText, frozenText, objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
-import { shorten } from "#shared/words/shorten.ts";
-
-/** The conditions below say it whole. */
-const remarkWidth = 90;
 
 interface Described<O> {
   readonly object: O;
@@ -80,8 +76,12 @@ export function describeSource({ object: source, events, now }: Described<Source
 export function describeCluster({
   object: cluster,
   syncs,
+  columns,
   now,
-}: Omit<Described<ClusterObject>, "events"> & { readonly syncs: readonly SyncObject[] }): string {
+}: Omit<Described<ClusterObject>, "events"> & {
+  readonly syncs: readonly SyncObject[];
+  readonly columns?: number | undefined;
+}): string {
   const { eks, endpoint, access } = cluster.spec;
   const { mismatch, discovered } = cluster.status;
   const { name } = cluster.metadata;
@@ -107,7 +107,7 @@ export function describeCluster({
     sectionText("Conditions", conditionsText(cluster.status.conditions, now)),
     sectionText(
       `Syncs (${syncs.length})`,
-      syncs.length === 0 ? "" : formatTable(table, { headers: "show", indent: "  " }),
+      syncs.length === 0 ? "" : formatTable(table, { headers: "show", indent: "  ", columns }),
     ),
     nextText(
       mismatch === undefined
@@ -181,7 +181,7 @@ export function describeGroup({
     sectionText("Conditions", conditionsText(status.conditions, now)),
     sectionText(
       "Syncs in trouble",
-      failing.length === 0 ? "" : formatTable(troubled, { headers: "show", indent: "  " }),
+      failing.length === 0 ? "" : formatTable(troubled, { headers: "show", indent: "  ", columns }),
     ),
     sectionText("Events", eventsText(events, now)),
     nextText(nextForGroup(group)),
@@ -213,7 +213,7 @@ export function headText(
     ],
     [
       "Status",
-      `${state.word} for ${formatAge(state.since, now)}${seen}${state.remark === "" ? "" : `   ${shorten(state.remark, remarkWidth)}`}`,
+      `${state.word} for ${formatAge(state.since, now)}${seen}${state.remark === "" ? "" : `   ${state.remark}`}`,
     ],
     ...operationsFields(object.operations, now),
   ]);

@@ -56,7 +56,7 @@ export function describeSync({ sync, events, objects, inputs = [], columns, now 
     observed === undefined
       ? ""
       : `\nObjects: ${observed.objects.total}   ready ${observed.objects.ready}   failed ${observed.objects.failed}   foreign ${observed.objects.foreign}\n`,
-    heldText(sync, objects, now),
+    heldText(sync, { objects, columns, now }),
     driftText(observed?.drift, now),
     observed?.rebuilt === undefined
       ? ""
@@ -69,13 +69,20 @@ export function describeSync({ sync, events, objects, inputs = [], columns, now 
 }
 
 /** Object by object, the worst first. */
-function heldText({ status, spec, metadata }: SyncObject, list: DescribedSync["objects"], now: Date): string {
+function heldText(
+  { status, spec, metadata }: SyncObject,
+  {
+    objects: list,
+    columns,
+    now,
+  }: Pick<DescribedSync, "columns" | "now"> & { readonly objects: DescribedSync["objects"] | undefined },
+): string {
   if (list === undefined) return "";
   if ("unknown" in list) return `  object by object: ${plainText(list.unknown)}\n`;
   const left = (status.observed?.objects.total ?? 0) - list.items.length;
   const command = `starling tree sync/${metadata.name} --cluster ${spec.cluster} -n ${metadata.namespace ?? ""} --all`;
   const more = list.metadata.continue === undefined ? {} : { more: `… ${left > 0 ? `${left} ` : ""}more: ${command}` };
-  return objectsText(list.items, { now, ...more });
+  return objectsText(list.items, { now, columns, ...more });
 }
 
 /** What had drifted when that was looked for last, by object and field. */

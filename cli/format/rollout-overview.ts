@@ -1,6 +1,7 @@
 /** A group's stages at a glance: what each is on, what goes through it, and what is waited for. */
 
 import { doneText } from "#cli/format/done-text.ts";
+import { foldLines } from "#cli/format/fold-lines.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
 import type { OverviewLeg, OverviewStage, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
@@ -31,9 +32,8 @@ export function formatOverview(view: OverviewView): string {
   const command = `starling rollout status ${rolloutArgument(overview.spec.subject)} --state failed --all`;
   const clusters = many ? reasonsText(view, { size, command }) : targetsText(view);
   const body = `${clusters}${lines === "some" ? nextText(view, many) : ""}`;
-  return [headText(view), stagesText(view), contentsText(view), waitsText(view), body]
-    .filter((part) => part !== "")
-    .join("\n");
+  const parts = [headText(view), stagesText(view), contentsText(view), waitsText(view), body];
+  return foldLines(parts.filter((part) => part !== "").join("\n"), view.columns);
 }
 
 /** `08:31:02Z shop: canary on 119, early 118 2/4, rest on 117, 2 changing, 0 failed`. */
@@ -85,7 +85,7 @@ function headText({ overview, now }: OverviewView): string {
   return `${line}\n${parts.join(" · ")}\n`;
 }
 
-function stagesText({ overview, now }: OverviewView): string {
+function stagesText({ overview, columns: width, now }: OverviewView): string {
   const { stages } = overview.status;
   const size = membersOf(overview) > manyClusters ? "many" : "few";
   const rows = stages.map((stage, index) => {
@@ -103,7 +103,7 @@ function stagesText({ overview, now }: OverviewView): string {
     ];
   });
   const columns = ["STAGE", "CLUSTERS", "ON", "MOVING", "DONE", "FAILED", "UNREACH", "CHANGING", "STATE"];
-  return formatTable({ columns, rows }, { headers: "show", indent: "  " });
+  return formatTable({ columns, rows }, { headers: "show", indent: "  ", columns: width });
 }
 
 /** `2/5 (+1 before)`: so many of those that are allowed, beside what had failed before. */
@@ -128,7 +128,7 @@ function stateText(stage: OverviewStage, now: Date): string {
 }
 
 /** Told when there are several: of each its revision, and where it is. */
-function contentsText({ overview, now }: OverviewView): string {
+function contentsText({ overview, columns: width, now }: OverviewView): string {
   const { contents, stages } = overview.status;
   if (contents.length < 2) return "";
   const rows = contents.map(({ number, revision, at, phase }) => {
@@ -141,11 +141,11 @@ function contentsText({ overview, now }: OverviewView): string {
     return [String(number), revisionText(revision), formatAge(at, now), phase, where.join("; ")];
   });
   const columns = ["CONTENT", "REVISION", "AGE", "PHASE", "WHERE"];
-  return formatTable({ columns, rows }, { headers: "show", indent: "  " });
+  return formatTable({ columns, rows }, { headers: "show", indent: "  ", columns: width, last: "whole" });
 }
 
 /** One line for each: what stands in the way, since when, and the verb that clears it. */
-function waitsText({ overview, now }: OverviewView): string {
+function waitsText({ overview, columns, now }: OverviewView): string {
   const { waits } = overview.status;
   if (waits.length === 0) return "";
   const rows = waits.map((wait) => [
@@ -157,7 +157,7 @@ function waitsText({ overview, now }: OverviewView): string {
   ]);
   return formatTable(
     { columns: ["STAGE", "WAITS FOR", "SINCE", "CLEARED BY", ""], rows },
-    { headers: "show", indent: "  " },
+    { headers: "show", indent: "  ", columns, last: "whole" },
   );
 }
 

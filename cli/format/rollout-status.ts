@@ -1,4 +1,5 @@
 import { doneText } from "#cli/format/done-text.ts";
+import { foldLines } from "#cli/format/fold-lines.ts";
 import { countOf } from "#cli/format/get-table.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
@@ -21,7 +22,8 @@ export function formatRolloutStatus(view: RolloutView): string {
   const command = `starling rollout status ${rolloutArgument(subject)} --number ${number} --state failed --all`;
   const clusters = many ? reasonsText(view, { size: rollout.status.size, command }) : targetsText(view);
   const body = `${clusters}${lines === "some" ? nextText(view, many) : ""}`;
-  return [headText(view), stagesText(view), body].filter((part) => part !== "").join("\n");
+  const parts = [headText(view), stagesText(view), body];
+  return foldLines(parts.filter((part) => part !== "").join("\n"), view.columns);
 }
 
 /** `08:31:02Z shop-12 Rolling: canary 1/1, rest 3/11, 2 changing, 0 failed`: where nothing can be redrawn. */
@@ -47,7 +49,7 @@ function headText({ rollout, now }: RolloutView): string {
   return `${first}\nstarted ${formatTime(started, now)}, ${formatAge(started, now)} ago${ended}\n${phase}\n`;
 }
 
-function stagesText({ rollout, now }: RolloutView): string {
+function stagesText({ rollout, columns: width, now }: RolloutView): string {
   const { status } = rollout;
   const size = status.size > manyClusters ? "many" : "few";
   const rows = status.stages.map((stage, index) => [
@@ -69,7 +71,8 @@ function stagesText({ rollout, now }: RolloutView): string {
     otherCounts(rollout),
   ];
   const columns = ["STAGE", "CLUSTERS", "DONE", "FAILED", "UNREACH", "CHANGING", "STATE"];
-  return formatTable({ columns, rows: rows.length > 1 ? [...rows, total] : rows }, { headers: "show", indent: "  " });
+  const style = { headers: "show", indent: "  ", columns: width } as const;
+  return formatTable({ columns, rows: rows.length > 1 ? [...rows, total] : rows }, style);
 }
 
 function stageState({ phase, size, endedAt, supersededBy }: RolloutStage, now: Date): string {

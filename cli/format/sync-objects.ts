@@ -8,12 +8,11 @@ import { reasonText } from "#shared/words/object-state.ts";
 /** One line an object, as they come: the worst first. @param left - how many more there are, where that is known. */
 export function objectsText(
   objects: readonly SyncObjectItem[],
-  { now, more, columns }: { readonly now: Date; readonly more?: string; readonly columns?: number },
+  { now, more, columns }: { readonly now: Date; readonly more?: string; readonly columns?: number | undefined },
 ): string {
   if (objects.length === 0) return "";
-  const style = { headers: "show", indent: "  ", ...(columns === undefined ? {} : { columns }) } as const;
   const rest = more === undefined ? "" : `  ${plainText(more)}\n`;
-  return `${formatTable(objectsTable(objects, now), style)}${rest}`;
+  return `${formatTable(objectsTable(objects, now), { headers: "show", indent: "  ", columns })}${rest}`;
 }
 
 function objectsTable(objects: readonly SyncObjectItem[], now: Date): Table {

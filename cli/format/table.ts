@@ -10,38 +10,76 @@ export interface Table {
 export interface TableStyle {
   readonly headers: "show" | "hide";
   readonly indent?: string;
-  /** Of the terminal: the last cell of a line that is longer is cut, down to `leastCut` characters. Absent: nothing is. */
-  readonly columns?: number;
+  /**
+   * Of the terminal: columns that do not fit beside the others go into a second line, of every row at the same place, and the last
+   * cell is cut, down to `leastCut` characters. Absent: all of a row is in one line, and whole.
+   */
+  readonly columns?: number | undefined;
+  /** `whole`: the last cell is not cut; whoever prints the table folds its lines. */
+  readonly last?: "cut" | "whole";
   /** Colours a cell after it was padded. */
   readonly paint?: (cell: string, column: string) => string;
 }
 
 /** Of a cut cell there is at least so much. */
 const leastCut = 20;
+const gap = "  ";
+/** Before what goes on from the line above. */
+const onward = "    ";
 
-/** Columns as wide as their widest cell, two spaces between, nothing after the last. One line each, with line ends. */
+/** Columns as wide as their widest cell, two spaces between, nothing after the last. With line ends. */
 export function formatTable(table: Table, style: TableStyle): string {
   const rows = table.rows.map((row) => row.map(plainText));
   const lines = style.headers === "show" ? [table.columns, ...rows] : rows;
   const widths = table.columns.map((_name, column) => Math.max(...lines.map((line) => width(line[column] ?? "")), 0));
+  const parts = partsOf(widths, style);
   let text = "";
   for (const [index, line] of lines.entries()) {
     const isHeader = style.headers === "show" && index === 0;
-    const lastFilled = line.findLastIndex((cell) => cell !== "");
-    const before = widths.slice(0, lastFilled).reduce((sum, one) => sum + one + 2, style.indent?.length ?? 0);
-    const room = style.columns === undefined ? undefined : Math.max(leastCut, style.columns - before);
-    const cells = line.slice(0, lastFilled + 1).map((cell, column) => {
-      const isCut = column === lastFilled && room !== undefined && column === table.columns.length - 1;
-      const padded = isCut
-        ? shorten(cell, room)
-        : column === lastFilled
-          ? cell
-          : cell + " ".repeat((widths[column] ?? 0) - width(cell));
-      return isHeader || style.paint === undefined ? padded : style.paint(padded, table.columns[column] ?? "");
-    });
-    text += `${style.indent ?? ""}${cells.join("  ")}\n`;
+    for (const [place, part] of parts.entries()) {
+      const filled = part.filter((column) => (line[column] ?? "") !== "");
+      const lastFilled = filled.at(-1) ?? -1;
+      if (place > 0 && lastFilled === -1) continue;
+      const indent = indentOf(style, place);
+      const shown = part.filter((column) => column <= lastFilled);
+      const before = shown
+        .slice(0, -1)
+        .reduce((sum, column) => sum + (widths[column] ?? 0) + gap.length, indent.length);
+      const cells = shown.map((column) => {
+        const cell = line[column] ?? "";
+        const isLast = column === lastFilled;
+        const isCut =
+          isLast && style.last !== "whole" && style.columns !== undefined && column === table.columns.length - 1;
+        const padded = isLast ? cell : cell + " ".repeat((widths[column] ?? 0) - width(cell));
+        const fitting = isCut ? shorten(cell, Math.max(leastCut, (style.columns ?? 0) - before)) : padded;
+        return isHeader || style.paint === undefined ? fitting : style.paint(fitting, table.columns[column] ?? "");
+      });
+      text += `${indent}${cells.join(gap)}\n`;
+    }
   }
   return text;
+}
+
+/** Which columns stand in one line: as many as fit, and the last one with what may be cut of it. */
+function partsOf(widths: readonly number[], style: TableStyle): readonly (readonly number[])[] {
+  const parts: number[][] = [[]];
+  let end = indentOf(style, 0).length;
+  for (const [column, full] of widths.entries()) {
+    const mayBeCut = column === widths.length - 1 && style.last !== "whole";
+    const needed = mayBeCut ? Math.min(full, leastCut) : full;
+    const isFirst = parts.at(-1)?.length === 0;
+    if (style.columns !== undefined && !isFirst && full > 0 && end + gap.length + needed > style.columns) {
+      parts.push([]);
+      end = indentOf(style, 1).length - gap.length;
+    }
+    end += full + (isFirst ? 0 : gap.length);
+    parts.at(-1)?.push(column);
+  }
+  return parts;
+}
+
+function indentOf({ indent = "" }: TableStyle, place: number): string {
+  return place === 0 ? indent : indent + onward;
 }
 
 /** Cells hold names, numbers and words; a character is a column. */

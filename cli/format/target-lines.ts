@@ -1,7 +1,6 @@
 /** Clusters of a rollout: worst first, one line each, or reasons when they are many. */
 
 import { formatTable } from "#cli/format/table.ts";
-import { defined } from "#shared/base/defined.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import { formatAge } from "#shared/words/age.ts";
@@ -44,7 +43,7 @@ export function targetsText({ targets, lines, columns: width, now }: TargetLines
   let text = "";
   if (rows.length > 0) {
     const columns = ["CLUSTER", "STAGE", "STATE", "FOR", "REVISION", "REASON"];
-    text += formatTable({ columns, rows }, { headers: "show", indent: "  ", ...defined({ columns: width }) });
+    text += formatTable({ columns, rows }, { headers: "show", indent: "  ", columns: width });
   }
   if (!collapse) return text;
   const quiet = Map.groupBy(sorted.filter(isQuiet), (target) => `${target.state}, ${target.stage}`);
@@ -77,7 +76,7 @@ export function reasonsText({ targets, columns }: Pick<TargetLines, "targets" | 
   const others = causes.slice(causesShown).reduce((sum, { targets: those }) => sum + those.length, 0);
   if (others > 0) rows.push(["other", "(--state failed --all)", others.toLocaleString("en")]);
   const title = `WHY NOT (${targets.length.toLocaleString("en")} of ${of.size.toLocaleString("en")})`;
-  const table = formatTable({ columns: [title, "", "CLUSTERS"], rows }, { headers: "show", indent: "  " });
+  const table = formatTable({ columns: [title, "", "CLUSTERS"], rows }, { headers: "show", indent: "  ", columns });
   const worst = worstFirst(targets);
   const names = worst.slice(0, worstShown).map((target) => target.cluster);
   const more = worst.length > worstShown ? ` … +${worst.length - worstShown}` : "";

@@ -61,10 +61,12 @@ export function startCliFixture(): Promise<CliFixture> {
   return startCliFixtureOver(new MemoryTable());
 }
 
-export async function startCliFixtureOver<T extends Table>(table: T): Promise<CliFixture<T>> {
+export async function startCliFixtureOver<T extends Table>(
+  table: T,
+  blobs = new MemoryBlobStore(),
+): Promise<CliFixture<T>> {
   const log: Record<string, unknown>[] = [];
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
-  const blobs = new MemoryBlobStore();
   const links = await serveBlobs(blobs);
   const logLines: LogLine[] = [];
   const handler = apiHandler({

@@ -1,12 +1,12 @@
 /** What a stage waits for: its leg stands still, or something of it is not ready, or an earlier stage has what comes next. */
 import { defined } from "#shared/base/defined.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { changedSize, isStalled } from "#shared/fleet/rollout/legs.ts";
+import { changedSize, isStalled, verdictOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
-const [reconcile, restart, orphan] = [{ verb: "reconcile" }, { verb: "restart" }, { verb: "orphan" }] as const;
+const [reconcile, orphan] = [{ verb: "reconcile" }, { verb: "orphan" }] as const;
 
 export function stageWaits(facts: WaitFacts, stage: UnitStage, index: number): readonly Wait[] {
   const leg = legOf(stage, facts.legs);
@@ -72,29 +72,40 @@ export function progressText({ counts, size }: LegRow): string {
 }
 
 /**
- * A newer content gets past each of them; what else does is said. A `reconcile` gives another turn to what failed: who does
- * not answer has it by answering.
+ * A newer content gets past each of them; what else does is said, and nothing that would leave the stage standing still, though
+ * for another reason. A `reconcile` gives another turn to what failed: who does not answer has it by answering.
  */
 function stalledWait({ row }: WaitFacts, leg: LegRow): Wait {
   const { stage, content, message, transitions, startedAt } = leg;
   const about = { stage, content, since: transitions.at(-1)?.at ?? startedAt };
   const again = leg.counts.Failed > 0 ? [reconcile] : [];
   const away = { count: leg.counts.Unreachable, names: leg.away };
+  const { rollout } = relationOf(row);
+  const paced = (field: "maxFailures" | "maxUnreachable"): Wait["clear"] =>
+    isStalled(verdictOf(leg, { ...rollout, [field]: "100%" })) ? [] : [{ verb: "pace", field }];
+  const restart: Wait["clear"] = isStalled(verdictOf(sealedAnew(leg), rollout)) ? [] : [{ verb: "restart" }];
   if (leg.phase === "TooManyUnreachable") {
-    const pace = { verb: "pace", field: "maxUnreachable" } as const;
-    const clear = row.operations.deletion === undefined ? [pace, ...again, restart] : withoutThem(leg);
+    const clear = row.operations.deletion === undefined ? [...paced("maxUnreachable"), ...restart] : withoutThem(leg);
     return { on: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
   }
   const clusters = failedOf(leg);
   if (row.operations.deletion !== undefined)
     return { on: "budget", ...about, clusters, message, clear: [...again, orphan] };
   if (leg.phase === "Halted") {
-    const pace = { verb: "pace", field: "maxFailures" } as const;
-    return { on: "budget", ...about, clusters, message, clear: [...again, restart, pace] };
+    const clear = [...again, ...restart, ...paced("maxFailures")];
+    return { on: "budget", ...about, clusters, message, clear };
   }
   const unverified = { count: changedSize(leg), names: [...leg.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
-  return { on: "evidence", ...about, clusters: unverified, message: text, clear: [...again, restart] };
+  return { on: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...restart] };
+}
+
+/** Everybody has another turn, and what cannot be rendered fails at once. */
+function sealedAnew(leg: LegRow): LegRow {
+  const { unrendered, counts } = leg;
+  const Waiting = changedSize(leg) - unrendered.length;
+  const none = { Rendering: 0, Assigned: 0, Succeeded: 0, Unreachable: 0 };
+  return { ...leg, preexistingFailures: 0, counts: { ...counts, ...none, Failed: unrendered.length, Waiting } };
 }
 
 /** A deletion goes on when they answer; till then nothing can be asked of it but that it does without. */

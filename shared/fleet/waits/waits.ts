@@ -1,4 +1,7 @@
-/** What a subject's clusters wait for, and what clears it: one line each, the worst first. Pure. */
+/**
+ * What a subject's clusters wait for, and what clears it: one line each, the worst first. While it is suspended, what does
+ * nothing before it is resumed is not said. Pure.
+ */
 import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
@@ -30,13 +33,16 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     ...reconcileWait(facts),
     ...sourceWait(facts),
   ];
-  // A user's Sync has a pace that nobody can change.
-  const told = facts.row.type === "Sync" ? waits.map(withoutPace) : waits;
+  const isSuspended = facts.row.operations.suspended !== undefined;
+  const told = waits.map((wait): Wait => {
+    const clear = wait.clear.filter(({ verb }) => {
+      // A user's Sync has a pace that nobody can change.
+      if (verb === "pace") return facts.row.type === "SyncGroup" && !isSuspended;
+      return !isSuspended || !(verb === "reconcile" || verb === "restart");
+    });
+    return { ...wait, clear };
+  });
   return told.toSorted((a, b) => waitReasons.indexOf(a.on) - waitReasons.indexOf(b.on));
-}
-
-function withoutPace(wait: Wait): Wait {
-  return { ...wait, clear: wait.clear.filter(({ verb }) => verb !== "pace") };
 }
 
 function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {

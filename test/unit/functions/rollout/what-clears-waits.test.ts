@@ -1,0 +1,300 @@
+/** Every wait that people are told of has an end: each verb printed with it clears it, and one without ends by itself. */
+import { describe, expect, test } from "vitest";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type Clearing, type Wait, type WaitReason, waitReasons } from "#shared/fleet/waits/wait.ts";
+import { ana, begin, ownPaths, rings, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld, Told } from "#test/support/planner-world.ts";
+import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
+
+interface Story {
+  readonly on: WaitReason;
+  readonly when: string;
+  readonly pace?: Partial<RolloutStrategy>;
+  readonly templates?: readonly unknown[];
+  readonly make: (made: PlannerWorld) => Promise<unknown>;
+  /** The verbs as they are printed; with none it ends by itself, as soon as everybody has gone on. */
+  readonly clear: readonly string[];
+  /** What nobody but that can end it, and it says so. */
+  readonly end?: (made: PlannerWorld) => Promise<unknown>;
+}
+
+type Said = "Ready" | "Failed" | "Unreachable";
+const sync = keys.sync("c1", "shop", "web.app");
+const group = "/v1/namespaces/shop/syncgroups/web";
+const all = { maxConcurrent: "100%" } as const;
+const lax = { ...all, maxFailures: "100%", maxUnreachable: "100%" } as const;
+const two: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", maxConcurrent: 1 }] };
+
+const act = async (made: PlannerWorld, told: object) =>
+  made.operate({ ...(await made.group()).operations, ...told } as Told);
+/** In the order of their names; the last one says it for all others. */
+const say = async (made: PlannerWorld, ...said: readonly Said[]) => {
+  await begin(made);
+  for (const [index, { cluster }] of made.slots().entries())
+    await made.finish(cluster, said[Math.min(index, said.length - 1)]);
+  await made.plan();
+};
+const after =
+  (...said: readonly Said[]) =>
+  (made: PlannerWorld) =>
+    say(made, ...said);
+const deleted =
+  (...said: readonly Said[]) =>
+  async (made: PlannerWorld) => {
+    await made.rollOut();
+    await act(made, { deletion: { ...ana(made.now), cascade: "delete" } });
+    await say(made, ...said);
+  };
+const suspended = (before: (made: PlannerWorld) => Promise<unknown>) => async (made: PlannerWorld) => {
+  await before(made);
+  await act(made, { suspended: ana(made.now) });
+  await made.plan();
+};
+const freeze = async (made: PlannerWorld, ring?: string) => {
+  const clusters = ring === undefined ? {} : { clusters: { text: ring, selector: { matchLabels: { ring } } } };
+  await made.setBrake({
+    freezes: [{ name: "inc", by: "ana", at: made.now.toISOString(), reason: "INC-1", ...clusters }],
+  });
+  await begin(made);
+};
+const joined =
+  (...said: readonly Said[]) =>
+  async (made: PlannerWorld) => {
+    await made.rollOut();
+    for (const name of ["j1", "j2", "j3"]) await made.addCluster(name, "rest");
+    await begin(made);
+    if (said.length > 0) await say(made, ...said);
+  };
+
+const stories: readonly Story[] = [
+  { on: "suspended", when: "it goes through", make: suspended(begin), clear: ["resume"] },
+  { on: "frozen", when: "everybody is", make: (made) => freeze(made), clear: ["thaw inc"] },
+  { on: "frozen", when: "one stage is", pace: rings, make: (made) => freeze(made, "canary"), clear: ["thaw inc"] },
+  {
+    on: "frozen",
+    when: "those that came are",
+    make: async (made) => {
+      await made.rollOut();
+      await freeze(made, "rest");
+      await made.addCluster("j1", "rest");
+      await begin(made);
+    },
+    clear: ["thaw inc"],
+  },
+  {
+    on: "newer",
+    when: "a cluster's row is",
+    make: async (made) => {
+      await made.rollOut();
+      await made.table.write([{ update: sync, set: { schema: rowSchema + 1 } }]);
+      await made.setSource("bbb");
+      await begin(made);
+    },
+    clear: [],
+    end: (made) => made.table.write([{ update: sync, set: { schema: rowSchema } }]),
+  },
+  {
+    on: "asked",
+    when: "nobody has taken it up",
+    make: async (made) => {
+      await made.rollOut();
+      await act(made, { restart: ana(made.now) });
+    },
+    clear: [],
+  },
+  {
+    on: "budget",
+    when: "some fail",
+    pace: all,
+    make: after("Ready", "Failed"),
+    clear: ["reconcile", "restart", "pace maxFailures"],
+  },
+  {
+    on: "budget",
+    when: "the first fail",
+    pace: { maxConcurrent: 2 },
+    make: after("Failed"),
+    clear: ["reconcile", "restart", "pace maxFailures"],
+  },
+  { on: "budget", when: "all fail", pace: all, make: after("Failed"), clear: ["reconcile", "restart"] },
+  {
+    on: "budget",
+    when: "nothing can be rendered",
+    pace: all,
+    make: async (made) => {
+      await made.plan();
+      await made.renderAll("no kind");
+      await made.plan();
+    },
+    clear: ["reconcile"],
+  },
+  {
+    on: "budget",
+    when: "it is suspended besides",
+    pace: all,
+    make: suspended(after("Failed")),
+    clear: [],
+    end: async (made) => {
+      for (const verb of ["resume", "reconcile"]) await call(made, "POST", `${group}/${verb}`);
+    },
+  },
+  { on: "budget", when: "deletions fail", pace: all, make: deleted("Failed"), clear: ["reconcile", "orphan"] },
+  { on: "evidence", when: "all fail, and may", pace: lax, make: after("Failed"), clear: ["reconcile", "restart"] },
+  { on: "evidence", when: "none answers, and need not", pace: lax, make: after("Unreachable"), clear: ["restart"] },
+  {
+    on: "unreachable",
+    when: "most do not answer",
+    pace: all,
+    make: after("Ready", "Unreachable"),
+    clear: ["pace maxUnreachable", "restart"],
+  },
+  { on: "unreachable", when: "none answers", pace: all, make: after("Unreachable"), clear: ["restart"] },
+  {
+    on: "unreachable",
+    when: "others failed",
+    pace: { ...all, maxFailures: "100%" },
+    make: after("Ready", "Failed", "Unreachable", "Unreachable"),
+    clear: ["pace maxUnreachable", "restart"],
+  },
+  {
+    on: "unreachable",
+    when: "a deletion waits for them",
+    pace: all,
+    make: deleted("Ready", "Ready", "Ready", "Unreachable"),
+    clear: ["unregister rest", "orphan"],
+  },
+  { on: "arrivals", when: "they stop others", make: joined("Failed"), clear: ["reconcile", "pace maxFailures"] },
+  { on: "arrivals", when: "they stop nobody", pace: lax, make: joined("Failed"), clear: ["reconcile"] },
+  { on: "slots", when: "all are taken", make: begin, clear: ["pace maxConcurrent"] },
+  { on: "slots", when: "a stage's own are taken", pace: two, make: begin, clear: ["pace maxConcurrent"] },
+  { on: "slots", when: "those that came wait", make: joined(), clear: ["pace maxConcurrent"] },
+  { on: "slots", when: "those that came to a stage wait", pace: two, make: joined(), clear: ["pace maxConcurrent"] },
+  {
+    on: "worker",
+    when: "nobody begins",
+    make: async (made) => {
+      await begin(made);
+      made.advanceClock(61);
+    },
+    clear: [],
+  },
+  { on: "rendering", when: "it is not done", templates: ownPaths, make: (made) => made.plan(), clear: [] },
+  {
+    on: "reconcile",
+    when: "not everybody was looked at",
+    make: async (made) => {
+      await made.rollOut();
+      await act(made, { reconcile: ana(made.now) });
+      await made.plan();
+    },
+    clear: [],
+  },
+  {
+    on: "source",
+    when: "it is none",
+    make: async (made) => {
+      await made.rollOut();
+      await made.setGroup({}, [{ name: "app", source: "other" }]);
+      await begin(made);
+    },
+    clear: [],
+    end: (made) => made.setSource("aaa", "aaa", "other"),
+  },
+  { on: "stage", when: "the one before goes on", pace: rings, make: begin, clear: [] },
+];
+
+async function waitsOf(made: PlannerWorld): Promise<readonly Wait[]> {
+  if (made.rows("SyncGroup").length === 0) return [];
+  const body = await call(made, "GET", `${group}/rollout`);
+  // Nobody looks at Sources here.
+  return body.status.waits.filter(({ blocker }: Wait) => !blocker?.startsWith("source/"));
+}
+
+/** As whoever reads it does it. */
+async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templates = web }: Story): Promise<void> {
+  made.advanceClock(5);
+  if (clearing.verb === "pace") {
+    const { stages, ...others } = pace;
+    const paced = { ...others, [clearing.field]: "100%" };
+    const named = stages?.map((stage) => ({ ...stage, ...(clearing.field === "maxConcurrent" ? paced : {}) }));
+    return made.setGroup({ ...paced, ...(named === undefined ? {} : { stages: named }) }, templates);
+  }
+  const [method, path] =
+    clearing.verb === "thaw"
+      ? (["DELETE", `/v1/freezes/${clearing.freeze}`] as const)
+      : clearing.verb === "unregister"
+        ? (["DELETE", `/v1/clusters/${clearing.cluster}?cascade=orphan&confirm=true`] as const)
+        : clearing.verb === "orphan"
+          ? (["DELETE", `${group}?cascade=orphan&confirm=true`] as const)
+          : (["POST", `${group}/${clearing.verb}`] as const);
+  await call(made, method, path);
+}
+
+async function call(made: PlannerWorld, method: string, path: string) {
+  const api = apiFixture(made.table);
+  api.setNow(made.now.toISOString());
+  const answer = await api.call(method, path, method === "GET" ? undefined : {});
+  expect(answer.status, path).toBe(200);
+  return answer.body;
+}
+
+const textOf = ({ verb, ...more }: Clearing) => [verb, ...Object.values(more)].join(" ");
+const told = (made: PlannerWorld, { on }: Pick<Story, "on">) =>
+  waitsOf(made).then((waits) => waits.filter((wait) => wait.on === on));
+
+async function beginning({ pace = {}, templates = web, make }: Story): Promise<PlannerWorld> {
+  const made = await worldOf({ c1: "rest", canary: "canary", other: "rest", rest: "rest" }, pace, templates);
+  await make(made);
+  return made;
+}
+
+describe.each(stories)("$on, where $when", (story) => {
+  test("is told with what clears it", async () => {
+    const [wait] = await told(await beginning(story), story);
+    expect(wait?.clear.map(textOf)).toEqual(story.clear);
+  });
+
+  test.each(story.clear)("is cleared by %s", async (verb) => {
+    const made = await beginning(story);
+    const [wait] = await told(made, story);
+    const clearing = wait?.clear.find((one) => textOf(one) === verb);
+    if (clearing === undefined) throw new Error(`nothing says ${verb}`);
+    await clear(made, clearing, story);
+    await begin(made);
+    // Nobody is any better than before.
+    expect((await told(made, story)).filter(({ stage }) => stage === wait?.stage)).toEqual([]);
+    await goOn(made);
+    // What stops nobody any more may have failed all the same.
+    for (const {
+      clear: [next],
+    } of await waitsOf(made))
+      if (next !== undefined) await clear(made, next, story);
+    await goOn(made);
+    expect(await waitsOf(made)).toEqual([]);
+  });
+
+  test.each(story.clear.length === 0 ? ["by itself, or by what it names"] : [])("ends %s", async () => {
+    const made = await beginning(story);
+    expect(await told(made, story)).not.toEqual([]);
+    await story.end?.(made);
+    await goOn(made);
+    expect(await waitsOf(made)).toEqual([]);
+  });
+});
+
+test("every kind of wait is among them", () => {
+  expect([...new Set(stories.map(({ on }) => on))]).toEqual(waitReasons);
+});
+
+/** Everybody is well, and goes on until nothing moves any more. */
+async function goOn(made: PlannerWorld): Promise<void> {
+  for (let round = 0; round < 12 && made.rows("SyncGroup").length > 0; round++) {
+    await begin(made);
+    for (const { cluster } of made.slots()) await made.finish(cluster);
+    const kept = made.rows<SyncRow>("SyncOnCluster").filter(({ desired }) => desired.action === "apply");
+    for (const { cluster } of kept) await made.observe(cluster, "Ready");
+  }
+}

@@ -23,6 +23,8 @@ export interface YamlDocument {
 
 /** Nested deeper than any manifest, shallower than any stack. */
 const maxDepth = 100;
+/** Of one file: each costs some kilobytes while it is read, and one of three characters is a document. */
+const maxDocuments = 50_000;
 
 export interface ParseOptions {
   /**
@@ -39,8 +41,8 @@ export interface ParseOptions {
  * are empty or null are skipped.
  *
  * Deviations, all towards an error: a duplicate key is refused (kubectl lets the last one win), and so is a document
- * with excessive aliases. Content on a `---` line is read, which kubectl drops. Integers between 2^53 and 2^64 are
- * `bigint`; larger ones are floats, as in Go. Aliased nodes are shared: treat the result as read-only.
+ * with excessive aliases, or a file of more than 50,000 documents. Content on a `---` line is read, which kubectl drops.
+ * Integers between 2^53 and 2^64 are `bigint`; larger ones are floats, as in Go. Aliased nodes are shared: treat the result as read-only.
  * @throws ManifestError `InvalidYaml` with line and column.
  */
 export function parseDocuments(text: string, file: string, options: ParseOptions = {}): YamlDocument[] {
@@ -61,7 +63,19 @@ export function parseDocuments(text: string, file: string, options: ParseOptions
 }
 
 function readEvents(text: string, file: string): Event[] {
+  requireFewDocuments(text, file);
   return withPlace({ text, file }, () => parseEvents(text, { filename: file, maxDepth }));
+}
+
+/** By their marks, before anything is read: in what is YAML, no line begins with one but between documents. */
+function requireFewDocuments(text: string, file: string): void {
+  for (const mark of [/^---(?=\s|$)/gm, /^\.\.\.(?=\s|$)/gm]) {
+    let count = 0;
+    while (count <= maxDocuments && mark.test(text)) count += 1;
+    if (count <= maxDocuments) continue;
+    const reason = `has more than ${maxDocuments} documents, and no more are read of one file: split it`;
+    throw new ManifestError("InvalidYaml", { file }, reason);
+  }
 }
 
 function withPlace<Result>({ text, file }: Source, work: () => Result): Result {

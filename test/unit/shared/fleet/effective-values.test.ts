@@ -36,7 +36,7 @@ describe("of the values of a cluster", () => {
     });
   });
 
-  test("the higher priority counts, and of equal ones the later name, in whatever order they are read", () => {
+  test("I01: the higher priority counts, and of equal ones the later name, in whatever order they are read", () => {
     const rows = [
       layer("b", { one: "b", two: "b", three: "b" }),
       layer("a", { one: "a", two: "a", three: "a" }, { priority: 10 }),

@@ -1,11 +1,17 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is tested
 /** The rows A and I of the acceptance scenarios that are about what is read and in which order; each by its number. */
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { inRanks } from "#shared/kube/apply-order.ts";
 import { planSteps } from "#shared/kube/apply-steps.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
+import { kustomizeInputs } from "#shared/source/kustomize/kustomize-inputs.ts";
 import { readManifests } from "#shared/source/manifests.ts";
+import { substituteObject } from "#shared/source/substitution/substitute-object.ts";
 import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
+import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 const read = (text: string) => readManifests(siftHooks(parseManifests(text, "a.yaml"), "Honor").documents);
 const idsOf = (text: string) => read(text).map(({ id }) => `${id.kind} ${id.namespace}/${id.name}`);
@@ -53,6 +59,17 @@ test("I13: an alias bomb of nine levels is an error, and soon", () => {
   expect(() => read(`l0: &l0 [x]\n${levels.join("\n")}\n`)).toThrow(/alias/i);
 });
 
+test("I13: more documents than anybody writes are an error before they are read; as many as may be are read", () => {
+  const documents = (count: number) => Array.from({ length: count }, (_, index) => `---\n{a: ${index}}\n`).join("");
+  expect(() => read(documents(100_000))).toThrow(
+    "a.yaml: has more than 50000 documents, and no more are read of one file: split it",
+  );
+  expect(() => read("a\n...\n".repeat(50_001))).toThrow("has more than 50000 documents");
+  expect(parseManifests(documents(2_000), "a.yaml")).toHaveLength(2_000);
+  // What only looks like the end of a document is none.
+  expect(idsOf(`${config("a")}data: {text: "${"--- ".repeat(60_000)}"}\n`)).toEqual(["ConfigMap /a"]);
+});
+
 test("I15: a hook may leave the end of its name to us, always the same one; what is there to stay may not", () => {
   const generated = (annotations: string) =>
     `apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: run-, annotations: {${annotations}}}\n`;
@@ -68,6 +85,62 @@ test("I16: one object in two files, in two versions, is an error that names both
     ...parseManifests(config("a").replace("v1", "v2"), "b.yaml"),
   ];
   expect(() => readManifests(documents)).toThrow(/^b\.yaml.*is also in a\.yaml/);
+});
+
+describe("I01: variables", () => {
+  const substituted = (data: string, variables: Readonly<Record<string, string>>) =>
+    readManifests(parseManifests(`${config("a")}data: {x: "${data}"}\n`, "a.yaml"), (object, refuse) =>
+      substituteObject(object, { variables, room: { left: 1_000 } }, refuse),
+    )[0]?.object.data;
+
+  test.each([
+    ["${A:=d}", {}, "d"],
+    ["${A:-d}", {}, "d"],
+    ["${A:=d}", { A: "" }, "d"],
+    ["${A:=d}", { A: "set" }, "set"],
+  ])("%s with %j is %j", (text, variables, wanted) => {
+    expect(substituted(text, variables)).toEqual({ x: wanted });
+  });
+
+  test("what is missing and has no default is an error", () => {
+    expect(() => substituted("${A}", {})).toThrow("${A} is not set");
+  });
+});
+
+describe("I12: any kustomization", () => {
+  const name = fc.constantFrom("a.yaml", "b.yaml", ".", "..", "../x", "x", "x/y", "https://e.com/r", "", "/etc");
+  const entry = fc.oneof(name, fc.record({ path: name }), fc.record({ name, files: fc.array(name, { maxLength: 3 }) }));
+  const value = fc.oneof(fc.array(fc.oneof(entry, fc.jsonValue({ maxDepth: 2 })), { maxLength: 4 }), fc.jsonValue());
+  const field = fc.constantFrom(
+    ...["apiVersion", "kind", "resources", "bases", "components", "patches", "patchesJson6902", "generators", "images"],
+    ...["configMapGenerator", "secretGenerator", "helmCharts", "crds", "replacements", "transformers", "__proto__"],
+  );
+  const text = fc.oneof(
+    fc.dictionary(field, value, { maxKeys: 5 }).map((object) => JSON.stringify(object)),
+    fc.string({ unit: "binary" }),
+  );
+  const folder = fc.constantFrom("", "x/", "x/y/");
+
+  test.each(propertySeeds)("is prepared for kustomize, or refused by its place (seed %i)", (seed) => {
+    const trees = fc.dictionary(
+      fc.tuple(folder, fc.constantFrom("kustomization.yaml", "a.yaml", "b.yaml")).map((parts) => parts.join("")),
+      text,
+    );
+    fc.assert(
+      fc.property(trees, text, (tree, root) => {
+        const contents = Object.entries({ ...tree, "kustomization.yaml": root });
+        const files = new Map(
+          contents.map(([path, said]) => [path, { path, executable: false, content: new TextEncoder().encode(said) }]),
+        );
+        try {
+          for (const path of kustomizeInputs(files, "").files.keys()) expect([...files.keys()]).toContain(path);
+        } catch (error) {
+          expect(error).toBeInstanceOf(ManifestError);
+        }
+      }),
+      { seed, numRuns: propertyRuns(500) },
+    );
+  });
 });
 
 test("A09: dependencies that go round in a circle are an error that names each of them", () => {

@@ -11,7 +11,7 @@ import { type RawRepository, rawRepository } from "#test/support/raw-repository.
 
 const mib = 1024 * 1024;
 
-describe("one file of 1.5 GB in 2 MB", () => {
+describe("I13: one file of 1.5 GB in 2 MB", () => {
   let root: string;
   let server: GitServer;
   let big: RawRepository;

@@ -1,5 +1,6 @@
 import { askForLost } from "#functions/rollout/ask-lost.ts";
-import { isAhead } from "#functions/rollout/fill-arrivals.ts";
+import { contentFor, isAhead } from "#functions/rollout/fill-arrivals.ts";
+import { wantedLater } from "#functions/rollout/give-back.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { seeClusters } from "#functions/rollout/read-clusters.ts";
@@ -103,6 +104,10 @@ export async function letComeBack(
     const isUnrendered = rows.arrivals.some(({ reason }) => isRenderFailure(reason));
     const isMissing = rows.arrivals.some(({ content }) => content !== undefined);
     if (stage.on === undefined || (isAhead(rows, stage) && !isMissing) || isUnrendered) continue;
+    // Nothing is left to be said of it, and it would be given nothing.
+    const later = wantedLater(known, transaction.content(contentFor(syncs, stage, known)));
+    const isNoted = rows.arrivals.length + rows.left.length > 0 || readable.includes(cluster);
+    if (!isNoted && syncs.every((sync) => !answersAgain(sync) || later.has(sync.name))) continue;
     startOver(transaction, rows);
     transaction.putArrival(cluster, "waiting", { why: "returned" });
   }

@@ -82,6 +82,11 @@ export function lostOf(
   return named(known, templatesOf(content).intersection(wantedOf(known, fleet))).difference(new Set(has));
 }
 
+/** Names of the Syncs that a content neither gives nor takes away: they are wanted, and come with another one. */
+export function wantedLater(known: Known, content: ContentRow): ReadonlySet<string> {
+  return named(known, wantedOf(known).difference(templatesOf(content)));
+}
+
 function named({ subject }: Known, templates: Iterable<string>): ReadonlySet<string> {
   return new Set([...templates].map((name) => syncName(subject, name)));
 }

@@ -1,6 +1,6 @@
 /** A removal that is taken back while it is under way. */
 import { expect, test } from "vitest";
-import { ana, begin, revise, web, worldOf } from "#test/support/planner-story.ts";
+import { ana, begin, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const both = [...web, { name: "old", source: "app" }];
@@ -115,4 +115,32 @@ test("where nothing took it away yet, leaves it among what its slot is for", asy
   await made.observe("a", "Ready", { name: "web.old" });
   await made.plan();
   expect(made.slots()).toMatchObject([{ cluster: "b" }]);
+});
+
+test("where its cluster did not answer, waits for a content that has it, and no look writes of that", async () => {
+  const pace = { maxConcurrent: 2, maxUnreachable: 0 };
+  const made = await worldOf(["a", "b"], pace, both);
+  await made.rollOut();
+  await revise(made, "bbb");
+  await made.finish("a");
+  await made.finish("b", "Unreachable");
+  await made.plan();
+  await made.setGroup(pace, web);
+  await made.setSource("ccc");
+  await made.plan();
+  expect(made.stages()).toEqual({ all: "1 (3)" });
+  await made.setGroup(pace, both);
+  for (const name of ["web.app", "web.old"]) await made.observe("b", "Reachable", { name });
+  await begin(made);
+  await made.setSource("ddd");
+  for (const name of ["a", "b"]) await made.finish(name);
+  await made.plan();
+  expect(made.stages()).toEqual({ all: "3 (4)" });
+  expect((await made.sync("b", "web.old"))?.observed?.phase).toBe("Reachable");
+  const { version } = made.unit();
+  await made.plan();
+  expect(made.unit().version).toBe(version);
+  await playOn(made);
+  expect(made.stages()).toEqual({ all: "4" });
+  expect(await made.sync("b", "web.old")).toMatchObject({ desired: { rollout: 4 }, observed: { phase: "Ready" } });
 });

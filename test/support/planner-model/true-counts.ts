@@ -27,11 +27,14 @@ export async function expectTrueCounts(model: PlannerModel): Promise<void> {
   const seen = seenIn(model);
   const { templates, rollout } = relationOf(group);
   const shown = fleet.map((cluster) => {
-    // It wants what its stage is on.
-    const { on } = model.watch.unit()?.stages.find(({ name }) => name === stageOf(rollout, cluster)) ?? {};
-    const content = model.watch.rowsOf<ContentRow>("Content").find(({ number }) => number === on);
-    const has = content?.plan.templates.map(({ name }) => name);
-    const own = templates.filter(({ name }) => has?.includes(name) ?? true);
+    // It wants what its stage is on, as that has it: what was disabled for it then comes with another content.
+    const { on, moving } = model.watch.unit()?.stages.find(({ name }) => name === stageOf(rollout, cluster)) ?? {};
+    const wanted = on ?? moving?.content;
+    const content = model.watch.rowsOf<ContentRow>("Content").find(({ number }) => number === wanted);
+    const own = templates.filter(({ name }) => {
+      const has = content?.plan.templates.find((template) => template.name === name);
+      return content === undefined || (has !== undefined && !isDisabledFor(has, cluster));
+    });
     const names = own.filter((template) => !isDisabledFor(template, cluster)).map(({ name }) => name);
     return shownBy(seen, cluster.name, new Set(names.map((name) => syncName(subject, name))));
   });

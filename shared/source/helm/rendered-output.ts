@@ -2,16 +2,28 @@ import { at, type Chart } from "#shared/source/helm/chart.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-/** Helm writes it before every document; nothing inside of a document can look like it. */
+/** Helm writes it before every document; one may begin with what looks like it, for Helm leaves a second `---` in place. */
 const sources = /^---\n# Source: (.*)\n/gm;
 
 /** The documents of what Helm wrote, each with the template that it is from. @throws ManifestError `InvalidYaml` */
 export function readOutput({ name, folder }: Pick<Chart, "name" | "folder">, output: string): ManifestDocument[] {
-  const marks = [...output.matchAll(sources)];
+  const marks = marksIn(output);
   return marks.flatMap((mark, index) => {
     const text = output.slice(mark.index + mark[0].length, marks[index + 1]?.index);
     return documentsIn(text, `${fileOf({ name, folder }, mark[1] ?? "")} (as rendered)`);
   });
+}
+
+/** Without those that a file wrote itself: directly behind one of Helm's, which never has a document of nothing. */
+function marksIn(output: string): readonly RegExpExecArray[] {
+  const marks: RegExpExecArray[] = [];
+  let end = -1;
+  for (const mark of output.matchAll(sources)) {
+    if (mark.index === end) continue;
+    marks.push(mark);
+    end = mark.index + mark[0].length;
+  }
+  return marks;
 }
 
 /**

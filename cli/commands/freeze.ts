@@ -23,6 +23,8 @@ export interface FreezeOptions {
 interface FreezeAnswer {
   readonly outcome: "created" | "configured" | "unchanged" | "deleted";
   readonly freeze: FreezeObject;
+  /** Absent where nothing else holds them, and from an API that is older. */
+  readonly held?: { readonly clusters: number; readonly by: readonly string[] };
 }
 
 /** The brake: nothing is written to any cluster that it covers, until it is thawed or its time is over. */
@@ -55,14 +57,15 @@ export async function freeze(session: Session, name: string | undefined, options
 /** Lifts a freeze; without a name the only one there is. */
 export async function thaw(session: Session, name: string | undefined): Promise<ExitReason> {
   session.announce();
-  const { freeze: lifted } = await refusedByHand(async () =>
+  const { freeze: lifted, held } = await refusedByHand(async () =>
     session.api.call<FreezeAnswer>({
       method: "DELETE",
       path: pathOf(name ?? (await onlyOne(session))),
       query: { reason: session.options.reason },
     }),
   );
-  session.io.out(`freeze/${lifted.metadata.name} thawed: ${clustersText(lifted)} may go on\n`);
+  session.io.out(`freeze/${lifted.metadata.name} thawed: ${thawedText(lifted, held)}\n`);
+  if (held !== undefined) session.note(`  next: starling thaw ${held.by[0]}     to let them go on`);
   return "done";
 }
 
@@ -133,6 +136,14 @@ function timeOf(text: string, now: Date): string {
     `--until is "${text}"; expected a time or a duration`,
     "--until 2026-11-22T18:00:00Z, or --until 2h",
   );
+}
+
+function thawedText(lifted: FreezeObject, held: FreezeAnswer["held"]): string {
+  if (held === undefined) return `${clustersText(lifted)} may go on`;
+  const by = held.by.map((name) => `freeze/${name}`).join(", ");
+  const free = lifted.status.clusters - held.clusters;
+  if (free <= 0) return `${clustersText(lifted)} still held by ${by}`;
+  return `${free} of ${clustersText(lifted)} may go on, ${held.clusters} still held by ${by}`;
 }
 
 function coverText(freeze: FreezeObject): string {

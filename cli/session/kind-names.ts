@@ -1,4 +1,5 @@
 import { usageFailure } from "#cli/session/failure.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 
 export type KindName = "Source" | "ClusterDiscovery" | "Cluster" | "ClusterValues" | "SyncGroup" | "Sync" | "Rollout";
@@ -74,6 +75,12 @@ export function parseNamed(args: readonly string[], verb: string): readonly Name
       if (name === "" || more.length > 0) throw usageFailure(`"${arg}" is not KIND/NAME`, `starling ${verb} --help`);
       return { kind: parseKind(kind), name };
     });
+  }
+  if (rest.length === 0 && findKind(first) === undefined && nameSchema.safeParse(first).success) {
+    throw usageFailure(
+      `"${first}" is no kind, and of a name ${verb} has to know the kind`,
+      `starling ${verb} syncgroup/${first}   (or source/, cluster/, sync/${first})`,
+    );
   }
   const kind = parseKind(first);
   if (rest.length === 0) {

@@ -3,6 +3,7 @@ import { checkDocuments } from "#functions/api/check-documents.ts";
 import { clusterWarnings } from "#functions/api/cluster-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/consequences.ts";
 import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from "#functions/api/object-change.ts";
+import { paceWarnings } from "#functions/api/pace-warnings.ts";
 import { documentReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/refusal.ts";
 import { sourceWarnings } from "#functions/api/source-warnings.ts";
@@ -51,7 +52,10 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   const sources = await sourceWarnings(ports.table, documents);
   const clusters = await clusterWarnings(ports.table, documents);
   const values = await valueWarnings(ports.table, documents);
-  const warnings = documents.map((_, index) => [sources, clusters, values].flatMap((found) => found[index] ?? []));
+  const pace = paceWarnings(documents);
+  const warnings = documents.map((_, index) =>
+    [sources, clusters, values, pace].flatMap((found) => found[index] ?? []),
+  );
 
   const consequences: Consequences[] = [];
   for (const [index, document] of documents.entries()) {

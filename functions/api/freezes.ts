@@ -26,6 +26,8 @@ const maxTries = 6;
 export interface FreezeAnswer {
   readonly outcome: "created" | "configured" | "unchanged" | "deleted";
   readonly freeze: FreezeObject;
+  /** What others in force still hold of the clusters that one was lifted from. */
+  readonly held?: { readonly clusters: number; readonly by: readonly string[] };
 }
 
 export interface FreezeRequest {
@@ -95,9 +97,11 @@ export async function thaw(
     return { freezes: kept.filter((one) => one !== gone), lifted: [...lifted, ended] };
   });
   if (gone === undefined) throw new Error("a freeze was lifted that nobody found");
-  const covered = coveredBy(gone, await readFleet(ports));
+  const fleet = await readFleet(ports);
+  const covered = coveredBy(gone, fleet);
   await tell(ports, covered);
-  return { outcome: "deleted", freeze: freezeObject(gone, { row: after, clusters: covered.length, now }) };
+  const lifted = freezeObject(gone, { row: after, clusters: covered.length, now });
+  return { outcome: "deleted", freeze: lifted, ...defined({ held: heldBy(after.freezes, { covered, fleet }) }) };
 }
 
 /** Those in force, the oldest first. */
@@ -200,6 +204,19 @@ function coveredBy({ clusters }: Freeze, fleet: readonly Registered[]): readonly
   const covered = ({ labels }: Registered) =>
     clusters === undefined || (labels !== undefined && matchesSelector(clusters.selector, labels));
   return fleet.filter(covered).map(({ name }) => name);
+}
+
+function heldBy(
+  freezes: readonly Freeze[],
+  { covered, fleet }: { readonly covered: readonly string[]; readonly fleet: readonly Registered[] },
+): FreezeAnswer["held"] {
+  const lifted = new Set(covered);
+  const holding = freezes
+    .map((one) => ({ name: one.name, clusters: coveredBy(one, fleet).filter((name) => lifted.has(name)) }))
+    .filter(({ clusters }) => clusters.length > 0);
+  if (holding.length === 0) return undefined;
+  const held = new Set(holding.flatMap(({ clusters }) => clusters));
+  return { clusters: held.size, by: holding.map(({ name }) => name) };
 }
 
 /** Hints: whoever misses one finds the brake changed when his row is due. */

@@ -127,6 +127,15 @@ describe("freeze", () => {
 });
 
 describe("thaw", () => {
+  test("says what another freeze still holds", async () => {
+    await cli.run("freeze a --reason x");
+    await cli.run("freeze c --clusters env=prod --reason x");
+    expect((await cli.run("thaw a")).out).toBe(
+      "freeze/a thawed: 1 of 2 clusters (all) may go on, 1 still held by freeze/c\n",
+    );
+    expect((await cli.run("thaw c")).out).toBe("freeze/c thawed: 1 cluster (env=prod) may go on\n");
+  });
+
   test("lifts the only one, or the one that is named, and keeps who did it", async () => {
     await cli.run("freeze a --reason x");
     expect(await cli.run("thaw --reason over")).toMatchObject({
@@ -137,7 +146,8 @@ describe("thaw", () => {
     await cli.run("freeze b --clusters env=prod --reason x");
     expect(await cli.run("thaw b")).toMatchObject({
       code: 0,
-      out: "freeze/b thawed: 1 cluster (env=prod) may go on\n",
+      out: "freeze/b thawed: 1 cluster (env=prod) still held by freeze/a\n",
+      err: expect.stringContaining("next: starling thaw a "),
     });
     expect((await brake())?.freezes.map(({ name }) => name)).toEqual(["a"]);
     expect(cli.log.filter(({ verb }) => verb === "thaw")).toMatchObject([

@@ -223,6 +223,8 @@ describe("get", () => {
 
   test.each([
     ["get frobs", 2, '"frobs" is no kind'],
+    ["describe shop", 2, "next: starling describe syncgroup/shop "],
+    ["suspend shop", 2, "next: starling suspend syncgroup/shop "],
     ["get source/none", 1, "Source payments/none does not exist"],
     ["get sources --state frob", 2, '--state is "frob"'],
     ["get sources --limit 0", 2, "expected a whole number"],

@@ -207,6 +207,24 @@ describe("apply", () => {
     expect((await api.call("POST", "/v1/apply", { documents: [forged] })).status).toBe(422);
   });
 
+  test("warns of a pace of none, which is one at a time", async () => {
+    const api = apiFixture();
+    const group = syncGroup("shop", [{ name: "web", source: "app" }]);
+    const rollout = { maxConcurrent: 0, stages: [{ name: "all", maxConcurrent: "0%" }] };
+    const documents = [source("app"), { ...group, spec: { ...group.spec, rollout } }];
+    const answer = await api.call("POST", "/v1/apply", { documents });
+    const next =
+      "which means 1: one cluster at a time changes; to change none: starling suspend syncgroup/shop -n payments";
+    const ofPace = (warnings: readonly string[]) => warnings.filter((each) => each.includes("maxConcurrent"));
+    expect(ofPace(answer.body.items[1].warnings)).toEqual([
+      `spec.rollout.maxConcurrent is 0, ${next}`,
+      `maxConcurrent of stage all is 0%, ${next}`,
+    ]);
+    const one = { ...group, spec: { ...group.spec, rollout: { maxConcurrent: "1%" } } };
+    const calm = await api.call("POST", "/v1/apply", { documents: [one] });
+    expect(ofPace(calm.body.items[0].warnings)).toEqual([]);
+  });
+
   test("warns of a Source that is not there yet", async () => {
     const api = apiFixture();
     const documents = [syncGroup("shop", [{ name: "web", source: "app" }])];

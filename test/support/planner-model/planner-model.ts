@@ -17,6 +17,7 @@ import type { Message, RolloutMessage } from "#shared/messages.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { AgeWatch } from "#test/support/planner-model/age-watch.ts";
 import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { ModelServers } from "#test/support/planner-model/model-servers.ts";
 import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
@@ -318,9 +319,13 @@ export class PlannerModel {
     await this.operate(({ suspended, ...others }, at) =>
       suspended === undefined ? others : { ...others, resumed: { by: "ana", at } },
     );
+    const ages = new AgeWatch();
     for (let round = 0; round < 120; round++) {
       for (let count = 0; count < 3000 * this.#size && (await this.deliver(undisturbed)); count++);
-      if (this.isAtRest()) return true;
+      const isOver = this.isAtRest();
+      const { now } = this.world;
+      ages.look({ now, unit: this.watch.unit(), group: this.watch.group(), legs: this.world.legs() }, isOver);
+      if (isOver) return true;
       this.world.advanceClock(60);
       await this.tick("current");
     }

@@ -1,0 +1,88 @@
+import { expect } from "vitest";
+import { resolveCount, secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import { frozenIn, isStalled, legKey } from "#shared/fleet/rollout/legs.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+
+interface Seen {
+  readonly now: Date;
+  readonly unit: UnitRow | undefined;
+  readonly group: SubjectRow | undefined;
+  readonly legs: readonly LegRow[];
+}
+
+/** Everybody answers: a lease that nobody gave back runs out, and a tick finds whoever was not told. */
+const workerSeconds = 150;
+
+/**
+ * How old each content, and the queue of those that came, grow when nothing goes wrong any more: from then, or from when it
+ * was wanted, until it, or a newer one, has passed the last stage. What stands still with a verb, or for a freeze, is people's.
+ */
+export class AgeWatch {
+  /** By number of the content; and of the queue. */
+  readonly #since = new Map<number | "queue", number>();
+  #longest = { contents: 0, queue: 0 };
+
+  /** @param isOver - nothing goes on by itself any more: whoever is under way still is so for ever. */
+  look(seen: Seen, isOver: boolean): void {
+    const { unit, group, now } = seen;
+    const isGoing = group?.operations.deletion !== undefined;
+    if (isGoing) this.#since.clear();
+    if (unit === undefined || group === undefined || isGoing) return;
+    const numbers = unit.ledger.map(({ number }) => number);
+    if (unit.wanted !== undefined) numbers.push(unit.last + 1);
+    const under = new Set(numbers.filter((number) => stageOf(number, seen) !== undefined));
+    const waiting = new Set<number | "queue">(
+      unit.arrivals.waiting > 0 && isServed(unit, group) ? [...under, "queue"] : under,
+    );
+    for (const key of this.#since.keys()) if (!waiting.has(key)) this.#since.delete(key);
+    for (const key of waiting) if (!this.#since.has(key)) this.#since.set(key, now.getTime());
+    this.#remember(unit, group);
+    for (const [key, since] of this.#since) {
+      const seconds = (now.getTime() - since) / 1000;
+      const what = key === "queue" ? "those that came wait" : `content ${key} is under way`;
+      const bound = key === "queue" ? this.#longest.queue : 2 * this.#longest.contents;
+      expect(isOver ? Number.POSITIVE_INFINITY : seconds, `${what} for so long`).toBeLessThanOrEqual(bound);
+    }
+  }
+
+  /** Clusters join, and leave: the longest is what may be needed. */
+  #remember({ stages, arrivals }: UnitRow, group: SubjectRow): void {
+    const { rollout } = relationOf(group);
+    const members = stages.reduce((sum, stage) => sum + stage.members, 0);
+    const most = Math.max(1, resolveCount(rollout.maxConcurrent, members));
+    const wave = secondsOf(rollout.progressDeadline) + workerSeconds;
+    const atOnce = stages.map(({ name, members }) => {
+      const own = rollout.stages.find((one) => one.name === name)?.maxConcurrent;
+      return own === undefined ? most : Math.min(most, Math.max(1, resolveCount(own, members)));
+    });
+    const waves = stages.reduce(
+      (sum, stage, index) => sum + Math.max(1, Math.ceil(stage.members / (atOnce[index] ?? 1))),
+      0,
+    );
+    // Legs have their turns, too.
+    const queue = Math.max(1, Math.ceil(arrivals.waiting / Math.min(...atOnce))) * (stages.length + 1);
+    this.#longest = {
+      contents: Math.max(this.#longest.contents, waves * wave),
+      queue: Math.max(this.#longest.queue, queue * wave),
+    };
+  }
+}
+
+/** Where a content is; none where it has passed, where it stands still there, or where a freeze holds it. */
+function stageOf(number: number, { unit, legs }: Seen): UnitStage | undefined {
+  const stage = unit?.stages.find(({ on = 0 }) => on < number);
+  const moving = stage?.moving;
+  const leg = moving && legs.find((one) => legKey(one) === legKey(moving));
+  if (leg === undefined) return stage;
+  const isPeoples = leg.content >= number && isStalled(leg);
+  return isPeoples || frozenIn(leg).length > 0 ? undefined : stage;
+}
+
+/** None of those that came waits for a freeze, or because others failed. */
+function isServed({ stages, arrivalsHeld }: UnitRow, group: SubjectRow): boolean {
+  const { maxFailures } = relationOf(group).rollout;
+  const isFrozen = Object.values(arrivalsHeld?.frozen ?? {}).some((count) => count > 0);
+  return !isFrozen && stages.every((one) => one.failedArrivals <= resolveCount(maxFailures, one.members));
+}

@@ -15,7 +15,7 @@ const ownWords = `
   exhausted expected expecting exponent failed field file find first float32 float64 flow for format found from
   function functions Go go got gotpl greater has have host hour illegal improper in include incompatible incomplete
   indentation index indicator initial input int int16 int32 int64 int8 interface into invalid ip is it it's iterate
-  JSON json key keys last left length limit line list literal looking map map[string]interface map[string]string
+  JSON json key keys larger last left length limit line list literal looking map map[string]interface map[string]string
   mapping mappings marshal marshaling maximum merge message metadata metadata.annotations metadata.labels
   metadata.name method minimum minute missing month more move multiple must name namespace negative nested new nil no
   node non-function none not nothing number number/letter numeric object octal odd of on one only operand operation or
@@ -23,7 +23,7 @@ const ownWords = `
   prepend properties push quote quoted range raw read recursion reference referenced reflect regexp rendering renders
   repetition required reserved rest reverse right runtime scalar schema scheme second semantic semver sequence set
   short should simple SimpleHead.apiVersion SimpleHead.kind size slice slice/array space special sprig.certificate
-  stack start stream string struct superfluous syntax tab tabs tag template templates text that the there this time to
+  stack start stream string struct superfluous syntax tab tabs tag template templates text than that the there this time to
   token toml too tpl trailing type types uint uint16 uint32 uint64 uint8 unable unclosed undefined unexpected uniq
   unknown unmarshal unmarshaling unquoted unrecognized unsupported unterminated untyped URL url use user userinfo
   using UTF-8 util.SimpleHead valid value values variable verb version want was when while whitespace with without

@@ -153,12 +153,16 @@ function isAnswered(object: AnyObject, number: number): boolean {
   return (planOf(object)?.reconciled ?? 0) >= number;
 }
 
-/** What is wrong counts when it was seen since; of clusters that are not all ready, when all have been looked at. */
+/**
+ * What is wrong counts when it was seen since; of clusters that are not all ready, when all have been looked at. A planner that
+ * is at it may not have come to say which clusters there are.
+ */
 function isEnd(object: AnyObject, number: number): boolean {
   const plan = planOf(object);
   if (plan === undefined) return isAnswered(object, number);
   if (plan.state === undefined || plan.state === "Rolling") return false;
-  const settled = plan.state === "Degraded" || plan.state === "Complete" || plan.state === "Reconciling";
+  const isBegun = plan.state === "Waiting" && plan.conditions.some(({ reason }) => reason === "NothingRolledOut");
+  const settled = isBegun || plan.state === "Degraded" || plan.state === "Complete" || plan.state === "Reconciling";
   return settled ? isAnswered(object, number) : (plan.observedOperation ?? 0) >= number;
 }
 

@@ -336,6 +336,19 @@ describe("verbs", () => {
     });
   });
 
+  test("waits for what the planner has not come to yet", async () => {
+    await applied();
+    const group = keys.object("payments", "SyncGroup", "shop");
+    const said = (reason: string) => ({ ...condition("False"), reason, message: "because" });
+    const seen = { observedGeneration: 1, observedOperation: 1 };
+    await say(group, { ...seen, state: "Waiting", conditions: [said("NothingRolledOut")] });
+    const waiting = cli.run("reconcile sg/shop --wait --timeout 20s");
+    const since = cli.requests();
+    await vi.waitFor(() => expect(cli.requests()).toBeGreaterThan(since + 3), { timeout: 10_000 });
+    await say(group, { ...seen, reconciled: 1, state: "NoClusters", conditions: [said("NoClusters")] });
+    expect(await waiting).toMatchObject({ code: 1, out: "syncgroup/shop asked\nsyncgroup/shop NoClusters because\n" });
+  });
+
   test("keeps a second reason to suspend beside the first", async () => {
     await applied();
     await cli.run("suspend sg/shop");

@@ -5,13 +5,14 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { startOver } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { takenBack } from "#shared/fleet/rollout/assignments.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { isSameLeg, refOf } from "#shared/fleet/rollout/legs.ts";
 import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ContentRow, Job, LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ContentRow, Job, LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isAway, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Targets looked at in one step. */
@@ -80,6 +81,20 @@ export function lostOf(
     sync.desired.rollout > content.number || (sync.parked === undefined && !isAway(sync));
   const has = syncs.filter((sync) => sync.desired.action === "apply" && isThere(sync)).map(({ name }) => name);
   return named(known, templatesOf(content).intersection(wantedOf(known, fleet))).difference(new Set(has));
+}
+
+/**
+ * What a cluster was losing in a slot that ends while nothing is taken back in that: it is missed afterwards.
+ * @returns the content that has it; undefined where nothing that it was losing is wanted again.
+ */
+export function missedIn(
+  { known, unit, now }: Transaction,
+  slot: Pick<SlotRow, "stage">,
+  syncs: readonly SyncRow[],
+): number | undefined {
+  const wanted = namesWanted(known);
+  const isMissed = syncs.some((sync) => wanted.has(sync.name) && takenBack(sync, now) !== undefined);
+  return isMissed ? unit.stages.find(({ name }) => name === slot.stage)?.on : undefined;
 }
 
 /** Names of the Syncs that a content neither gives nor takes away: they are wanted, and come with another one. */

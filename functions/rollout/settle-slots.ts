@@ -1,6 +1,6 @@
 import { assign, wakeUp } from "#functions/rollout/assign.ts";
 import { forgetSyncs } from "#functions/rollout/forget.ts";
-import { namesWanted } from "#functions/rollout/give-back.ts";
+import { missedIn, namesWanted } from "#functions/rollout/give-back.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -109,7 +109,8 @@ async function readSeen(
 ): Promise<readonly Seen[]> {
   const { known, now } = transaction;
   const { subject, brake, unit } = known;
-  const areBehind = unit.arrivals.failed + (unit.arrivals.away ?? 0) > 0;
+  const isSuspended = known.row.operations.suspended !== undefined;
+  const areBehind = isSuspended || unit.arrivals.failed + (unit.arrivals.away ?? 0) > 0;
   const wanted = slots.flatMap(({ cluster, attempts, leg }) => [
     ...Object.keys(attempts).map((name) => keys.sync(cluster, subject.namespace, name)),
     ...(isReleased(brake) ? [] : [keys.fleet(cluster)]),
@@ -181,6 +182,9 @@ async function settle(
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
   if (leg !== undefined) settleTarget(transaction, seen, leg);
   else if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
+  // Nothing was taken back of what is wanted again: the group is suspended.
+  const missed = missedIn(transaction, slot, syncs);
+  if (missed !== undefined) transaction.putArrival(slot.cluster, "waiting", { why: "returned", content: missed });
   return parked === undefined ? undefined : endOf(lease, transaction.now);
 }
 

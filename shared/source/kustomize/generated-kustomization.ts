@@ -1,6 +1,6 @@
 import { StarlingError } from "#shared/base/errors.ts";
 import { stringifyJson } from "#shared/base/json.ts";
-import { freeMark, guardedObject } from "#shared/source/kustomize/guarded-object.ts";
+import { freeMark, guardedObject, guardedPatch } from "#shared/source/kustomize/guarded-object.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
 import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
@@ -52,8 +52,10 @@ export function generatedKustomization(
     // kustomize takes a name for a regular expression.
     images: images?.map((image) => ({ ...image, name: image.name.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&") })),
   };
-  const made = [fileOf("kustomization.yaml", stringifyJson(kustomization))];
-  const mark = freeMark([...files, ...made].map(({ content }) => content));
+  const written = (value: unknown) => fileOf("kustomization.yaml", stringifyJson(value));
+  const mark = freeMark([...files, written(kustomization)].map(({ content }) => content));
+  const guarded = patches?.map((one) => ({ ...one, patch: guardedPatch(one.patch, mark) }));
+  const made = [written({ ...kustomization, patches: guarded })];
   if (base.documents !== undefined) {
     const objects = base.documents.map(({ object }) => jsonAsYaml(guardedObject(object, mark)));
     made.push(fileOf("objects.yaml", objects.join("\n---\n")));

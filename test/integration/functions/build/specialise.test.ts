@@ -255,6 +255,47 @@ test("texts and annotations that kustomize would change or not write come out as
   expect(own(edited)?.data).toEqual({ [`k${odd}`]: Buffer.from(odd).toString("base64") });
 });
 
+const oddCodes = [0x7f, 0x80, 0x85, 0x9f, 0x2028, 0x2029, 0xe000, 0xfeff, 0xfffe, 0xffff];
+
+describe.each(["plain", "kustomize", "helm"])("patches of a folder that is %s", (name) => {
+  test.each([
+    ["as they are", (code: number) => String.fromCharCode(code)],
+    ["as YAML writes them", (code: number) => `\\u${code.toString(16).padStart(4, "0")}`],
+  ])("have texts that kustomize would change or not write: %s", async (how, written) => {
+    // YAML has no U+FFFE as it is, and the others as the end of a line.
+    const codes = how === "as they are" ? [0x85, 0xa0, 0xe000] : oddCodes;
+    const [odd, text] = [codes.map((code) => String.fromCharCode(code)).join("a"), codes.map(written).join("a")];
+    const merge = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {merged: "${text}", keep: yes, n: "1e3"}}`;
+    const json = `[{"op": "add", "path": "/data/added", "value": "${text}"}]`;
+    const yaml = `# as YAML\n- {op: add, path: /data/listed, value: "${text}"}\n`;
+    const patches = [{ patch: merge }, ...[json, yaml].map((patch) => ({ target: { name: "settings" }, patch }))];
+    const objects = await objectsOf(request(name, { edits: { patches } }));
+    const data = objects.find(({ kind }) => kind === "ConfigMap")?.data;
+    const own = { url: expect.anything(), enabled: "yes" };
+    expect(data).toEqual({ ...own, keep: "yes", n: "1e3", merged: odd, added: odd, listed: odd });
+  });
+
+  test("set annotations in which kustomize keeps its notes", async () => {
+    const about = "apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations:";
+    const json = '[{"op": "add", "path": "/metadata/annotations/config.kubernetes.io~1path", "value": "a.yaml"}]';
+    const patches = [
+      { patch: `{${about} {config.kubernetes.io/index: "1"}}}` },
+      { target: { name: "settings" }, patch: json },
+    ];
+    const objects = await objectsOf(request(name, { edits: { patches } }));
+    const annotations = objects.find(({ kind }) => kind === "ConfigMap")?.metadata.annotations;
+    const set = { "config.kubernetes.io/index": "1", "config.kubernetes.io/path": "a.yaml" };
+    expect(annotations).toEqual({ own: "kept", team: "own", ...set });
+  });
+
+  test("take an object out that they say is local, as with kustomize", async () => {
+    const local = 'metadata: {name: settings, annotations: {config.kubernetes.io/local-config: "true"}}';
+    const patches = [{ patch: `{apiVersion: v1, kind: ConfigMap, ${local}}` }];
+    const objects = await objectsOf(request(name, { edits: { patches } }));
+    expect(objects.map(({ kind }) => kind)).toEqual(["Deployment"]);
+  });
+});
+
 test.each([
   ["as it is", "\ue000"],
   ["as YAML writes it", "\\ue000"],

@@ -4,6 +4,7 @@ import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { storedList } from "#shared/adapters/stored-list.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
+import { otherCode } from "#shared/base/error-codes.ts";
 import { errorCode, StarlingError, unlessLost } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
@@ -185,7 +186,7 @@ async function readOrders(ports: TargetPorts, { leg, way, states, place, most }:
   const lists = { read: (key: string) => storedList<SealedTarget>(ports.blobs, key) };
   const sealed = await unlessLost(readSealed(leg, orders, lists), () => {
     const message = `the list of targets in stage ${leg.stage} is lost; it is made anew with the next look`;
-    throw new StarlingError(message, { code: "TargetsLost", retry: "transient" });
+    throw new StarlingError(message, { code: otherCode("TargetsLost"), retry: "transient" });
   });
   const { subject } = way.content;
   const clusters = orders.flatMap((order) => {

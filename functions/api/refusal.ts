@@ -1,3 +1,4 @@
+import { otherCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
 /** Codes a caller can act on, and the HTTP status each one has. */
@@ -41,7 +42,7 @@ export function refusal(
   message: string,
   data: Readonly<Record<string, unknown>> = {},
 ): StarlingError {
-  return new StarlingError(message, { code, retry: "permanent", data });
+  return new StarlingError(message, { code: otherCode(code), retry: "permanent", data });
 }
 
 /** The refusal of documents that are wrong: the first problems, and how many there are. */

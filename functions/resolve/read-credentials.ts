@@ -1,3 +1,4 @@
+import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isToken, putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
@@ -74,6 +75,6 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-function refused(code: string, secret: string, what: string): StarlingError {
+function refused(code: ErrorCode, secret: string, what: string): StarlingError {
   return new StarlingError(`secret ${secret} ${what}`, { code, retry: "permanent", data: { secret } });
 }

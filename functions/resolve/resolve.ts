@@ -4,6 +4,7 @@ import { bringBack, isLost, keepArtifact, type Missed } from "#functions/resolve
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
+import { otherCode } from "#shared/base/error-codes.ts";
 import { errorCode, errorMessage, isConflict } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -125,11 +126,12 @@ async function lookAt(row: SourceRow, look: Look): Promise<Looked> {
     return { row, settle: (now) => resolvedStatus(now, { artifact, revision }, clock.now()) };
   }
   if (refused !== undefined && isSameQuestion(refused, askedRevision(row, revision))) {
-    return { row, settle: (now) => failedStatus(now, refused, clock.now()) };
+    const again = { ...refused, code: otherCode(refused.code) };
+    return { row, settle: (now) => failedStatus(now, again, clock.now()) };
   }
   const decision = decideFetch(row, revision, fetcherOf(look));
   if (decision.kind === "rest") {
-    const failure = { code: interrupted, message: restMessage(decision.died) };
+    const failure: SourceFailure = { code: interrupted, message: restMessage(decision.died) };
     return { row, settle: (now) => failedBefore(now, failure) };
   }
   const fetching = await writeStart(row, { decision, lost }, ports);

@@ -35,7 +35,7 @@ export async function writeStart(
   ports: SourceWritePorts,
 ): Promise<SourceRow> {
   const { start, died } = decision;
-  const failure = died === undefined ? undefined : { code: interrupted, message: diedMessage(died) };
+  const failure = died === undefined ? undefined : ({ code: interrupted, message: diedMessage(died) } as const);
   const status = { ...fetchingStatus(row, start, failure), ...defined({ lost }) };
   const next = timed({ ...row, status, version: row.version + 1 }, start.until);
   await ports.table.write([{ put: next, when: { version: row.version } }]);

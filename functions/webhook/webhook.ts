@@ -2,6 +2,7 @@ import * as z from "zod";
 import { type GithubPush, readGithubPush } from "#functions/webhook/github-push.ts";
 import { isSignedByGithub } from "#functions/webhook/verify-signature.ts";
 import { allItems } from "#shared/base/all-pages.ts";
+import { otherCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { RowKey } from "#shared/fleet/rows/row.ts";
@@ -68,7 +69,7 @@ async function readSecrets(ports: WebhookPorts): Promise<readonly string[]> {
   if (parsed.success) return parsed.data;
   throw new StarlingError(
     `secret ${ports.secretName} does not hold a JSON list of one or two texts that are not empty, such as ["..."]`,
-    { code: "InvalidSecret", retry: "permanent" },
+    { code: otherCode("InvalidSecret"), retry: "permanent" },
   );
 }
 

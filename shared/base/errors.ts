@@ -1,3 +1,4 @@
+import type { ErrorCode, OtherCode } from "#shared/base/error-codes.ts";
 import { ownWords } from "#shared/base/own-words.ts";
 
 /**
@@ -9,14 +10,14 @@ import { ownWords } from "#shared/base/own-words.ts";
 export type RetryClass = "transient" | "permanent";
 
 export interface StarlingErrorOptions {
-  readonly code: string;
+  readonly code: ErrorCode | OtherCode;
   readonly retry: RetryClass;
   readonly data?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 }
 
 export class StarlingError extends Error {
-  readonly code: string;
+  readonly code: ErrorCode | OtherCode;
   readonly retry: RetryClass;
   readonly data: Readonly<Record<string, unknown>>;
 
@@ -88,6 +89,6 @@ export function rawMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-export function errorCode(error: unknown): string {
+export function errorCode(error: unknown): ErrorCode | OtherCode {
   return error instanceof StarlingError ? error.code : "Internal";
 }

@@ -1,3 +1,5 @@
+import { errorCodes } from "#shared/base/error-codes.ts";
+
 /**
  * The words that stand as the `reason` of a condition, a failure, a finding or an event, where they are ours: docs/reasons.md says
  * of each what it means and what to do, in this order. A state that is given as a reason is in none of these lists, and
@@ -144,6 +146,9 @@ export const reasons = [
   "TooLarge",
   "MaxPerDay",
   "Conflict",
+  // An error on the way, by its code; and a request that nobody answered.
+  "NoAnswer",
+  ...errorCodes,
 ] as const;
 
 export type Reason = (typeof reasons)[number];

@@ -2,6 +2,7 @@ import { build } from "#functions/build/build.ts";
 import { LastArtifact } from "#functions/build/last-artifact.ts";
 import type { Renderers } from "#shared/adapters/render/render-objects.ts";
 import { defined } from "#shared/base/defined.ts";
+import { otherCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Builder, BuildRequest, Built } from "#shared/ports.ts";
@@ -32,7 +33,8 @@ export function memoryBuilder(blobs: MemoryBlobStore, renderers: Renderers): Bui
       );
       if (answer.outcome === "done")
         return { digest: answer.digest, objects: answer.objects, ...defined({ leftOut: answer.leftOut }), bytes };
-      const { code, message, permanent } = answer;
+      const { message, permanent } = answer;
+      const code = otherCode(answer.code);
       throw new StarlingError(message, { code, retry: permanent ? "permanent" : "transient", data: { strike: true } });
     },
   };

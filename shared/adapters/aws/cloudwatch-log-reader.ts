@@ -4,6 +4,7 @@ import {
   FilterLogEventsCommand,
 } from "@aws-sdk/client-cloudwatch-logs";
 import { defined } from "#shared/base/defined.ts";
+import { otherCode } from "#shared/base/error-codes.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { LogFilter, LogLine, LogQuery, LogReader } from "#shared/ports.ts";
 
@@ -78,5 +79,5 @@ function lineOf(name: string, { eventId = "", timestamp = 0, message = "" }: Fil
 
 function unavailable(error: unknown): never {
   const message = `CloudWatch does not give the logs: ${errorMessage(error)}`;
-  throw new StarlingError(message, { code: "LogsUnavailable", retry: "transient", cause: error });
+  throw new StarlingError(message, { code: otherCode("LogsUnavailable"), retry: "transient", cause: error });
 }

@@ -1,4 +1,5 @@
 /** Where a page of DynamoDB ended, as a text that people send back. */
+import { otherCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
 export function nextOf(last: Record<string, unknown> | undefined): { readonly next?: string } {
@@ -31,7 +32,7 @@ function decodeCursor(cursor: string): Record<string, unknown> {
 
 function invalidContinue(): StarlingError {
   return new StarlingError("the continue token is not one of this list; list again from the start", {
-    code: "InvalidContinue",
+    code: otherCode("InvalidContinue"),
     retry: "permanent",
   });
 }

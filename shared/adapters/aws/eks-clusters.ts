@@ -5,6 +5,7 @@ import type { Identity, RoleSessions, SessionCredentials } from "#shared/adapter
 import { SharedQuestions } from "#shared/adapters/aws/shared-questions.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { errorMessage, rawMessage, StarlingError } from "#shared/base/errors.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 
@@ -142,7 +143,7 @@ function eksError(error: unknown, cluster: EksArn): StarlingError {
   if (error instanceof StarlingError) return error;
   const { arn } = cluster;
   const name = error instanceof EKSServiceException ? error.name : "";
-  const told = (code: string, message: string) =>
+  const told = (code: ErrorCode, message: string) =>
     new StarlingError(message, { code, retry: "transient", data: { arn }, cause: error });
   if (name === "ResourceNotFoundException") return notFound(cluster, undefined, error);
   if (name === "AccessDeniedException" || name === "AccessDenied") {

@@ -1,4 +1,5 @@
 import { EKSServiceException } from "@aws-sdk/client-eks";
+import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { errorMessage, rawMessage, StarlingError } from "#shared/base/errors.ts";
 
 /** What a service says of a session that another region accepts: this one is not enabled for the account. */
@@ -33,7 +34,7 @@ export function inventoryError(
   if (error instanceof StarlingError) return error;
   const { place, role, action } = asked;
   const name = error instanceof Error ? error.name : "";
-  const told = (code: string, message: string) =>
+  const told = (code: ErrorCode, message: string) =>
     new StarlingError(message, { code, retry: "transient", data: { ...place }, cause: error });
   if (regionOff.has(name)) {
     return told(

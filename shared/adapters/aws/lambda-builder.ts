@@ -4,6 +4,7 @@ import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { inNewSession } from "#shared/adapters/aws/in-new-session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf, sha256 } from "#shared/base/digest.ts";
+import { otherCode } from "#shared/base/error-codes.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { BlobStore, Builder, BuildRequest, Built } from "#shared/ports.ts";
@@ -103,7 +104,8 @@ function tenantOf({ artifactDigest, besides = [] }: BuildJob): string {
 const isOurs: ReadonlySet<string> = new Set(["KubectlNotFound", "TransferFailed", "ArtifactInvalid"]);
 
 function failureOf(answer: Extract<BuildAnswer, { outcome: "failed" }>): StarlingError {
-  const { code, message, permanent } = answer;
+  const { message, permanent } = answer;
+  const code = otherCode(answer.code);
   if (isOurs.has(code)) return new StarlingError(message, { code, retry: "transient" });
   if (permanent) return new StarlingError(message, { code, retry: "permanent" });
   return new StarlingError(message, { code, retry: "transient", data: { strike: true } });

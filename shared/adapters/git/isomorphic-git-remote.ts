@@ -14,6 +14,7 @@ import { PackObjects } from "#shared/adapters/git/pack-objects.ts";
 import { readFiles } from "#shared/adapters/git/read-files.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { GitCredentials, GitRef, GitRemote, GitRepository, GitTree } from "#shared/ports.ts";
@@ -216,6 +217,6 @@ function translate({ url, credentials }: GitRepository, error: unknown): Starlin
   });
 }
 
-function failed(message: string, code: string, cause: unknown): StarlingError {
+function failed(message: string, code: ErrorCode, cause: unknown): StarlingError {
   return new StarlingError(message, { code, retry: "permanent", cause });
 }

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
 /** A program that works on what a repository says. */
@@ -13,7 +14,7 @@ export interface ConfinedProcess {
   /** As messages have it: `kustomize`. */
   readonly name: string;
   /** Of what it is stopped for. */
-  readonly code: string;
+  readonly code: ErrorCode;
 }
 
 export interface ProcessBounds {

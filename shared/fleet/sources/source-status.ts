@@ -1,6 +1,7 @@
 /** The status of a Source after an attempt: pure functions from what was there and what came out. */
 
 import { defined } from "#shared/base/defined.ts";
+import type { ErrorCode, OtherCode } from "#shared/base/error-codes.ts";
 import type {
   Artifact,
   AskedRevision,
@@ -57,7 +58,7 @@ export function keptStatus(
 }
 
 export interface SourceFailure {
-  readonly code: string;
+  readonly code: ErrorCode | OtherCode;
   readonly message: string;
   /** The revision will be the same next time, and so will its failure. */
   readonly refused?: AskedRevision;

@@ -33,7 +33,7 @@ function sources(): ReadonlyMap<string, string> {
     files
       .trim()
       .split("\n")
-      .filter((file) => file !== "shared/kube/reasons.ts")
+      .filter((file) => file !== "shared/kube/reasons.ts" && file !== "shared/base/error-codes.ts")
       .map((file) => [file, readFileSync(new URL(file, root), "utf8")]),
   );
 }
@@ -54,6 +54,17 @@ test("every reason that stands in a source is one of these, or a state", () => {
       return [...said].flatMap(([, ...words]) => words.flatMap((word) => word ?? [])).map((word) => ({ file, word }));
     })
     .filter(({ word }) => !known.has(word));
+  expect(strangers).toEqual([]);
+});
+
+/** Who catches one tells people its code as the reason: of a Source, a Sync, a Cluster or a ClusterDiscovery. */
+test("every code that an error is made with is one of them", () => {
+  const strangers = [...sources()]
+    .flatMap(([file, text]) => {
+      const made = text.matchAll(/new StarlingError\((?:(?!\bcode\b)[^;])*\bcode: "([A-Z]\w*)"/g);
+      return [...made].map(([, word = ""]) => ({ file, word }));
+    })
+    .filter(({ word }) => !(reasons as readonly string[]).includes(word));
   expect(strangers).toEqual([]);
 });
 

@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
+import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
@@ -13,7 +14,7 @@ const many = [namespace("shop"), ...Array.from({ length: 40 }, (_, index) => con
 const gone = configMap("shop/gone");
 
 /** A connector whose token can be read so many times. */
-function readable(times: number, code: string) {
+function readable(times: number, code: ErrorCode) {
   const { credentials } = worker.endpoint;
   if (!("token" in credentials)) throw new Error("the fixture has no token");
   let left = times;
@@ -33,7 +34,7 @@ function readable(times: number, code: string) {
   return { connector, close: () => connection.close() };
 }
 
-test.each([
+test.each<[ErrorCode, string, string]>([
   ["SecretsUnavailable", "Retrying", "SecretsUnavailable"],
   ["StsUnavailable", "Retrying", "StsUnavailable"],
   ["SecretNotFound", "Unreachable", "Unreachable"],

@@ -1,6 +1,8 @@
 /** What the door answers when the table fails, or somebody else writes at the same time. */
+
 import { describe, expect, test } from "vitest";
 import { apiHandler } from "#functions/api/api-handler.ts";
+import { otherCode } from "#shared/base/error-codes.ts";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
@@ -101,7 +103,7 @@ describe("an answer", () => {
 test.each([
   [
     "that only a change mends",
-    new StarlingError("DynamoDB refused: no grant", { code: "TableDenied", retry: "permanent" }),
+    new StarlingError("DynamoDB refused: no grant", { code: otherCode("TableDenied"), retry: "permanent" }),
   ],
   ["of no kind that is known", surprise],
 ])("nobody is asked to try again after a failure %s", async (_what, error) => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { otherCode } from "#shared/base/error-codes.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
@@ -89,7 +90,10 @@ test.each(said)("of %s it is said: %s", (error, words, raw) => {
 });
 
 test.each([
-  ["what Starling says itself", new StarlingError("the table is busy", { code: "ECONNRESET", retry: "transient" })],
+  [
+    "what Starling says itself",
+    new StarlingError("the table is busy", { code: otherCode("ECONNRESET"), retry: "transient" }),
+  ],
   ["a code without the system's text", thrown("no answer within 5000 ms", { code: "ETIMEDOUT" })],
   ["what nobody knows", thrown("something odd")],
 ])("%s stays as it is", (_, error) => {

@@ -1,7 +1,9 @@
 /** What a look comes to whose cluster cannot be reached, refuses, or is away half way; no cluster is needed for that. */
+
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { LeaseLost } from "#functions/apply/lease/held-lease.ts";
+import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
@@ -19,7 +21,7 @@ function asked(facts: Partial<ApplyErrorFacts>): KubeError {
   return new KubeError(request, { message: "as told", causes: [], ...facts });
 }
 
-function failed(code: string, retry: "permanent" | "transient"): StarlingError {
+function failed(code: ErrorCode, retry: "permanent" | "transient"): StarlingError {
   return new StarlingError(`because of ${code}`, { code, retry });
 }
 
@@ -46,10 +48,21 @@ async function observed(world: WorkerWorld): Promise<Observed> {
   return seen;
 }
 
-const noCredentials = [
-  ...["SecretNotFound", "SecretDenied", "SecretKeyDenied", "SecretUnbound", "SecretMismatch", "InvalidCredentials"],
-  ...["AddressRefused", "InvalidAuthority", "RoleDenied", "RegionDisabled", "TokenTooLarge"],
-  ...["EksDenied", "EksClusterNotFound", "EksClusterNotActive"],
+const noCredentials: readonly ErrorCode[] = [
+  "SecretNotFound",
+  "SecretDenied",
+  "SecretKeyDenied",
+  "SecretUnbound",
+  "SecretMismatch",
+  "InvalidCredentials",
+  "AddressRefused",
+  "InvalidAuthority",
+  "RoleDenied",
+  "RegionDisabled",
+  "TokenTooLarge",
+  "EksDenied",
+  "EksClusterNotFound",
+  "EksClusterNotActive",
 ];
 
 describe("a cluster", () => {
@@ -66,8 +79,8 @@ describe("a cluster", () => {
     ],
     [
       "of which nobody knows for a moment is tried again",
-      failed("Throttled", "transient"),
-      ...(["Retrying", "Throttled", "because of Throttled"] as const),
+      failed("EksThrottled", "transient"),
+      ...(["Retrying", "EksThrottled", "because of EksThrottled"] as const),
     ],
     [
       "that nobody finds cannot be reached",
@@ -112,7 +125,7 @@ describe("a cluster", () => {
   test.each([
     ["answered with an error is seen", asked({ status: 500 }), true],
     ["did not answer is not", asked({ code: "ECONNREFUSED" }), false],
-    ["was not even asked is not", failed("Throttled", "transient"), false],
+    ["was not even asked is not", failed("EksThrottled", "transient"), false],
   ])("that %s", async (_what, error, isSeen) => {
     const { world, work } = await begin(error);
     await work();

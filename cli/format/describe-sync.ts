@@ -10,6 +10,7 @@ import type { Drift, ObjectTrouble, ObjectWarning } from "#shared/fleet/rows/syn
 import type { ForeignObject } from "#shared/kube/membership.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
+import { nextTryText } from "#shared/words/next-try.ts";
 import { actText, frozenText, objectState, reasonText } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
@@ -46,6 +47,7 @@ export function describeSync({ sync, events, objects, inputs = [], columns, now 
         "Status",
         `${state.word} for ${formatAge(state.since, now)}, seen ${formatAge(state.seenAt, now)} ago${state.remark === "" ? "" : `   ${state.remark}`}`,
       ],
+      ["Next try", state.word === "Retrying" ? nextTryText(observed, now) : undefined],
     ]),
     inputsText(inputs, { cluster: spec.cluster, columns }),
     sectionText("Conditions", conditionsText(status.conditions, now)),

@@ -26,6 +26,7 @@ import {
   table,
   type View,
 } from "#shared/pages/view.ts";
+import { nextTryText } from "#shared/words/next-try.ts";
 import { objectState, reasonText } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
@@ -57,7 +58,7 @@ export async function syncPage(ask: Ask, { cluster, namespace, name, query }: Sy
     title: `${namespace}/${name} on ${cluster}`,
     main: html`<h1>${namespace}/${name} on ${host.link(clusterPlace(cluster), cluster)} ${badge(state.word)}</h1>
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
-${isUnreadable(sync) ? "" : parts(sync, host)}
+${isUnreadable(sync) ? "" : parts(sync, state.word, host)}
 <h2>Objects</h2>
 ${objectTable(objects.items, host)}
 ${nextPage(syncPlace({ cluster, namespace, name }), objects.metadata.continue, host)}
@@ -79,7 +80,7 @@ function subjectNamed(
   return group === undefined ? { kind: "Sync", namespace, name } : { kind: "SyncGroup", namespace, name: group };
 }
 
-function parts({ metadata, spec, status }: SyncObject, host: Host): Html {
+function parts({ metadata, spec, status }: SyncObject, word: string, host: Host): Html {
   const { desired, observed, group, conditions } = status;
   const { namespace = "", name } = metadata;
   const subject = subjectNamed(namespace, { name, group });
@@ -106,6 +107,7 @@ function parts({ metadata, spec, status }: SyncObject, host: Host): Html {
         : html`${revisionText(observed.applied.revision)}, since ${age(observed.applied.at, host)}`,
     ],
     ["Seen", age(observed?.at, host)],
+    ["Next try", word === "Retrying" ? nextTryText(observed, host.now) : undefined],
     [
       "Objects",
       objects === undefined

@@ -134,6 +134,29 @@ Next:        starling rollout status shop -n payments     how far it went, and w
   });
 });
 
+describe("describe sync, tried again", () => {
+  test.each([
+    ["in a while", "2026-11-20T08:01:40.000Z", "Next try:    in 40s, at 08:01:40Z"],
+    ["on another day", "2026-11-21T03:01:00.000Z", "Next try:    in 19h, at 2026-11-21 03:01:00Z"],
+    ["that nobody has made yet", "2026-11-20T08:00:10.000Z", "Next try:    due since 08:00:10Z"],
+  ])("says when the next try is: %s", (_, nextAt, expected) => {
+    const row = syncRow("c2", "shop.web", { phase: "Retrying", reason: "NoMatch", message: "no such kind" });
+    if (row.observed === undefined) throw new Error("the fixture has an observation");
+    const sync = groupSyncObject({ ...row, observed: { ...row.observed, nextAt } }, undefined);
+    const lines = describeSync({ sync, events: [], now }).split("\n");
+    expect(lines.find((line) => line.startsWith("Next try:"))).toBe(expected);
+  });
+
+  test("of what is not tried again says nothing of it", () => {
+    const row = syncRow("c2", "shop.web", { phase: "Verifying", reason: "NotReady", message: "" });
+    if (row.observed === undefined) throw new Error("the fixture has an observation");
+    const observed = { ...row.observed, nextAt: "2026-11-20T08:01:40.000Z" };
+    expect(describeSync({ sync: groupSyncObject({ ...row, observed }, undefined), events: [], now })).not.toContain(
+      "Next try",
+    );
+  });
+});
+
 describe("describe sync, ready", () => {
   test("says what is left alone and how to have it put back, and warns as kubectl does", () => {
     const row = syncRow("c2", "shop.web", { phase: "Ready", reason: "Ready", message: "" });

@@ -2,7 +2,7 @@
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import { type Listed, subjectLink } from "#shared/pages/fleet-subjects.ts";
 import { targetsPlace } from "#shared/pages/places.ts";
-import { age, type Child, count, type Host, type Html, nothing, table } from "#shared/pages/view.ts";
+import { age, type Child, count, type Host, type Html, html, nothing, table } from "#shared/pages/view.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
 const shown = 10;
@@ -16,7 +16,7 @@ export function oldest(items: readonly Listed[], host: Host): Html {
   });
   if (behind.length === 0) return nothing("Nobody is behind: every cluster is on the newest content of its groups.");
   const rows = behind
-    .toSorted((a, b) => (a.version.at < b.version.at ? -1 : 1))
+    .toSorted(byAge)
     .slice(0, shown)
     .map(({ item, version, newest }): Child[] => [
       subjectLink(item, host),
@@ -26,11 +26,22 @@ export function oldest(items: readonly Listed[], host: Host): Html {
       version.stages.join(", "),
       revisionText(newest?.revision),
     ]);
-  return table(
+  const left = behind.toSorted(byAge).slice(shown);
+  const clusters = left.reduce((sum, { version }) => sum + version.clusters, 0);
+  return html`${table(
     "Oldest revisions",
     ["Group", "Runs", "Age", ["Clusters", "number"], ["Stages", "text"], "Newest"],
     rows,
-  );
+  )}
+${left.length === 0 ? "" : html`<p>And ${count(left.length)} more with ${counted(clusters)}: all of them are among the ${host.link({ path: "/versions" }, "versions")}.</p>`}`;
+}
+
+function byAge(a: { readonly version: { readonly at: string } }, b: typeof a): number {
+  return a.version.at < b.version.at ? -1 : 1;
+}
+
+function counted(clusters: number): string {
+  return `${count(clusters)} ${clusters === 1 ? "cluster" : "clusters"}`;
 }
 
 /** The most first. */
@@ -42,8 +53,10 @@ export function unreachable(items: readonly Listed[], host: Host): Html {
     return clusters === undefined || clusters.unreachable === 0 ? [] : [{ item, clusters, namespace }];
   });
   if (silent.length === 0) return nothing("Every cluster answers.");
-  const rows = silent
-    .toSorted((a, b) => b.clusters.unreachable - a.clusters.unreachable)
+  const sorted = silent.toSorted((a, b) => b.clusters.unreachable - a.clusters.unreachable);
+  const left = sorted.slice(shown);
+  const others = left.reduce((sum, { clusters }) => sum + clusters.unreachable, 0);
+  const rows = sorted
     .slice(0, shown)
     .map(({ item, clusters, namespace }): Child[] => [
       subjectLink(item, host),
@@ -54,5 +67,6 @@ export function unreachable(items: readonly Listed[], host: Host): Html {
       ),
       age(item.status.asOf, host),
     ]);
-  return table("Clusters that do not answer", ["Group", ["Unreachable", "number"], "Clusters", "Seen"], rows);
+  return html`${table("Clusters that do not answer", ["Group", ["Unreachable", "number"], "Clusters", "Seen"], rows)}
+${left.length === 0 ? "" : html`<p>And ${count(left.length)} more ${left.length === 1 ? "group" : "groups"} with ${counted(others)}: all of them are below, under Everything.</p>`}`;
 }

@@ -1,10 +1,11 @@
 /** What needs somebody now, what is under way, and everything there is. */
 import type { SubjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
-import type { ApiList, SourceObject } from "#shared/fleet/api/objects.ts";
+import type { SourceObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { oldest, unreachable } from "#shared/pages/fleet-behind.ts";
 import { cutText, type Listed, readFleet, subjectLink } from "#shared/pages/fleet-subjects.ts";
+import { readPages } from "#shared/pages/read-pages.ts";
 import {
   age,
   badge,
@@ -24,16 +25,24 @@ import { objectState, subjectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
+/** Sources beyond these are told of as not looked at. */
+const mostSourcePages = 4;
+
 export async function fleetPage(ask: Ask, host: Host): Promise<View> {
   const [seen, sources] = await Promise.all([
     readFleet(ask),
-    ask<ApiList<SourceObject>>("/v1/sources", { limit: "500" }),
+    readPages<SourceObject>(ask, { path: "/v1/sources", query: { limit: "500" }, mostPages: mostSourcePages }),
   ]);
   const items = worstFirst(seen.items);
   return {
     title: "Fleet",
     main: html`<h1>Fleet</h1>
 ${cutText(seen)}
+${
+  sources.isCut
+    ? html`<p class="remark">Of the first ${count(sources.items.length)} Sources: there are more, on the page of ${host.link({ path: "/sources" }, "all Sources")}.</p>`
+    : ""
+}
 ${totals(items)}
 <h2>Needs somebody</h2>
 ${needy(items, sources.items, host)}

@@ -3,7 +3,7 @@ import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { type Listed, readFleet, subjectLink } from "#shared/pages/fleet-subjects.ts";
+import { cutText, type Listed, readFleet, subjectLink } from "#shared/pages/fleet-subjects.ts";
 import { apiPath, modulePlace } from "#shared/pages/places.ts";
 import { readPages } from "#shared/pages/read-pages.ts";
 import {
@@ -52,7 +52,8 @@ export async function modulePage(ask: Ask, { namespace, source, path }: Module, 
     readFleet(ask, namespace),
     readPages<Written>(ask, { path: `${base}/syncgroups`, query: { limit: "100" }, mostPages }),
   ]);
-  const own = fleet.items.filter(({ kind }) => kind === "Sync").slice(0, mostSyncs);
+  const written = fleet.items.filter(({ kind }) => kind === "Sync");
+  const own = written.slice(0, mostSyncs);
   const syncs = await Promise.all(
     own.map(({ metadata }) => ask<Written>(apiPath({ kind: "Sync", namespace, name: metadata.name }))),
   );
@@ -63,6 +64,9 @@ export async function modulePage(ask: Ask, { namespace, source, path }: Module, 
     main: html`<h1>${namespace}/${source}${what} ${badge(objectState(object).word)}</h1>
 ${isUnreadable(object) ? "" : facts(object, host)}
 <h2>Runs where</h2>
+${cutText(fleet)}
+${groups.isCut ? html`<p class="remark">Of the first ${count(groups.items.length)} SyncGroups: there are more.</p>` : ""}
+${written.length > own.length ? html`<p class="remark">Of the first ${count(own.length)} of ${count(written.length)} Syncs that people wrote.</p>` : ""}
 ${takers.length === 0 ? nothing("No group and no Sync takes it.") : versions(takers, { namespace, source, host })}`,
   };
 }

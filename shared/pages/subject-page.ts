@@ -43,6 +43,7 @@ const rolloutsShown = "10";
 const troubledQuery = { limit: "500", state: "Failed,Unreachable" };
 const mostPages = 1;
 const namesOfCause = 3;
+const namedTargets = 10;
 
 export async function subjectPage(ask: Ask, subject: Subject, host: Host): Promise<View> {
   const path = apiPath(subject);
@@ -67,11 +68,11 @@ ${overview === undefined ? nothing("Nothing was rolled out yet.") : overviewPart
 ${trouble(troubled, { subject, host, all: troubledIn(overview) })}
 ${planParts(subject)}
 <h2>History</h2>
-<p>${host.link(historyPlace(subject), "With commits and authors")}</p>
+<p>${rollouts?.metadata.continue === undefined ? host.link(historyPlace(subject), "With commits and authors") : html`The newest ${count(rollouts.items.length)}: ${host.link(historyPlace(subject), "all of them, with commits and authors")}.`}</p>
 ${history(rollouts?.items ?? [], { subject, host })}
 <h2>Events</h2>
 ${eventTable(events.items, host)}
-<p>${host.link(eventsPlace(subject), "All events")}</p>`,
+<p>${events.metadata.continue === undefined ? host.link(eventsPlace(subject), "All events") : html`The newest ${count(events.items.length)}: ${host.link(eventsPlace(subject), "all events")}.`}</p>`,
   };
 }
 
@@ -221,6 +222,7 @@ function trouble(
 ): Html {
   const targets = worstFirst(found.flatMap(({ items }) => items));
   const isCut = found.some((each) => each.isCut);
+  const unnamed = targets.length - namedTargets;
   if (targets.length === 0 && !isCut) return html``;
   const rows = causesOf(targets).map(({ word, detail, targets: those }): Child[] => {
     const names = those.slice(0, namesOfCause).map(({ cluster }) => cluster);
@@ -231,7 +233,8 @@ function trouble(
   return html`<h2>In trouble</h2>
 ${isCut ? html`<p class="remark">These are ${count(targets.length)} of ${count(Math.max(all, targets.length))}: ${host.link(targetsPlace(subject, { state: "Failed,Unreachable" }), "all of them")}.</p>` : ""}
 ${table("Causes, the most common first", columns, rows)}
-${targetRows(targets.slice(0, 10), { subject, host })}`;
+${targetRows(targets.slice(0, namedTargets), { subject, host })}
+${unnamed > 0 && !isCut ? html`<p>And ${count(unnamed)} more ${unnamed === 1 ? "cluster" : "clusters"}: ${host.link(targetsPlace(subject, { state: "Failed,Unreachable" }), "all of them")}.</p>` : ""}`;
 }
 
 function history(rollouts: readonly (RolloutObject | UnreadableObject<"Rollout">)[], { subject, host }: About): Html {

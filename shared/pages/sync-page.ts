@@ -10,7 +10,15 @@ import { historyTable, readHistory } from "#shared/pages/history-page.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
 import { objectTable } from "#shared/pages/object-table.ts";
 import { originParts, planParts, readOrigins } from "#shared/pages/origin-parts.ts";
-import { apiPath, clusterPlace, modulePlace, subjectPlace, syncPlace } from "#shared/pages/places.ts";
+import {
+  apiPath,
+  clusterPlace,
+  eventsPlace,
+  historyPlace,
+  modulePlace,
+  subjectPlace,
+  syncPlace,
+} from "#shared/pages/places.ts";
 import {
   age,
   badge,
@@ -67,8 +75,10 @@ ${originParts(origins, on)}
 ${planParts(subject, on)}
 <h2>History</h2>
 ${historyTable(history.items, { subject, host })}
+${history.metadata.continue === undefined ? "" : html`<p>The newest ${count(history.items.length)}: ${host.link(historyPlace(subject), group === undefined ? "all of them" : "all of its group's")}.</p>`}
 <h2>Events</h2>
-${eventTable(events.items, host)}`,
+${eventTable(events.items, host)}
+${events.metadata.continue === undefined ? "" : html`<p>The newest ${count(events.items.length)}: ${host.link(eventsPlace({ kind: "Sync", namespace, name }, cluster), "all events")}.</p>`}`,
   };
 }
 

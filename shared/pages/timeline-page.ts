@@ -60,6 +60,7 @@ export async function timelinePage(ask: Ask, query: Readonly<Record<string, stri
   return {
     title: "Rollouts in time",
     main: html`<h1>Rollouts in time</h1>
+${read.isCut ? html`<p class="remark">${name === undefined ? `Of the first ${count(read.items.length)} groups` : `Of the newest ${count(read.items.length)} rollouts`}: there are more.</p>` : ""}
 <p>${whose}, from ${time(span.from)} to ${time(span.to)}${within.length > shown ? `; the last ${shown} of ${count(within.length)}` : ""}.</p>
 ${rows.length === 0 ? nothing("Nothing was rolled out in this time.") : table("Rollouts in this time, the newest first", columns, rows)}`,
   };

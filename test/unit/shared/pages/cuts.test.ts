@@ -1,0 +1,197 @@
+/** Where a view leaves something out it says so, with the number where that is known, and leads to the rest. */
+import { expect, test } from "vitest";
+import { type Ask, Refusal } from "#shared/pages/ask.ts";
+import { pageHost } from "#shared/pages/document.ts";
+import { fleetPage } from "#shared/pages/fleet-page.ts";
+import { modulePage } from "#shared/pages/module-page.ts";
+import { subjectPage } from "#shared/pages/subject-page.ts";
+import { syncPage } from "#shared/pages/sync-page.ts";
+import { timelinePage } from "#shared/pages/timeline-page.ts";
+import { tableIn, textOf } from "#test/support/html-tables.ts";
+
+const now = new Date("2026-11-20T08:00:00.000Z");
+const host = pageHost(now);
+const at = "2026-11-20T07:00:00.000Z";
+
+function numbered<T>(many: number, make: (name: string, at: number) => T): readonly T[] {
+  return Array.from({ length: many }, (_, index) => make(`n${String(index).padStart(4, "0")}`, index));
+}
+
+/** An API that gives out lists in pages, each as long as it is asked for; of what it does not have it says so. */
+function apiOf(
+  lists: Readonly<Record<string, readonly object[]>>,
+  objects: Readonly<Record<string, object>> = {},
+): Ask {
+  return async <T>(path: string, query: Readonly<Record<string, string | undefined>> = {}) => {
+    const list = lists[path];
+    if (list === undefined) {
+      if (objects[path] === undefined) throw new Refusal(404, "there is none");
+      return objects[path] as T;
+    }
+    const from = Number(query.continue ?? 0);
+    const to = from + Number(query.limit ?? 100);
+    const metadata = to < list.length ? { continue: String(to) } : {};
+    return { items: list.slice(from, to), metadata } as T;
+  };
+}
+
+function failedSource(name: string) {
+  const conditions = [{ type: "Ready", status: "False", reason: "GitNotFound", message: "gone", since: at }];
+  const spec = { git: { url: "https://git.example/a" } };
+  return { kind: "Source", metadata: { namespace: "shop", name, generation: 1 }, spec, status: { conditions } };
+}
+
+const counts = { selected: 4, ready: 1, failed: 0, unreachable: 1, changing: 2, waiting: 0 };
+
+/** With a cluster that does not answer, and some that are behind. */
+function group(name: string) {
+  const versions = [
+    { number: 2, revision: "main@sha1:2", at, clusters: 2, stages: ["rest"] },
+    { number: 1, revision: "main@sha1:1", at, clusters: 2, stages: ["rest"] },
+  ];
+  const status = { state: "Rolling", conditions: [], clusters: counts, asOf: at };
+  return { kind: "SyncGroup", metadata: { namespace: "shop", name, generation: 1 }, status, versions, bare: 0 };
+}
+
+function rollout(name: string, number = 1) {
+  const spec = {
+    subject: { kind: "SyncGroup", namespace: "shop", name },
+    number,
+    revision: "main@sha1:1",
+    trigger: "Push",
+  };
+  const status = { phase: "Superseded", conditions: [], transitions: [], size: 4, endedAt: at };
+  return {
+    kind: "Rollout",
+    metadata: { namespace: "shop", name: `${name}-${number}`, creationTimestamp: at },
+    spec,
+    status,
+  };
+}
+
+test("the fleet's page names every Source that needs somebody, however many there are", async () => {
+  const ask = apiOf({ "/v1/fleet": [], "/v1/sources": numbered(700, failedSource) });
+  const html = (await fleetPage(ask, host)).main.toString();
+  expect(tableIn(html, "What needs somebody")).toHaveLength(700);
+});
+
+test("of more Sources than it asks for it says so, and leads to all of them", async () => {
+  const ask = apiOf({ "/v1/fleet": [], "/v1/sources": numbered(2400, failedSource) });
+  const html = (await fleetPage(ask, host)).main.toString();
+  expect(tableIn(html, "What needs somebody")).toHaveLength(2000);
+  expect(textOf(html)).toContain("Of the first 2,000 Sources: there are more, on the page of all Sources.");
+  expect(html).toContain('<a href="/sources">');
+});
+
+test("what does not answer, and what is behind, is told of ten groups, and of the others how many there are", async () => {
+  const ask = apiOf({ "/v1/fleet": numbered(13, group), "/v1/sources": [] });
+  const html = (await fleetPage(ask, host)).main.toString();
+  expect(tableIn(html, "Clusters that do not answer")).toHaveLength(10);
+  expect(textOf(html)).toContain("And 3 more groups with 3 clusters: all of them are below, under Everything.");
+  expect(tableIn(html, "Oldest revisions")).toHaveLength(10);
+  expect(textOf(html)).toContain("And 3 more with 6 clusters: all of them are among the versions.");
+});
+
+test("where a module runs is told of all groups and Syncs that are looked through, and of others that they were not", async () => {
+  const source = failedSource("app");
+  const base = "/v1/namespaces/shop";
+  const sync = (name: string) => ({ ...group(name), kind: "Sync" });
+  const written = (name: string) => ({ ...sync(name), spec: { source: "app", path: "." } });
+  const own = numbered(50, written);
+  const objects = Object.fromEntries([
+    [`${base}/sources/app`, source],
+    ...own.map((each) => [`${base}/syncs/${each.metadata.name}`, each] as const),
+  ]);
+  const groups = numbered(700, (name) => ({
+    ...group(`g${name}`),
+    spec: { templates: [{ name: "app", source: "other", path: "." }] },
+  }));
+  const ask = apiOf({ "/v1/fleet": numbered(50, sync), [`${base}/syncgroups`]: groups }, objects);
+  const text = textOf((await modulePage(ask, { namespace: "shop", source: "app" }, host)).main.toString());
+  expect(text).toContain("Of the first 500 SyncGroups: there are more.");
+  expect(text).toContain("Of the first 20 of 50 Syncs that people wrote.");
+});
+
+test("the timeline says of how many groups it is, and of how many rollouts of one", async () => {
+  const all = apiOf({ "/v1/rollouts": numbered(620, (name) => rollout(name)) });
+  const text = textOf((await timelinePage(all, {}, host)).main.toString());
+  expect(text).toContain("the last 50 of 500");
+  expect(text).toContain("Of the first 500 groups: there are more.");
+  const one = apiOf({
+    "/v1/namespaces/shop/syncgroups/web/rollouts": numbered(80, (_, number) => rollout("web", number)),
+  });
+  const own = textOf((await timelinePage(one, { group: "shop/web" }, host)).main.toString());
+  expect(own).toContain("Of the newest 50 rollouts: there are more.");
+});
+
+test("a group's page says how many clusters in trouble it does not name, and leads to them, to events and to rollouts", async () => {
+  const path = "/v1/namespaces/shop/syncgroups/web";
+  const target = (cluster: string) => ({
+    cluster,
+    stage: "rest",
+    state: "Failed",
+    reason: "ApplyFailed: no",
+    preexisting: false,
+  });
+  const legCounts = { Succeeded: 0, Unchanged: 0, Failed: 42, Unreachable: 0, Assigned: 0, Pending: 0, Skipped: 0 };
+  const leg = {
+    content: 2,
+    phase: "Halted",
+    since: at,
+    size: 42,
+    counts: legCounts,
+    preexistingFailures: 0,
+    startedAt: at,
+    allows: { failures: 1, unreachable: 1 },
+  };
+  const overview = {
+    spec: {
+      subject: { kind: "SyncGroup", namespace: "shop", name: "web" },
+      strategy: { maxConcurrent: 1, maxFailures: 0, maxUnreachable: 0 },
+    },
+    status: {
+      contents: [],
+      stages: [{ name: "rest", members: 42, changing: 0, moving: leg }],
+      slots: { used: 0, bound: 1 },
+      arrivals: {},
+      waits: [],
+    },
+  };
+  const object = { ...group("web"), spec: { templates: [] } };
+  const event = { at, severity: "info", reason: "RolloutMoving", message: "moves" };
+  const lists = {
+    [`${path}/events`]: numbered(40, () => event),
+    [`${path}/rollouts`]: numbered(30, (_, number) => rollout("web", number)),
+    [`${path}/rollouts/2/targets`]: numbered(42, target),
+  };
+  const subject = { kind: "SyncGroup", namespace: "shop", name: "web" } as const;
+  const html = (
+    await subjectPage(apiOf(lists, { [path]: object, [`${path}/rollout`]: overview }), subject, host)
+  ).main.toString();
+  expect(tableIn(html, "Clusters, the worst first")).toHaveLength(10);
+  expect(textOf(html)).toContain("And 32 more clusters: all of them.");
+  expect(textOf(html)).toContain("The newest 15: all events.");
+  expect(textOf(html)).toContain("The newest 10: all of them, with commits and authors.");
+});
+
+test("a Sync's page leads to all of its events, and to the rest of its history", async () => {
+  const path = "/v1/namespaces/shop/syncs/web.app";
+  const metadata = { namespace: "shop", name: "web.app", generation: 1 };
+  const status = { state: "Ready", conditions: [], group: "web", template: "app" };
+  const sync = { kind: "Sync", metadata, spec: { cluster: "c1", source: "", path: "." }, status };
+  const event = { at, severity: "info", reason: "Ready", message: "" };
+  const content = (_: string, number: number) => ({
+    ...{ number, phase: "Passed", trigger: "Push", at, clusters: { done: 1, size: 1, failed: 0 }, templates: [] },
+  });
+  const lists = {
+    [`${path}/objects`]: [],
+    [`${path}/events`]: numbered(40, () => event),
+    [`${path}/history`]: numbered(9, content),
+  };
+  const asked = { cluster: "c1", namespace: "shop", name: "web.app", query: {} };
+  const html = (await syncPage(apiOf(lists, { [path]: sync }), asked, host)).main.toString();
+  expect(textOf(html)).toContain("The newest 30: all events.");
+  expect(html).toContain('<a href="/syncs/shop/web.app/events?cluster=c1">');
+  expect(textOf(html)).toContain("The newest 5: all of its group's.");
+  expect(html).toContain('<a href="/syncgroups/shop/web/history">');
+});

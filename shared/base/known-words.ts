@@ -5,27 +5,34 @@ const hiddenWord = "***";
 const word = /[^\s"'`“”‘’()[\]{}<>,;:=|\\!?*]+/g;
 const outerDots = /^\.+|\.+$/g;
 
+export interface KnownWordsOptions {
+  /** Characters that words are put together with: what is between them is a word of its own. */
+  readonly joints?: string;
+}
+
 /**
  * The text with each word hidden that none of the known texts has: what a program says of its input, without what it quotes.
  * A value cannot be told from a word by looking at it, and functions write it anew (cut, encoded, in capitals), so it is not
  * looked for: what is left is what is known to come from elsewhere.
  */
-export function knownWords(text: string, known: Iterable<string>): string {
-  const unknown = new Set([...text.matchAll(word)].map(([found]) => bare(found)));
+export function knownWords(text: string, known: Iterable<string>, { joints = "" }: KnownWordsOptions = {}): string {
+  const part = joints === "" ? /[\s\S]+/g : new RegExp(`[^${joints}]+`, "g");
+  const partsOf = (found: string) => bare(found).match(part) ?? [];
+  const unknown = new Set((text.match(word) ?? []).flatMap(partsOf));
   for (const source of known) {
     if (unknown.size === 0) break;
     for (const [found] of unescaped(source).matchAll(word)) {
-      const plain = bare(found);
-      unknown.delete(plain);
-      // A field is known by each of its members: what is said of `.Values.a.b` is said of `b`.
-      if (plain.includes(".")) for (const part of plain.split(".")) unknown.delete(part);
+      for (const plain of partsOf(found)) {
+        unknown.delete(plain);
+        // A field is known by each of its members: what is said of `.Values.a.b` is said of `b`.
+        if (plain.includes(".")) for (const member of plain.split(".")) unknown.delete(member);
+      }
     }
   }
-  unknown.delete("");
-  const shown = text.replaceAll(word, (found) =>
-    unknown.has(bare(found)) ? found.replace(bare(found), hiddenWord) : found,
-  );
-  return shown.replaceAll(/\*\*\*(?:\s+\*\*\*)+/g, hiddenWord);
+  const hide = (plain: string) => plain.replaceAll(part, (one) => (unknown.has(one) ? hiddenWord : one));
+  return text
+    .replaceAll(word, (found) => found.replace(bare(found), hide))
+    .replaceAll(/\*\*\*(?:\s+\*\*\*)+/g, hiddenWord);
 }
 
 function bare(found: string): string {

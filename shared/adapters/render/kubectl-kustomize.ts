@@ -17,7 +17,7 @@ import { componentAlone, isComponent } from "#shared/source/kustomization.ts";
 import { type KustomizeInputs, kustomizeInputs, maxLoadedBytes } from "#shared/source/kustomize/kustomize-inputs.ts";
 import { kustomizeRemedy } from "#shared/source/kustomize/kustomize-remedy.ts";
 import { refused } from "#shared/source/kustomize/kustomize-scope.ts";
-import { withoutQuoted } from "#shared/source/kustomize/told-kustomize.ts";
+import { toldKustomize } from "#shared/source/kustomize/told-kustomize.ts";
 
 export interface KubectlKustomizeOptions extends Partial<ProcessBounds> {
   /** Gives the path of kubectl; asked at the first build. */
@@ -78,15 +78,16 @@ export class KubectlKustomize implements KustomizeRunner {
     const cwd = join(scratch, "empty");
     try {
       mkdirSync(cwd);
-      writeTree(folder, new Map([...inputs.files, ...objects]));
+      const written = new Map([...inputs.files, ...objects]);
+      writeTree(folder, written);
       const remedy = isComponent(byPath, path) ? `; ${componentAlone}` : undefined;
-      return await this.#run({ kubectl, folder, cwd, path, remedy });
+      return await this.#run({ kubectl, folder, written, cwd, path, remedy });
     } finally {
       removeScratchFolder(scratch);
     }
   }
 
-  async #run({ kubectl, folder, cwd, path, remedy }: Build): Promise<string> {
+  async #run({ kubectl, folder, written, cwd, path, remedy }: Build): Promise<string> {
     const end = await runConfined({
       program: kubectl,
       args: ["kustomize", ...strictness, join(folder, path)],
@@ -98,7 +99,7 @@ export class KubectlKustomize implements KustomizeRunner {
     });
     if (end.status === 0) return end.output;
     // A signal is not kustomize's word about the input: the machine was short of something.
-    const said = explain(end, folder);
+    const said = explain(end, { folder, written });
     throw failed(`${path}: ${said}${remedy ?? kustomizeRemedy(said)}`, end.signal === null ? "permanent" : "transient");
   }
 }
@@ -129,6 +130,7 @@ interface Build {
   readonly kubectl: string;
   /** Of the artifact's files. */
   readonly folder: string;
+  readonly written: ReadonlyMap<string, Uint8Array>;
   /** An empty folder elsewhere. */
   readonly cwd: string;
   readonly path: string;
@@ -136,16 +138,16 @@ interface Build {
   readonly remedy: string | undefined;
 }
 
-function explain(end: ProcessEnd, folder: string): string {
+function explain(end: ProcessEnd, { folder, written }: Pick<Build, "folder" | "written">): string {
   if (ranOutOfMemory(end)) return "kustomize ran out of memory; make the build smaller";
   const own = end.errors
     .replaceAll(`${folder}/`, "")
     .replaceAll(folder, ".")
     .replaceAll(/^# Warning: .*\n?/gm, "")
     .replace(/^error: /, "");
-  const said = withoutQuoted(own).trim();
-  const [panic] = /^panic: .*/.exec(said) ?? [];
-  if (panic !== undefined) return `kustomize broke down: ${plainText(panic.slice(0, maxErrorLength))}`;
+  const [panicked] = /^panic: .*/.exec(own) ?? [];
+  const said = toldKustomize((panicked ?? own).trim(), written);
+  if (panicked !== undefined) return `kustomize broke down: ${plainText(said.slice(0, maxErrorLength))}`;
   if (said === "") return `kustomize ended with ${end.signal ?? `status ${end.status}`} and said nothing`;
   return `kustomize: ${plainText(said.slice(0, maxErrorLength))}`;
 }

@@ -5,7 +5,7 @@ import { type Chart, chartFile, isTemplate } from "#shared/source/helm/chart.ts"
  * What Helm, Go's templates, their functions and YAML say of themselves. A word that is missing here is hidden from who
  * reads the message, and nothing else: a value is never told because something was forgotten.
  */
-const ownWords = `
+export const ownWords = `
   a after alias allowed alphabetic already an anchor and any append are args argument arguments array as associated at
   bad base64 be been before beginning block bool broken but by byte bytes calling can can't cannot certificate
   character characters chart's chunk closing collection column command compact comparable compare comparison Compile

@@ -94,13 +94,130 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     },
     /s\.\[noNs\]: a value is expected to be either a string or a map of string$/,
   ],
+  [
+    "objects that a namespace makes one",
+    {
+      "kustomization.yaml": "namespace: x\nresources: [s.yaml, t.yaml]\n",
+      "s.yaml": secret("hunter2"),
+      "t.yaml": secret("hunter2").replace("name: s", "name: s, namespace: other"),
+    },
+    /kustomize: namespace transformation produces ID conflict: two objects would have one kind, name and namespace$/,
+  ],
+  [
+    "a JSON patch without a target",
+    withSecret("patches:\n  - patch: |\n      - {op: add, path: /stringData/a, value: hunter2}\n"),
+    /kustomize: must specify a target for JSON patch$/,
+  ],
+  [
+    "two patches in one with a target",
+    withSecret(
+      `patches:\n  - target: {kind: Secret}\n    patch: |\n${below(below(`${secret("hunter2")}---\n${secret("hunter2")}`))}\n`,
+    ),
+    /Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set `patches.target` field:$/,
+  ],
+  [
+    "a patch that is in place and in a file",
+    { ...withSecret("patches: [{path: p.yaml, patch: 'hunter2: x'}]\n"), "p.yaml": secret("hunter2") },
+    /PatchTransformer: patch and path can't be set at the same time$/,
+  ],
+  [
+    "a selector of objects that is none",
+    withSecret(`patches: [{target: {labelSelector: 'a==hunter2==c'}, patch: '[{"op": "remove", "path": "/data"}]'}]\n`),
+    /kustomize: found '==', expected: ',' or 'end of string'$/,
+  ],
 ])("kustomize's words on %s hold nothing of it", async (_what, files, said) => {
+  const built = build(files);
+  await expect(built).rejects.toThrow(said);
+  await expect(built).rejects.toThrow(/^(?!.*(?:hunter2|104 117|0xc0))/s);
+});
+
+function build(files: Record<string, string | Uint8Array>): Promise<string> {
   const tree = Object.entries(files).map(([path, content]) => ({
     path,
     executable: false,
     content: typeof content === "string" ? new TextEncoder().encode(content) : content,
   }));
-  const built = kustomize.build({ files: tree, path: "." });
-  await expect(built).rejects.toThrow(said);
-  await expect(built).rejects.toThrow(/^(?!.*(?:hunter2|104 117|0xc0))/s);
+  return kustomize.build({ files: tree, path: "." });
+}
+
+const web = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec: {replicas: 1, template: {spec: {containers: [{name: web, image: hunter2}]}}}
+`;
+const jsonPatchOfWeb = (operation: string) => ({
+  "kustomization.yaml": `resources: [web.yaml]\npatches:\n- target: {kind: Deployment}\n  patch: |\n    - ${operation}\n`,
+  "web.yaml": web,
+});
+const replaced = (from: string, to: string) => ({
+  "kustomization.yaml": `resources: [web.yaml, s.yaml]\nreplacements:\n- source: {kind: Secret, name: s, fieldPath: ${from}}\n  targets: [{select: {kind: Deployment}, fieldPaths: [${to}]}]\n`,
+  "web.yaml": web,
+  "s.yaml": secret("hunter2"),
+});
+
+test.each<[string, Record<string, string>]>([
+  [
+    'invalid Kustomization: json: unknown field "resource"',
+    { "kustomization.yaml": "resource: [web.yaml]\n", "web.yaml": web },
+  ],
+  [
+    "invalid Kustomization: json: cannot unmarshal array into Go struct field Kustomization.namePrefix of type string",
+    { "kustomization.yaml": "namePrefix: [hunter2]\n" },
+  ],
+  [
+    "accumulating resources: merging resources from 'base/b.yaml': may not add resource with an already registered id: Deployment.v1.apps/web.shop",
+    { "kustomization.yaml": "resources: [web.yaml, base/b.yaml]\n", "web.yaml": web, "base/b.yaml": web },
+  ],
+  [
+    "accumulating resources: in 'base': accumulating resources: accumulating resources from 's.yaml': missing metadata.name in object {{v1 Secret} {{ }}}",
+    {
+      "kustomization.yaml": "resources: [base]\n",
+      "base/kustomization.yaml": "resources: [s.yaml]\n",
+      "base/s.yaml": "apiVersion: v1\nkind: Secret\nstringData: {a: hunter2}\n",
+    },
+  ],
+  [
+    'no resource matches strategic merge patch "Deployment.v1.apps/web.shop": no matches for Id Deployment.v1.apps/web.shop; failed to find unique target for patch Deployment.v1.apps/web.shop; correct the patch\'s kind, name or namespace, or leave it out',
+    { "kustomization.yaml": "patches: [{path: p.yaml}]\n", "p.yaml": web },
+  ],
+  [
+    "accumulating resources: in 'eu': may not add resource with an already registered id: Deployment.v1.apps/eu-web.shop",
+    {
+      "kustomization.yaml": "resources: [web.yaml, eu]\n",
+      "eu/kustomization.yaml": "namePrefix: eu-\nresources: [web.yaml]\n",
+      "eu/web.yaml": web,
+      "web.yaml": web.replace("name: web", "name: eu-web"),
+    },
+  ],
+  [
+    "replace operation does not apply: doc is missing path: /spec/template/spec/container/0/image: missing value",
+    jsonPatchOfWeb("{op: replace, path: /spec/template/spec/container/0/image, value: hunter2}"),
+  ],
+  [
+    "error in add for path: '/spec/template/spec/containers/5': Unable to access invalid index: 5: invalid index referenced",
+    jsonPatchOfWeb("{op: add, path: /spec/template/spec/containers/5, value: hunter2}"),
+  ],
+  ["testing value /spec/replicas failed: test failed", jsonPatchOfWeb("{op: test, path: /spec/replicas, value: 1337}")],
+  [
+    "fieldPath `stringData.none` is missing for replacement source Secret.[noVer].[noGrp]/s.[noNs]",
+    replaced("stringData.none", "spec.replicas"),
+  ],
+  ['unable to find field "spec.none.x" in replacement target', replaced("stringData.password", "spec.none.x")],
+  [
+    "merging of a generator: ConfigMap c does not exist; cannot merge or replace",
+    { "kustomization.yaml": "configMapGenerator: [{name: c, behavior: merge, literals: [A=hunter2]}]\n" },
+  ],
+  [
+    "considering field 'metadata/labels' of object Secret.v1.[noGrp]/s.[noNs]: wrong node kind: expected MappingNode but got ScalarNode",
+    {
+      "kustomization.yaml": "commonLabels: {a: b}\nresources: [s.yaml]\n",
+      "s.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s, labels: hunter2}\n",
+    },
+  ],
+  [
+    "accumulating components: accumulateDirectory: \"expected kind 'Component' for path 'base' but got 'Kustomization'\"",
+    { "kustomization.yaml": "components: [base]\n", "base/kustomization.yaml": "resources: []\n" },
+  ],
+])("kustomize's words that are its own, and names of files, fields and objects, are told: %s", async (said, files) => {
+  await expect(build(files)).rejects.toMatchObject({ message: `.: kustomize: ${said}` });
 });

@@ -97,8 +97,11 @@ function check(found: ManifestDocument): Manifest {
       `is there: the object is encrypted with SOPS, and nothing is decrypted here; have an operator in the cluster make the Secret, or mark it ${decryptMark}: disabled where it is to be applied as it is`,
     );
   }
-  if (object.kind === "Secret" && object.apiVersion === "v1" && isJsonObject(object.stringData)) {
-    for (const [key, value] of Object.entries(object.stringData)) {
+  const { stringData } = object;
+  if (object.kind === "Secret" && object.apiVersion === "v1" && stringData !== undefined && stringData !== null) {
+    if (!isJsonObject(stringData))
+      return refuse("stringData", "is no map; write a key and a text, as `password: text`");
+    for (const [key, value] of Object.entries(stringData)) {
       // The value itself is never shown: it is a secret.
       if (typeof value !== "string")
         refuse(`stringData["${key}"]`, `is a ${typeof value}, expected a string; quote it`);

@@ -81,6 +81,16 @@ const refused: readonly (readonly [legend: string, text: string, message: string
   ],
   ["an item that is no object", "apiVersion: v1\nkind: List\nitems: [3]", "items[0]: got the number 3"],
   [
+    "stringData that is a list",
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: [hunter2]",
+    "Secret a, stringData: is no map; write a key and a text, as `password: text`",
+  ],
+  [
+    "stringData that is a text",
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: hunter2",
+    "Secret a, stringData: is no map; write a key and a text, as `password: text`",
+  ],
+  [
     "stringData that is a number",
     "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: 31337}",
     'Secret a, stringData["pin"]: is a number, expected a string',

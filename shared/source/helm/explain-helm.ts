@@ -107,11 +107,44 @@ function withoutValues(reason: string): string {
   });
 }
 
-/** What a template goes through, as `.Values.image` in `.Values.image.tag`. */
+/** What a template sees at its top, and not in `with` and `range`, where the dot is what they are given. */
+const top = "(?:Values|Release|Chart|Capabilities|Files|Template)";
+const otherDot = "inside of with and range the dot is what they are given: write $ before it, as $.Values.name";
+/** Legend: what Helm says, and what to do about it. The first one counts. */
+const remedies: readonly (readonly [RegExp, string])[] = [
+  [new RegExp(`^at <\\.${top}\\.([\\w-]+)[^>]*>: nil pointer evaluating [^\\n]*\\.\\1$`), otherDot],
+  [new RegExp(`^at <\\.${top}[.>][^\\n]*: can't evaluate field ${top} in type `), otherDot],
+  [
+    /^at <[^>]*\.Values\.[^\n]*: nil pointer evaluating interface \{\}\.([\w-]+)$/,
+    "what is before .$1 is not set: set it in render.helm.values, or in a file of valuesFrom",
+  ],
+  [
+    /: no template "[^"]*" associated with template /,
+    "define it in a template, or commit to charts/ the chart that does",
+  ],
+  [/^is no template: unexpected EOF/, "an if, range, with or define has no {{ end }}"],
+  [/: range can't iterate over /, "what it goes through is neither a list nor a map"],
+  [
+    /: wrong type for value; expected string; got (?:float64|int64|int|bool)$/,
+    "put the value in quotes, or say toString",
+  ],
+  [/^renders to no YAML: yaml: [^\n]*unknown anchor /, "a value that begins with * is to be in quotes: say quote"],
+  [
+    /^renders to no YAML: yaml: [^\n]*mapping values are not allowed/,
+    'a value with ": " is to be in quotes (say quote), or what toYaml gives has another indentation than what it stands in (say nindent)',
+  ],
+  [
+    /^renders to no YAML: yaml: [^\n]*(?:cannot start any token|found a tab character)/,
+    "a value that begins with %, @ or ` is to be in quotes (say quote), and a tab is no indentation",
+  ],
+];
+
 function withRemedy(reason: string): string {
-  const [, member] = /: nil pointer evaluating interface \{\}\.([\w-]+)$/.exec(reason) ?? [];
-  if (member === undefined || !/^at <[^>]*\.Values\./.test(reason)) return reason;
-  return `${reason}; what is before .${member} is not set: set it in render.helm.values, or in a file of valuesFrom`;
+  for (const [said, remedy] of remedies) {
+    const found = said.exec(reason);
+    if (found !== null) return `${reason}; ${remedy.replace("$1", () => found[1] ?? "")}`;
+  }
+  return reason;
 }
 
 /** Of the chart as a whole; absent for what a template says. */

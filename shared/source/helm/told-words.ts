@@ -11,7 +11,7 @@ export const ownWords = `
   character characters chart's chunk closing collection column command compact comparable compare comparison Compile
   compile compiling constraint contain containing contains context continue control conversion converting could
   dateModify day decode decoded decoding deeply default defined depth did digit directive do document does duplicate
-  duration during else encoding end entry Error error escape evaluate evaluating exceeded execute executing execution
+  duration during else encoding end entry EOF Error error escape evaluate evaluating exceeded execute executing execution
   exhausted expected expecting exponent failed field file find first float32 float64 flow for format found from
   function functions Go go got gotpl greater has have host hour illegal improper in include incompatible incomplete
   indentation index indicator initial input int int16 int32 int64 int8 interface into invalid ip is it it's iterate
@@ -23,7 +23,7 @@ export const ownWords = `
   prepend properties push quote quoted range raw read recursion reference referenced reflect regexp rendering renders
   repetition required reserved rest reverse right runtime scalar schema scheme second semantic semver sequence set
   short should simple SimpleHead.apiVersion SimpleHead.kind size slice slice/array space special sprig.certificate
-  stack start stream string struct superfluous syntax tab tabs tag template templates text than that the there this time to
+  stack start stream string struct superfluous syntax tab tabs tag violates violate template templates text than that the there this time to
   token toml too tpl trailing type types uint uint16 uint32 uint64 uint8 unable unclosed undefined unexpected uniq
   unknown unmarshal unmarshaling unquoted unrecognized unsupported unterminated untyped URL url use user userinfo
   using UTF-8 util.SimpleHead valid value values variable verb version want was when while whitespace with without

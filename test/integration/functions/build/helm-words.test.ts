@@ -20,6 +20,7 @@ const values = {
   nested: { a: "hunter2" },
   regex: "(hunter2[",
   yaml: "hunter2: !!int s3cr3t",
+  percent: "%hunter2",
 };
 /** What no message may hold: parts of the values, and what functions make of them. */
 const hidden = /hunter2|s3cr3t|1337|aHVudGVy|HUNTER/;
@@ -93,6 +94,56 @@ describe("no word of a value is told with what a function says of it", () => {
     expect(message).toContain(said);
     expect(message).toMatch(/templates\/x\.yaml:5/);
     expect(message).not.toMatch(hidden);
+  });
+});
+
+describe("what is wrong is told with what to do", () => {
+  const top = "inside of with and range the dot is what they are given: write $ before it, as $.Values.name";
+  const rows: readonly (readonly [expression: string, said: string])[] = [
+    ["with .Values.map }}{{ .Values.s }}{{ end", `at <.Values.s>: nil pointer evaluating interface {}.s; ${top}`],
+    [
+      "range .Values.list }}{{ .Release.Name }}{{ end",
+      `at <.Release.Name>: can't evaluate field Release in type interface {}; ${top}`,
+    ],
+    [
+      ".Values.none.tag",
+      "at <.Values.none.tag>: nil pointer evaluating interface {}.tag; what is before .tag is not set: set it in render.helm.values, or in a file of valuesFrom",
+    ],
+    [
+      'include "small.name" .',
+      'no template "small.name" associated with template "gotpl"; define it in a template, or commit to charts/ the chart that does',
+    ],
+    ["range .Values.pin }}{{ end", "range can't iterate over ***; what it goes through is neither a list nor a map"],
+    [
+      "b64enc .Values.pin",
+      "at <.Values.pin>: wrong type for value; expected string; got float64; put the value in quotes, or say toString",
+    ],
+  ];
+  test.each(rows)("%s", async (expression, said) => {
+    const message = await saidOf(at(expression));
+    expect(message).toMatch(/templates\/x\.yaml:5/);
+    expect(message.endsWith(said)).toBe(true);
+  });
+
+  const templates: readonly (readonly [template: string, said: string])[] = [
+    [
+      "{{ if .Values.s }}\nkind: A\n",
+      "x.yaml:3: is no template: unexpected EOF; an if, range, with or define has no {{ end }}",
+    ],
+    [
+      "kind: A\nname: {{ .Values.yaml }}\n",
+      'renders to no YAML: yaml: line 2: mapping values are not allowed in this context; a value with ": " is to be in quotes (say quote), or what toYaml gives has another indentation than what it stands in (say nindent)',
+    ],
+    ["kind: *{{ first .Values.list }}", "referenced; a value that begins with * is to be in quotes: say quote"],
+    [
+      "kind: A\nname: {{ .Values.percent }}\n",
+      "a value that begins with %, @ or ` is to be in quotes (say quote), and a tab is no indentation",
+    ],
+  ];
+  test.each(templates)("%s", async (template, said) => {
+    const message = await saidOf(template);
+    expect(message).toContain("templates/x.yaml");
+    expect(message.slice(-said.length)).toBe(said);
   });
 });
 

@@ -261,10 +261,29 @@ async function discoveredOf(session: Session, name: string): Promise<Discovered 
   return requireReadable(found).status.discovered;
 }
 
-function noSuchSubject({ namespace, kind, name }: Subject, { from }: Changes): CliFailure {
-  const where = from === "documents alone" ? "in the documents of -f" : "there, nor in the documents of -f";
-  return new CliFailure(`no ${kind} ${namespace}/${name} ${where}`, {
-    exit: from === "documents alone" ? "wrongInput" : "no",
-    next: `starling get ${kind.toLowerCase()}s -n ${namespace}`,
+function noSuchSubject({ namespace, kind, name }: Subject, { from, documents }: Changes): CliFailure {
+  if (from === "installation")
+    return new CliFailure(`no ${kind} ${namespace}/${name} there, nor in the documents of -f`, {
+      exit: "no",
+      next: `starling get ${kind.toLowerCase()}s -n ${namespace}`,
+    });
+  const known = documents.flatMap((document) => {
+    if (document.kind !== "SyncGroup" && document.kind !== "Sync") return [];
+    const { metadata } = document;
+    const own = `${document.kind.toLowerCase()}/${metadata.name}${metadata.namespace === namespace ? "" : ` -n ${metadata.namespace}`}`;
+    // What is asked for may be a template by its bare name.
+    const isTemplate =
+      document.kind === "SyncGroup" && document.spec.templates.some((one) => `${metadata.name}.${one.name}` === name);
+    return isTemplate ? [`sync/${name}`, own] : [own];
+  });
+  const shown =
+    known.length > mostKnown
+      ? `${known.slice(0, mostKnown).join(", ")} and ${known.length - mostKnown} more`
+      : known.join(", ");
+  return new CliFailure(`no ${kind} ${namespace}/${name} in the documents of -f`, {
+    exit: "wrongInput",
+    next: known.length === 0 ? "a document of kind SyncGroup or Sync in a file of -f" : `they have ${shown}`,
   });
 }
+
+const mostKnown = 8;

@@ -40,9 +40,9 @@ writeFileSync(
   'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\ndata: { url: "https://${DOMAIN}" }\n',
 );
 
-function render(documents: readonly string[]) {
+function render(documents: readonly string[], target = "sync/web", more: readonly string[] = []) {
   writeFileSync(join(folder, "fleet.yaml"), documents.join("---\n"));
-  const asked = ["render", "sync/web", "-n", "shop", "--offline", "-f", "fleet.yaml", "--source", "app=app"];
+  const asked = ["render", target, "-n", "shop", "--offline", "-f", "fleet.yaml", "--source", "app=app", ...more];
   return runWithoutTerminal(asked, { folder, patienceMs: 60_000 });
 }
 
@@ -60,4 +60,64 @@ test("a cluster that no document has is to be given, and no installation is aske
   expect(err).toContain("Sync shop/web selects no cluster that is in a document");
   expect(err).toContain("next: a document of kind Cluster in a file of -f");
   expect(err).not.toContain("starling describe");
+});
+
+const other = cluster
+  .replaceAll("c1", "c2")
+  .replace("tier: gold", "tier: std")
+  .replace("  values: { domain: eu.example.com }\n", "");
+const values = `apiVersion: starling.dev/v1alpha1
+kind: ClusterValues
+metadata: { name: all }
+spec: { clusters: { all: true }, values: { domain: all.example.com } }
+`;
+const group = `apiVersion: starling.dev/v1alpha1
+kind: SyncGroup
+metadata: { name: fleet, namespace: shop }
+spec:
+  clusters: { all: true }
+  templates:
+    - name: web
+      source: app
+      path: deploy
+      parameters: { DOMAIN: "{{ cluster.values.domain }}" }
+      substitute: true
+      overrides:
+        - clusters: { selector: { matchLabels: { tier: gold } } }
+          patches: [{ patch: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {tier: gold}}" }]
+`;
+const fleet = [source, cluster, other, values, group];
+
+test("a SyncGroup: each cluster with its values, its overrides, and the values of the fleet", async () => {
+  const { code, err, out } = await render(fleet, "fleet");
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  const [, first, second, ...more] = out.split(/^# (?=fleet\.web on )/m);
+  expect(more).toEqual([]);
+  expect(first).toMatch(/^fleet\.web on cluster c1, folder app\n/);
+  expect(first).toContain("tier: gold\n  url: https://eu.example.com\n");
+  expect(second).toMatch(/^fleet\.web on cluster c2, folder app\n/);
+  expect(second).toContain("url: https://all.example.com\n");
+  expect(second).not.toContain("tier");
+});
+
+test("a SyncGroup on one cluster, or one template of it", async () => {
+  for (const [target, more] of [
+    ["fleet", ["--cluster", "c2"]],
+    ["sync/fleet.web", ["--cluster", "c2"]],
+  ] as const) {
+    const { code, err, out } = await render(fleet, target, more);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out.match(/^# fleet\.web on .*$/gm)).toEqual(["# fleet.web on cluster c2, folder app"]);
+  }
+  const none = await render(fleet, "fleet", ["--cluster", "c3"]);
+  expect(none.code).toBe(1);
+  expect(none.err).toContain("cluster c3 is not in a document: SyncGroup shop/fleet comes to nothing there");
+});
+
+test("what no document has is told with what they have, and no installation is named", async () => {
+  const { code, err } = await render(fleet, "fleet.web");
+  expect(code).toBe(2);
+  expect(err).toBe(
+    "error: no SyncGroup shop/fleet.web in the documents of -f\n  next: they have sync/fleet.web, syncgroup/fleet\n",
+  );
 });

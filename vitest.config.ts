@@ -30,7 +30,7 @@ export default defineConfig({
     projects: [
       {
         test: {
-          ...level("unit", "{test,local/apiserver/test}/unit/**/*.test.ts", { test: 10, hook: 10 }),
+          ...level("unit", "{test,local/apiserver/test}/unit/**/*.test.ts", { test: 60, hook: 60 }),
           ...{ maxWorkers, isolate },
         },
       },

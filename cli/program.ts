@@ -21,6 +21,7 @@ import { localVerbs } from "#cli/local-verbs.ts";
 import { kindArgument, lookVerbs } from "#cli/look-verbs.ts";
 import { exitCodes } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
+import { refuseRepeated } from "#cli/session/refuse-repeated.ts";
 import { type GlobalOptions, openSession, outputs } from "#cli/session/session.ts";
 import { usageWords } from "#cli/session/usage-words.ts";
 import { type Action, type AddVerb, repeated, wholeNumber } from "#cli/session/verb.ts";
@@ -73,6 +74,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   clusterVerbs(program, verb);
   recoverVerb(program, verb);
   runVerbs(program, verb);
+  refuseRepeated(program);
   return program;
 }
 

@@ -81,7 +81,8 @@ async function run(
   const ends =
     example === undefined ? [await demoEnd(stack, options, teller)] : await tellExample(stack, example, teller);
   say();
-  if (options.keep !== undefined) await sayHowToLook(stack, { folder: options.keep, ends });
+  if (options.keep === undefined) sayWhatNext(options);
+  else await sayHowToLook(stack, { folder: options.keep, ends, pages });
   for (const end of ends) sayEnd(end, ends.length === 1 ? "" : ` of ${end.namespace}/${end.name}`);
   return ends.every(isInSync);
 }
@@ -102,9 +103,22 @@ function sayEnd(end: GroupEnd, of: string): void {
   say(`in sync: ${ready}/${clusters} clusters${of} at ${revision === "" ? "no revision" : revision}`);
 }
 
+/** Nothing of it is there any more: what shows it again, and what lasts. */
+function sayWhatNext({ user, example }: DemoOptions): void {
+  const own = user === undefined && example === undefined;
+  say("Nothing of this is left running. What to try next:");
+  say();
+  say(
+    `  npm run demo -- ${own ? "" : "(the same) "}--keep ./demo     stays, to look at with kubectl, starling and a browser`,
+  );
+  if (own) say("  npm run demo -- --example platform     a fleet with charts, overlays and values");
+  say("  npm run starling -- local up     Starling in the background, to roll out what is yours");
+  say();
+}
+
 async function sayHowToLook(
   stack: Stack,
-  { folder, ends }: { readonly folder: string; readonly ends: readonly GroupEnd[] },
+  { folder, ends, pages }: { readonly folder: string; readonly ends: readonly GroupEnd[]; readonly pages: PageServer },
 ): Promise<void> {
   const files = await writeAccessFiles(stack, folder, ends[0]?.namespace ?? demoNamespace);
   const [first] = stack.clusters.connections();
@@ -115,6 +129,8 @@ async function sayHowToLook(
   say(`  ${quoted(await kubectl())} --context ${first?.name} get all -A`);
   for (const [index, { namespace, name }] of ends.entries())
     say(`  npm run starling -- rollout status ${name}${index === 0 ? "" : ` -n ${namespace}`}`);
+  say();
+  say(`In a browser: ${pages.url}`);
   say();
 }
 

@@ -8,7 +8,7 @@ import { type Origin, originsIn } from "#shared/fleet/forecast/origins.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import { type Ask, unlessNone } from "#shared/pages/ask.ts";
 import { apiPath } from "#shared/pages/places.ts";
-import { brief, type Child, count, type Html, html, nothing, table } from "#shared/pages/view.ts";
+import { brief, type Child, command, count, type Html, html, nothing, table } from "#shared/pages/view.ts";
 
 const shown = 60;
 
@@ -47,7 +47,7 @@ export function originParts(origins: readonly Origin[], sync: SyncOn): Html {
     .map(({ field, value, from }): Child[] => [html`<code>${field}</code>`, brief(value, 240), from.join(" from ")]);
   const more = origins.length - rows.length;
   return html`${table("Where each value was said, the nearest first", ["Field", ["Value", "text"], ["Said by", "text"]], rows)}
-${more > 0 ? html`<p>and ${count(more)} more: <code>starling render ${syncWords(sync)} --show-origin</code></p>` : ""}`;
+${more > 0 ? html`<p>and ${count(more)} more: ${command(`starling render ${syncWords(sync)} --show-origin`)}</p>` : ""}`;
 }
 
 /** A rendering is made for that, which no page does: the commands that do, as a shell reads them. */
@@ -58,10 +58,10 @@ export function planParts({ kind, namespace, name }: Subject, sync?: SyncOn): Ht
     sync === undefined
       ? ""
       : html`
-<p>Of this Sync alone, object by object: <code>starling diff ${syncWords(sync)} --against assigned</code></p>`;
+<p>Of this Sync alone, object by object: ${command(`starling diff ${syncWords(sync)} --against assigned`)}</p>`;
   return html`<h2>What a plan would change</h2>
-<p>What is still to come: <code>starling plan ${what}${on} -n ${quoted(namespace)}</code></p>${alone}
-<p>What a folder, a revision or documents would change: the same with <code>--source SOURCE=FOLDER</code>, <code>--revision REVISION</code> or <code>-f FILE</code>.</p>`;
+<p>What is still to come: ${command(`starling plan ${what}${on} -n ${quoted(namespace)}`)}</p>${alone}
+<p>What a folder, a revision or documents would change: the same with ${command("--source SOURCE=FOLDER")}, ${command("--revision REVISION")} or ${command("-f FILE")}.</p>`;
 }
 
 function syncWords({ namespace, name, cluster }: SyncOn): string {

@@ -6,7 +6,7 @@ const dark =
   "--bg:#0f141a;--fg:#e6e9ec;--soft:#a9b1ba;--line:#3a434c;--head:#1a222b;--link:#7ab8ff;--good:#5fd17e;--bad:#ff8f87;--busy:#f4bf5f;--rest:#47515b;--goodbg:#12301c;--badbg:#3d1512;--busybg:#3a2a08";
 
 const rules = `
-.starling{background:var(--bg);color:var(--fg);font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+.starling{container-type:inline-size;background:var(--bg);color:var(--fg);font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 .starling *{box-sizing:border-box}
 .starling a{color:var(--link)}
 .starling a:focus-visible,.starling :focus-visible{outline:2px solid var(--link);outline-offset:2px}
@@ -59,7 +59,18 @@ const rules = `
 .starling button.to{border:0;padding:0;background:none;color:var(--link);text-align:left;text-decoration:underline;cursor:pointer}
 .starling.cwdb-no-default-styles{padding:.2rem .6rem 1rem}
 .starling cwdb-action{display:none}
-@media (max-width:40rem){.starling main{padding:.25rem .6rem 2rem}.starling th,.starling td{padding:.3rem .4rem}}
+.starling .flag{white-space:nowrap}
+@media (max-width:40rem){.starling main{padding:.25rem .6rem 2rem}}
+@container (max-width:40rem){.starling .scroll{overflow:visible}
+.starling table,.starling tbody{display:block}
+.starling thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.starling tbody tr{display:flex;flex-wrap:wrap;gap:.1rem .8rem;padding:.4rem;border-bottom:1px solid var(--line)}
+.starling tbody tr:last-child{border-bottom:0}
+.starling tbody td{padding:0;border:0;white-space:normal;min-width:0;overflow-wrap:anywhere;text-align:left}
+.starling tbody td.text,.starling tbody td:has(.bar){flex-basis:100%;min-width:0}
+.starling tbody td:empty{display:none}
+.starling tbody td::before{content:attr(data-name) " ";color:var(--soft);font-size:.85em}
+.starling tbody td[data-name=State]::before,.starling tbody td[data-name=Health]::before{content:none}}
 @media print{.starling header nav,.starling form,.starling .more{display:none}.starling .scroll+.scroll{margin-top:.6rem}
 .starling .scroll{overflow:visible;border:0}.starling td,.starling th{white-space:normal;padding:.15rem .3rem}.starling{font-size:10px;background:#fff;color:#000}}
 `;

@@ -23,6 +23,7 @@ import {
   brief,
   type Child,
   type Column,
+  command,
   count,
   type Host,
   type Html,
@@ -86,7 +87,7 @@ function overviewParts({ spec, status }: RolloutOverview, host: Host): Html {
     wait.on,
     age(wait.since, host),
     brief(waitText(wait, host.now), 240),
-    wait.clear.map((one) => html`<code>${clearCommand(one, subject)}</code> `),
+    wait.clear.map((one) => html`${command(clearCommand(one, subject))} `),
   ]);
   return html`<p>${count(slots.used)} of ${count(slots.bound)} changing (maxConcurrent ${strategy.maxConcurrent}), failures ${strategy.maxFailures} and unreachable ${strategy.maxUnreachable} in a stage${arriving === "" ? "" : `; arrivals: ${arriving}`}${wanted === undefined ? "" : `; wanted and not taken yet: ${revisionText(wanted)}`}</p>
 <h2>Stages</h2>

@@ -76,6 +76,12 @@ export function count(value: number): string {
   return value.toLocaleString("en");
 }
 
+/** To be copied; a line ends between its words, and not within a flag. */
+export function command(text: string): Html {
+  const words = text.split(" ").map((word) => (word.startsWith("-") ? html`<span class="flag">${word}</span>` : word));
+  return html`<code>${words.flatMap((word, at) => (at === 0 ? [word] : [" ", word]))}</code>`;
+}
+
 /** The whole text is there for who points at it. */
 export function brief(text: string, most = 160): Html {
   const short = shorten(text, most);
@@ -85,17 +91,22 @@ export function brief(text: string, most = 160): Html {
 /** Its name; numbers stand to the right, and texts take more than one line. */
 export type Column = string | readonly [name: string, is: "number" | "text"];
 
-/** A table that scrolls by itself where the screen is narrow. */
+/** A table whose rows are folded where the screen is narrow: each cell says which column it is of then. */
 export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Child[])[]): Html {
   if (rows.length === 0) return html``;
-  const cell = (child: Child, at: number) => html`<td class="${kindOf(columns[at])}">${child}</td>`;
+  const cell = (child: Child, at: number) =>
+    html`<td role="cell" data-name="${nameOf(columns[at])}" class="${kindOf(columns[at])}">${child}</td>`;
   const head = (column: Column) =>
-    html`<th scope="col" class="${kindOf(column)}">${typeof column === "string" ? column : column[0]}</th>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table>
+    html`<th role="columnheader" scope="col" class="${kindOf(column)}">${nameOf(column)}</th>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table role="table">
 <caption>${caption}</caption>
-<thead><tr>${columns.map(head)}</tr></thead>
-<tbody>${rows.map((row) => html`<tr>${row.map(cell)}</tr>`)}</tbody>
+<thead role="rowgroup"><tr role="row">${columns.map(head)}</tr></thead>
+<tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${row.map(cell)}</tr>`)}</tbody>
 </table></div>`;
+}
+
+function nameOf(column: Column = ""): string {
+  return typeof column === "string" ? column : column[0];
 }
 
 function kindOf(column: Column | undefined): string {

@@ -90,6 +90,9 @@ describe("the demo on a repository that was not written for it", () => {
     const keep = join(home, `keep ${folder.split("/")[0]}`);
     const told = demo(["--repo", repository, "--path", folder, "--ref", ref, "--clusters", "3", "--keep", keep]);
     await told.until(/^in sync: .*\n/m);
+    expect(told.out()).toMatch(
+      /\n {2}npm run starling -- rollout status shop\n\nIn a browser: http:\/\/127\.0\.0\.1:\d+\/\S+\n\n/,
+    );
     const revision = ref === "HEAD" ? head : `trunk@sha1:${head}`;
     expect(told.out()).toMatch(new RegExp(`\\nin sync: 3/3 clusters at .*${revision}\\n$`));
 

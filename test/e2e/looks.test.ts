@@ -9,7 +9,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { lookWith } from "#functions/api/look.ts";
 import { dashboardHandler } from "#functions/dashboard/dashboard-handler.ts";
 import { servePages } from "#shared/pages/serve-pages.ts";
-import { complaintsOf, executablePath, inaccessible, launchBrowser, overflow } from "#test/support/browser.ts";
+import {
+  complaintsOf,
+  executablePath,
+  inaccessible,
+  launchBrowser,
+  overflow,
+  sideways,
+} from "#test/support/browser.ts";
 import { serveCloudWatch } from "#test/support/cloudwatch-page.ts";
 import { silentLog } from "#test/support/planner-world.ts";
 import { shownFleet } from "#test/support/shown-fleet.ts";
@@ -76,6 +83,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
             await page.setViewportSize({ width, height: 900 });
             const over = await overflow(page);
             if (over !== 0) findings.push(`${place} is wider than ${width} by ${over}`);
+            if (width === 375) findings.push(...(await sideways(page)).map((what) => `${place}: ${what} is cut`));
             await shoot(page, `page-${size}-${width}-${colorScheme}${place === "/" ? "/fleet" : place}`);
           }
           findings.push(...(await inaccessible(page)).map((finding) => `${place} ${colorScheme}: ${finding}`));

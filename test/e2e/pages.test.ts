@@ -5,7 +5,14 @@
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serveMachinePages } from "#local/serve/machine-pages.ts";
-import { complaintsOf, executablePath, inaccessible, launchBrowser, overflow } from "#test/support/browser.ts";
+import {
+  complaintsOf,
+  executablePath,
+  inaccessible,
+  launchBrowser,
+  overflow,
+  sideways,
+} from "#test/support/browser.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
@@ -70,6 +77,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
             await page.setViewportSize({ width, height: 900 });
             const over = await overflow(page);
             if (over !== 0) findings.push(`${place} is wider than ${width} by ${over}`);
+            if (width === 375) findings.push(...(await sideways(page)).map((what) => `${place}: ${what} is cut`));
           }
         }
         expect(findings).toEqual([]);

@@ -57,6 +57,13 @@ export async function inaccessible(page: Page): Promise<readonly string[]> {
   return found.violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(" ")}`));
 }
 
+/** What of the page is reached only by moving something sideways, by the label of what has to be moved. */
+export async function sideways(page: Page): Promise<readonly string[]> {
+  return (await page.evaluate(
+    `[...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.getAttribute("aria-label"))`,
+  )) as readonly string[];
+}
+
 /** By how many pixels the page is wider than the screen: 0 where nothing has to be moved sideways but tables. */
 export async function overflow(page: Page): Promise<number> {
   return Number(await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"));

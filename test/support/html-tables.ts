@@ -3,16 +3,16 @@
 /** Cells of the rows of the table with this caption, as texts. */
 export function tableIn(html: string, caption: string): readonly (readonly string[])[] {
   const [table] = html
-    .split("<table>")
+    .split('<table role="table">')
     .slice(1)
     .map((rest) => rest.split("</table>")[0] ?? "")
     .filter((text) => text.includes(`<caption>${caption}</caption>`));
   if (table === undefined) return [];
-  const body = table.split("<tbody>")[1] ?? "";
+  const body = table.split('<tbody role="rowgroup">')[1] ?? "";
   return body
-    .split("<tr>")
+    .split('<tr role="row">')
     .slice(1)
-    .map((row) => [...row.matchAll(/<td class="[a-z]+">(.*?)<\/td>/gs)].map(([, cell = ""]) => textOf(cell)));
+    .map((row) => [...row.matchAll(/<td [^>]*>(.*?)<\/td>/gs)].map(([, cell = ""]) => textOf(cell)));
 }
 
 /** Of elements what is between them; of what says what a click does, nothing. */

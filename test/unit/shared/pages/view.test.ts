@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { pageHost } from "#shared/pages/document.ts";
-import { badge, bar, brief, fields, html, table } from "#shared/pages/view.ts";
+import { badge, bar, brief, command, fields, html, table } from "#shared/pages/view.ts";
 
 const hostile = [
   `<script>alert(1)</script>`,
@@ -22,6 +22,19 @@ test.each(hostile)("%j stays a text, in a cell, an attribute and an address", (t
     /<\/?(?:div|table|caption|thead|tbody|tr|th|td|span|dl|dt|dd|a|svg|title|rect)(?: [a-z-]+="[^"<>]*")*>/gi;
   expect(made.replaceAll(known, "")).not.toMatch(/[<>"]/);
   for (const obeyed of ["\u0000", "\u001b", "\u202e"]) expect(made).not.toContain(obeyed);
+});
+
+test("each cell says which column it is of: a narrow screen has no row for their names", () => {
+  const made = table("Groups", ["State", ["Ready", "number"]], [["Failed", "1/2"]]).toString();
+  expect(made).toContain('<td role="cell" data-name="State" class="word">Failed</td>');
+  expect(made).toContain('<td role="cell" data-name="Ready" class="number">1/2</td>');
+});
+
+test("a command breaks between its words, and never within a flag", () => {
+  expect(command("starling plan web -n shop --cluster=a-b").toString()).toBe(
+    '<code>starling plan web <span class="flag">-n</span> shop <span class="flag">--cluster=a-b</span></code>',
+  );
+  expect(command("-f <FILE>").toString()).toBe('<code><span class="flag">-f</span> &lt;FILE&gt;</code>');
 });
 
 test("an object is no part of a page, whatever it says of itself", () => {

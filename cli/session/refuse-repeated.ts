@@ -1,0 +1,18 @@
+import type { Command } from "commander";
+import { repeated } from "#cli/session/verb.ts";
+
+/** Of two values of one flag the last would count, and nobody would be told: where a flag takes one, the second is refused. */
+export function refuseRepeated(command: Command): void {
+  for (const option of command.options) {
+    const takesOne = (option.required || option.optional) && !option.variadic && option.parseArg !== repeated;
+    if (!takesOne) continue;
+    let first: unknown;
+    command.on(`option:${option.name()}`, (value: unknown) => {
+      if (first !== undefined) {
+        command.error(`error: ${option.long} was given twice, "${first}" and "${value}"; give it once`);
+      }
+      first = value;
+    });
+  }
+  for (const verb of command.commands) refuseRepeated(verb);
+}

@@ -13,6 +13,8 @@ export interface ConfinedProcess {
   readonly bounds: ProcessBounds;
   /** As messages have it: `kustomize`. */
   readonly name: string;
+  /** Whoever wrote what it works on: what to do where it takes too much. */
+  readonly remedy: string;
   /** Of what it is stopped for. */
   readonly code: ErrorCode;
 }
@@ -51,7 +53,7 @@ export const maxErrorLength = 2000;
  * @throws StarlingError of the given code: `permanent` for too much output, `transient` for too much time.
  */
 export function runConfined(child: ConfinedProcess): Promise<ProcessEnd> {
-  const { program, args, cwd, env, bounds, name } = child;
+  const { program, args, cwd, env, bounds, name, remedy } = child;
   const { timeoutSeconds, maxOutputBytes, maxMemoryBytes } = bounds;
   const failed = (message: string, retry: "transient" | "permanent") =>
     new StarlingError(message, { code: child.code, retry });
@@ -75,12 +77,13 @@ export function runConfined(child: ConfinedProcess): Promise<ProcessEnd> {
       killGroup(started.pid);
     };
     const timer = setTimeout(
-      () => stop(failed(`${name} took longer than ${timeoutSeconds} s`, "transient")),
+      () => stop(failed(`${name} took longer than ${timeoutSeconds} s; ${remedy}`, "transient")),
       timeoutSeconds * 1000,
     );
     started.stdout.on("data", (chunk: Buffer) => {
       size += chunk.length;
-      if (size > maxOutputBytes) stop(failed(`${name} wrote more than ${maxOutputBytes} bytes`, "permanent"));
+      if (size > maxOutputBytes)
+        stop(failed(`${name} wrote more than ${maxOutputBytes} bytes; ${remedy}`, "permanent"));
       else output.push(chunk);
     });
     started.stderr.on("data", (chunk: Buffer) => {

@@ -19,6 +19,7 @@ export interface HelmTemplateOptions extends Partial<ProcessBounds> {
 
 /** Of each of the renderings: all together are less than their function has. */
 const timeoutSeconds = 30;
+const remedy = "make the chart render less: a range or a text in it may grow with its values";
 /** Of that, where an upgrade is rendered, too: there are four then and not three. */
 const apartPart = 0.7;
 
@@ -73,9 +74,9 @@ export class HelmTemplate implements HelmRunner {
   }
 
   async #run({ folder, ...run }: Run): Promise<{ output: string } | { refusal: string }> {
-    const end = await runConfined({ ...run, env: environmentIn(run.cwd), name: "helm", code: "HelmFailed" });
+    const end = await runConfined({ ...run, env: environmentIn(run.cwd), name: "helm", remedy, code: "HelmFailed" });
     if (end.status === 0) return { output: end.output };
-    if (ranOutOfMemory(end)) throw failed("helm ran out of memory; make the chart render less", "permanent");
+    if (ranOutOfMemory(end)) throw failed(`helm ran out of memory; ${remedy}`, "permanent");
     // A signal is not Helm's word about the chart: the machine was short of something.
     if (end.signal !== null) throw failed(`helm ended with ${end.signal}`, "transient");
     const said = end.errors.replaceAll(`${folder}/`, "").replaceAll(dirname(folder), "").trim();

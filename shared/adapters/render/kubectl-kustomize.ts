@@ -43,6 +43,8 @@ const environment = {
   HTTPS_PROXY: "http://127.0.0.1:9",
 };
 
+const remedy = "make the build smaller";
+
 /** The defaults, said aloud: what stands here wins over any preference. */
 const strictness = [
   "--load-restrictor=LoadRestrictionsRootOnly",
@@ -80,27 +82,31 @@ export class KubectlKustomize implements KustomizeRunner {
       mkdirSync(cwd);
       const written = new Map([...inputs.files, ...objects]);
       writeTree(folder, written);
-      const remedy = isComponent(byPath, path) ? `; ${componentAlone}` : undefined;
-      return await this.#run({ kubectl, folder, written, cwd, path, remedy });
+      const instead = isComponent(byPath, path) ? `; ${componentAlone}` : undefined;
+      return await this.#run({ kubectl, folder, written, cwd, path, instead });
     } finally {
       removeScratchFolder(scratch);
     }
   }
 
-  async #run({ kubectl, folder, written, cwd, path, remedy }: Build): Promise<string> {
+  async #run({ kubectl, folder, written, cwd, path, instead }: Build): Promise<string> {
     const end = await runConfined({
       program: kubectl,
       args: ["kustomize", ...strictness, join(folder, path)],
       cwd,
       env: environment,
       bounds: this.#bounds,
-      name: "kustomize",
+      name: `${path}: kustomize`,
+      remedy,
       code: "KustomizeFailed",
     });
     if (end.status === 0) return end.output;
     // A signal is not kustomize's word about the input: the machine was short of something.
     const said = explain(end, { folder, written });
-    throw failed(`${path}: ${said}${remedy ?? kustomizeRemedy(said)}`, end.signal === null ? "permanent" : "transient");
+    throw failed(
+      `${path}: ${said}${instead ?? kustomizeRemedy(said)}`,
+      end.signal === null ? "permanent" : "transient",
+    );
   }
 }
 
@@ -135,11 +141,11 @@ interface Build {
   readonly cwd: string;
   readonly path: string;
   /** What to do whatever is wrong. */
-  readonly remedy: string | undefined;
+  readonly instead: string | undefined;
 }
 
 function explain(end: ProcessEnd, { folder, written }: Pick<Build, "folder" | "written">): string {
-  if (ranOutOfMemory(end)) return "kustomize ran out of memory; make the build smaller";
+  if (ranOutOfMemory(end)) return `kustomize ran out of memory; ${remedy}`;
   const own = end.errors
     .replaceAll(`${folder}/`, "")
     .replaceAll(folder, ".")

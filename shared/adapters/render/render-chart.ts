@@ -1,4 +1,5 @@
 import { unpackCharts } from "#shared/adapters/render/packed-charts.ts";
+import { StarlingError } from "#shared/base/errors.ts";
 import { isJsonObject } from "#shared/base/json.ts";
 import { applyMark } from "#shared/kube/apply-marks.ts";
 import { stringMapAt } from "#shared/kube/kube-object.ts";
@@ -36,10 +37,20 @@ export async function renderChart(
   const chart = readChart(path, await unpackCharts(path, filesBelow(files, path)));
   const values = valuesOf(release, files, others);
   const upgrade = asksForEvent(chart, values) ? "apart" : "alike";
-  const answer = await helm.template({ ...renderingsOf(chart, release.lookup), values, release, upgrade });
+  const input = { ...renderingsOf(chart, release.lookup), values, release, upgrade } as const;
+  const answer = await helm.template(input).catch((error: unknown) => {
+    throw ofChart(path, error);
+  });
   if ("refusal" in answer) throw explainHelm(chart, answer.refusal);
   const install = documentsOf(chart, answer.outputs, release);
   return { install, upgrade: answer.upgrade === undefined ? install : documentsOf(chart, answer.upgrade, release) };
+}
+
+/** A template may have many charts, as those of a kustomization, and its Sync is told of one. */
+function ofChart(path: string, error: unknown): unknown {
+  if (!(error instanceof StarlingError) || error.code !== "HelmFailed") return error;
+  const { code, retry, data } = error;
+  return new StarlingError(`${path}: ${error.message}`, { code, retry, data, cause: error });
 }
 
 function documentsOf(

@@ -641,7 +641,8 @@ describe("hostile charts", () => {
     await expect(render(chart, {}, { maxOutputBytes: 100_000 })).rejects.toMatchObject({
       code: "HelmFailed",
       retry: "permanent",
-      message: "helm wrote more than 100000 bytes",
+      message:
+        ".: helm wrote more than 100000 bytes; make the chart render less: a range or a text in it may grow with its values",
     });
   });
 
@@ -651,7 +652,8 @@ describe("hostile charts", () => {
     await expect(render(small(doubled), {}, { maxMemoryBytes: 192 * 1024 * 1024 })).rejects.toMatchObject({
       code: "HelmFailed",
       retry: "permanent",
-      message: "helm ran out of memory; make the chart render less",
+      message:
+        ".: helm ran out of memory; make the chart render less: a range or a text in it may grow with its values",
     });
   });
 
@@ -660,7 +662,8 @@ describe("hostile charts", () => {
     await expect(render(small(busy), {}, { timeoutSeconds: 0.3 })).rejects.toMatchObject({
       code: "HelmFailed",
       retry: "transient",
-      message: "helm took longer than 0.3 s",
+      message:
+        ".: helm took longer than 0.3 s; make the chart render less: a range or a text in it may grow with its values",
     });
   });
 

@@ -33,6 +33,7 @@ class World {
   builds = 0;
   now = new Date("2026-03-01T10:00:00.000Z");
   beforeBuild: (() => Promise<void>) | undefined;
+  helm = helm;
 
   ports(): RenderPorts {
     const kustomize: KustomizeRunner = {
@@ -49,7 +50,7 @@ class World {
       table: this.table,
       blobs: this.blobs,
       sender: this.sender,
-      builder: memoryBuilder(this.blobs, { kustomize, helm }),
+      builder: memoryBuilder(this.blobs, { kustomize, helm: this.helm }),
       clock: { now: () => this.now },
       ids: { unique: () => `worker-${ids++}` },
       log: silent,
@@ -706,6 +707,31 @@ describe("single flight", () => {
     expect(await world.row()).toMatchObject({ state: "Done", tries: 7 });
     for (const gone of ["failure", "restsUntil", "strikes", "waiting", "dueKey"])
       expect(await world.row()).not.toHaveProperty(gone);
+    expect(world.told()).toEqual(["web"]);
+  });
+
+  test("a chart whose templates never end has failed after five tries, and is named", async () => {
+    const endless = "{{ range $i := until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}";
+    const release = { releaseName: "web", namespace: "shop", crds: "Skip", lookup: "Refuse", hooks: "Honor" } as const;
+    world.helm = new HelmTemplate({ helm: () => locateHelm(""), timeoutSeconds: 0.2 });
+    const chart = { "c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n", "c/templates/a.yaml": endless };
+    await world.ask(chart, { path: "c", render: { helm: release } });
+    for (let strike = 1; strike <= 4; strike++) {
+      await world.render(web);
+      expect(await world.row()).toMatchObject({ state: "Pending", strikes: strike });
+    }
+    await world.render();
+    expect(await world.row()).toMatchObject({
+      state: "Failed",
+      tries: 5,
+      restsUntil: "2026-03-01T10:05:00.000Z",
+      failure: {
+        code: "HelmFailed",
+        message: expect.stringMatching(
+          /^c: helm took longer than 0\.2 s; make the chart render less.*\(tried 5 times; /,
+        ),
+      },
+    });
     expect(world.told()).toEqual(["web"]);
   });
 

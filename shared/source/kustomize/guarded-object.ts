@@ -1,8 +1,10 @@
 /** Objects and patches on their way through kustomize, which changes, drops or refuses what is none of its business. */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
-import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+import { expansionOf, parseDocuments } from "#shared/source/yaml/yaml.ts";
 
+/** Of a patch, in characters. */
+const maxExpansion = 262_144;
 /** Of private use, and written as they are: one of them begins what stands for one character, and four digits follow. */
 const [firstMark, lastMark] = [0xe000, 0xf8ff];
 /** Line ends of Unicode, which its YAML folds into blanks, and what it cannot write (seen: kustomize 5.7). */
@@ -42,6 +44,7 @@ export function guardedObject(object: JsonObject, mark: string): JsonObject {
  * which kustomize is to speak.
  */
 export function guardedPatch(patch: string, mark: string): string {
+  if (isExplosive(patch)) return patch;
   const operations = readPatch(patch, "1.1");
   // What is a list is a JSON patch, which kustomize reads otherwise than the part of an object.
   const isList = operations?.length === 1 && Array.isArray(operations[0]);
@@ -53,6 +56,15 @@ export function guardedPatch(patch: string, mark: string): string {
   });
   const written = guarded.map(jsonAsYaml).join("\n---\n");
   return written === documents.map(jsonAsYaml).join("\n---\n") ? patch : written;
+}
+
+/** Aliases are written out in what is guarded: what these come to is checked, and refused, where the patch has them still. */
+function isExplosive(patch: string): boolean {
+  try {
+    return expansionOf(patch, "") > maxExpansion;
+  } catch {
+    return true;
+  }
 }
 
 function readPatch(patch: string, booleans: "1.1" | "1.2"): readonly Json[] | undefined {

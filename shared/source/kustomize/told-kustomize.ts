@@ -133,7 +133,7 @@ function* knownTo(inputs: ReadonlyMap<string, Uint8Array>, own: readonly string[
     bytes += content.length;
     if (bytes > maxBytes || !/\.(?:ya?ml|json)$|^Kustomization$|\/Kustomization$/.test(path)) continue;
     const isKustomization = kustomizationNames.some((name) => path === name || path.endsWith(`/${name}`));
-    yield* knownIn(new TextDecoder().decode(content), { isKustomization, names });
+    yield* knownIn(new TextDecoder().decode(content), { isKustomization, names, seen: new Set() });
   }
   yield* withAffixes(names);
 }
@@ -158,6 +158,8 @@ function* withAffixes({ all, prefixes, suffixes }: Names): Generator<string> {
 
 interface Reading {
   readonly isKustomization: boolean;
+  /** What aliases stand for is read once. */
+  readonly seen: Set<object>;
   readonly names: Names;
 }
 
@@ -175,6 +177,10 @@ function readAny(text: string): readonly Json[] {
 
 /** Keys; of an object what it is called by, of an operation where it is done; of a kustomization all but data. */
 function* knownOf(value: Json, reading: Reading): Generator<string> {
+  if (typeof value === "object" && value !== null) {
+    if (reading.seen.has(value)) return;
+    reading.seen.add(value);
+  }
   if (Array.isArray(value)) {
     for (const item of value as readonly Json[]) yield* knownOf(item, reading);
     return;

@@ -20,6 +20,10 @@ import type { ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
 const maxCharts = 20;
 /** Of all that are built for one rendering: some would take all the time that a function has. */
 const maxChartsInAll = 50;
+/** As Helm has it. */
+const maxReleaseName = 53;
+/** Arguments of a program have little room. */
+const maxApiVersions = 200;
 /** Where kustomize looks for charts when nothing is said. */
 const defaultHome = "charts";
 
@@ -92,7 +96,22 @@ function readChartEntry(scope: KustomizeScope, entry: ChartEntry): InflatedChart
   const { name, releasename, namespace, includecrds, skiphooks, kubeversion, apiversions } = chart;
   if (typeof releasename !== "string" || releasename === "")
     return refuse("releaseName", "is required; a name that Helm makes up is another each time");
+  if (
+    releasename.length > maxReleaseName ||
+    !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(releasename)
+  )
+    refuse("releaseName", `must be 1 to ${maxReleaseName} characters of a-z, 0-9, - and ., as Helm wants it`);
+  if (typeof namespace === "string" && !/^(?:[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$/.test(namespace))
+    refuse("namespace", "is no name of a namespace: at most 63 characters of a-z, 0-9 and -");
+  if (
+    kubeversion !== undefined &&
+    kubeversion !== "" &&
+    !/^v?\d{1,4}(\.\d{1,4}){1,2}([-+][\w.+-]{1,50})?$/.test(String(kubeversion))
+  )
+    refuse("kubeVersion", 'is no version of Kubernetes; write one in quotes, as "1.31"');
   const texts = entriesOf(apiversions, `${field}.apiVersions`).map((text) => text.value);
+  const wrong = texts.length > maxApiVersions || texts.some((text) => !/^[A-Za-z0-9./-]{1,300}$/.test(text));
+  if (wrong) refuse("apiVersions", `may have ${maxApiVersions} names as monitoring.coreos.com/v1`);
   const output = scope.folder === "." ? outputName(entry.index) : `${scope.folder}/${outputName(entry.index)}`;
   if (scope.files.has(output))
     refuse("", `comes to ${outputName(entry.index)}, and a file there has that name; rename it`);

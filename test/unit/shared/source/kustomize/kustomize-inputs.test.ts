@@ -152,6 +152,23 @@ const refused: readonly (readonly [legend: string, kustomization: string, messag
   ["absolute charts", "helmGlobals: {chartHome: /etc}\nhelmCharts: [{name: a, releaseName: a}]", "is an absolute path"],
   ["Helm's own settings", "helmGlobals: {configHome: x}\nhelmCharts: [{name: a}]", "may have nothing but chartHome"],
   ["a release without a name", "helmCharts: [{name: a}]", "releaseName: is required"],
+  ["a release with a NUL in its name", 'helmCharts: [{name: a, releaseName: "a\\0b"}]', "releaseName: must be 1 to 53"],
+  ["a release with a name that is none", "helmCharts: [{name: a, releaseName: Web_1}]", "releaseName: must be 1 to 53"],
+  [
+    "a namespace with a NUL",
+    'helmCharts: [{name: a, releaseName: a, namespace: "a\\0b"}]',
+    "namespace: is no name of a namespace",
+  ],
+  [
+    "a version of Kubernetes that is none",
+    'helmCharts: [{name: a, releaseName: a, kubeVersion: "1\\0"}]',
+    'kubeVersion: is no version of Kubernetes; write one in quotes, as "1.31"',
+  ],
+  [
+    "more names of APIs than a program is told",
+    `helmCharts: [{name: a, releaseName: a, apiVersions: [${"a/v1, ".repeat(60_000)}]}]`,
+    "apiVersions: may have 200 names",
+  ],
   [
     "a member that is none",
     "helmCharts: [{name: a, releaseName: a, postRenderer: x}]",

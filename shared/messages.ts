@@ -28,12 +28,13 @@ export const resolveMessage = z.strictObject({
 
 /**
  * api, resolve, render, report, tick -> rollout (FIFO, group = subject): something about the subject may have changed, and on
- * these clusters; left out, on any.
+ * these clusters; left out, on any. `after`: a look at any, which was not through in one call, goes on behind this cluster.
  */
 export const rolloutMessage = z.strictObject({
   to: z.literal("rollout"),
   subject: subjectRef,
   clusters: z.array(z.string()).optional(),
+  after: z.string().optional(),
 });
 
 /**

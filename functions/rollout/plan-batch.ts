@@ -1,6 +1,7 @@
 import { type Call, planSubject } from "#functions/rollout/plan-subject.ts";
 import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
 import { leadingCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
+import { defined } from "#shared/base/defined.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { Failure } from "#shared/lambda/sqs-handler.ts";
 import { type RolloutMessage, subjectKey } from "#shared/messages.ts";
@@ -43,8 +44,9 @@ export async function planBatch(
 }
 
 /** Of all clusters together that the messages name; of any, where one names none. */
-function toldOf(messages: readonly RolloutMessage[]): Omit<Call, "until"> {
-  if (messages.some(({ clusters }) => clusters === undefined)) return {};
-  const rendered = messages.some(({ clusters = [] }) => clusters.length === 0);
-  return { clusters: new Set(messages.flatMap(({ clusters = [] }) => clusters)), rendered };
+export function toldOf(messages: readonly RolloutMessage[]): Omit<Call, "until"> {
+  if (messages.some(({ clusters, after }) => (clusters ?? after) === undefined)) return {};
+  const rendered = messages.some(({ clusters }) => clusters?.length === 0);
+  const [after] = messages.flatMap((message) => message.after ?? []).sort();
+  return { clusters: new Set(messages.flatMap(({ clusters = [] }) => clusters)), rendered, ...defined({ after }) };
 }

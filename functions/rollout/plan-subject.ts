@@ -27,6 +27,7 @@ import { reports, type Transaction } from "#functions/rollout/transaction.ts";
 import { toldOfResume, wakeResumed } from "#functions/rollout/wake-resumed.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isConflict, isNewerRow, isRowTooLarge, type StarlingError, unlessLost } from "#shared/base/errors.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import { legFields, subjectFields } from "#shared/fleet/log-fields.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
@@ -44,6 +45,8 @@ const newerSeconds = 600;
 export interface Call {
   /** Clusters of which something was told; undefined: of any. */
   readonly clusters?: ReadonlySet<string>;
+  /** A look at everybody goes on: of those that may answer again, by name, nobody behind this one was asked. */
+  readonly after?: string;
   /** Somebody named none, as renderers do: something may be rendered by now. */
   readonly rendered?: boolean;
   /** It stops then, and asks for another call. */
@@ -52,8 +55,12 @@ export interface Call {
 
 /** What is to be looked at in this call, and what of it was. */
 interface Look {
-  round: Round;
-  answering: string[];
+  readonly round: Round;
+  /** Clusters that may answer again, by name; and those of them that were not asked yet. */
+  readonly asked: readonly string[];
+  readonly answering: string[];
+  /** What was found of all slots has said what stages take. */
+  isFed: boolean;
   readonly until: Date;
   readonly waiting: Waiting;
   readonly arrivals: Filling["arrivals"];
@@ -99,25 +106,39 @@ function tellOfWork({ known: { subject }, unit, messages }: Transaction, { log }
   log.info("the planner gives work", { ...legFields({ subject, content: unit.last }), apply, render });
 }
 
-/** For the next call: of whom nothing was asked yet, where they fit into a message; and whether something may be rendered. */
-function leftOf(look: Look | undefined, call: Call): readonly Pick<RolloutMessage, "clusters">[] {
-  const slots = look?.round.slots.map(({ cluster }) => cluster) ?? [];
-  const left = look === undefined ? call.clusters : new Set([...slots, ...look.answering]);
-  if (left === undefined || left.size > mostNamed) return [{}];
+/**
+ * For the next call: of whom nothing was asked yet; and whether something may be rendered. A look at everybody goes on as one,
+ * behind those that were asked: of the slots it looks at all once more, for only all together say that a stage is held.
+ */
+function leftOf(look: Look | undefined, call: Call): readonly Pick<RolloutMessage, "clusters" | "after">[] {
+  const { round, answering = [...(call.clusters ?? [])], asked = [] } = look ?? {};
+  const isWhole = look === undefined ? isOfAll(call) : look.round.all && !look.isFed;
+  const slots = isWhole ? [] : (round?.slots ?? []).map(({ cluster }) => cluster);
+  const [, after = ""] = [call.after ?? "", asked[asked.length - answering.length - 1] ?? ""].sort();
+  const named = new Set([...slots, ...answering.filter((cluster) => !isWhole || cluster <= after)]);
+  const parts = inParts([...named], mostNamed).map((clusters) => ({ clusters: [...clusters] }));
+  if (isWhole) return [after === "" ? {} : { after }, ...parts];
   const { isRendered = call.rendered === true } = look ?? {};
-  return [{ clusters: [...left] }, ...(isRendered && left.size > 0 ? [{ clusters: [] }] : [])];
+  return parts.length === 0 ? [{ clusters: [] }] : [...parts, ...(isRendered ? [{ clusters: [] }] : [])];
+}
+
+function isOfAll({ clusters, after }: Call): boolean {
+  return clusters === undefined || after !== undefined;
 }
 
 async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Promise<Look> {
   // Somebody asks for a look because messages may be lost.
   const isAsked = known.row.operations.reconcile?.number !== known.unit.handledReconcile;
-  const clusters = isAsked ? undefined : call.clusters;
+  const clusters = isAsked || isOfAll(call) ? undefined : call.clusters;
   const round = await slotsToLookAt(known, clusters, table);
   // What has a slot says by it whether it answers.
   const others = clusters?.difference(new Set(round.slots.map(({ cluster }) => cluster)));
-  const answering = new Set([...(await mayAnswerAgain(known, others, table)), ...round.unread]);
+  const again = new Set([...(await mayAnswerAgain(known, others, table)), ...round.unread]);
+  const { after = "" } = call;
+  const asked = [...again].filter((cluster) => cluster > after || call.clusters?.has(cluster)).sort();
   const isRendered = call.rendered === true || clusters === undefined || clusters.size === 0;
-  return { round, answering: [...answering], until: call.until, waiting: new Set(), arrivals: new Map(), isRendered };
+  const fresh = { isFed: false, waiting: new Set<string>(), arrivals: new Map() };
+  return { ...fresh, round, asked, answering: [...asked], isRendered, until: call.until };
 }
 
 /** @returns `done` when there is nothing more to decide for now. */
@@ -132,7 +153,7 @@ async function nextOrRest(known: Known, look: Look, ports: PlannerPorts): Promis
 /** @returns undefined when there is nothing more to decide for now; `done` when the subject is gone. */
 async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<Transaction | undefined | "done"> {
   if (isGoing(known, "orphan")) return forgetSubject(known, ports);
-  return (
+  const step =
     (await wakeResumed(known, ports)) ??
     (await settleSlots(known, look.round, ports)) ??
     (await letComeBack(known, look.answering, ports)) ??
@@ -143,7 +164,10 @@ async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<
     (await endLegs(known, ports)) ??
     (look.isRendered ? await retryRendered(known, look.waiting, ports) : undefined) ??
     (await sealNextLeg(known, look.round, ports)) ??
-    takeUpReconcile(known, ports) ??
+    takeUpReconcile(known, ports);
+  if (step !== undefined) return step;
+  look.isFed = true;
+  return (
     (await fillSlots(known, { ...look, all: look.round.all, ports })) ??
     (await followReconcile(known, ports)) ??
     (await collectPast(known, ports)) ??

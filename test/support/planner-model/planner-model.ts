@@ -1,4 +1,5 @@
 import { reportChanges } from "#functions/report/report-changes.ts";
+import { toldOf } from "#functions/rollout/plan-batch.ts";
 import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { randomIds } from "#shared/adapters/system.ts";
@@ -114,7 +115,7 @@ export class PlannerModel {
   async deliver(delivery: Delivery): Promise<boolean> {
     const message = this.take(delivery.pick);
     if (message === undefined) return false;
-    if (message.to === "rollout") await this.plan(delivery.planner, clustersOf([message, ...this.#others("rollout")]));
+    if (message.to === "rollout") await this.plan(delivery.planner, [message, ...this.#others("rollout")]);
     if (message.to === "render") await this.render(message.input, delivery.rendering);
     if (message.to === "report")
       await reportChanges([message, ...this.#others("report")], {
@@ -131,21 +132,27 @@ export class PlannerModel {
     return true;
   }
 
-  /** One run of the planner. A run that breaks off leaves its message in the queue. */
-  async plan(disturbance: Disturbance, clusters?: readonly string[]): Promise<void> {
+  /** One run of the planner. A run that breaks off leaves its messages in the queue. */
+  async plan(
+    disturbance: Disturbance,
+    messages: readonly RolloutMessage[] = [{ to: "rollout", subject }],
+  ): Promise<void> {
     const until = new Date(this.world.now.getTime() + callSeconds * 1000);
-    const call = clusters === undefined ? { until } : { until, clusters: new Set(clusters) };
     try {
-      await planSubject(subject, call, {
-        ...this.#ports(disturbance),
-        blobs: this.world.blobs,
-        ids: randomIds,
-        log: silentLog,
-        installation: "test",
-      });
+      await planSubject(
+        subject,
+        { until, ...toldOf(messages) },
+        {
+          ...this.#ports(disturbance),
+          blobs: this.world.blobs,
+          ids: randomIds,
+          log: silentLog,
+          installation: "test",
+        },
+      );
     } catch (error) {
       if (!(error instanceof Crash)) throw error;
-      this.send([{ to: "rollout", subject, ...(clusters === undefined ? {} : { clusters: [...clusters] }) }]);
+      this.send(messages);
     }
   }
 
@@ -361,12 +368,6 @@ export class PlannerModel {
 
 export function isBroken({ artifactDigest }: RenderingRow): boolean {
   return artifactDigest === digestOf(brokenContent);
-}
-
-/** Of all that a batch is about: any, where one of them says so. */
-function clustersOf(messages: readonly RolloutMessage[]): readonly string[] | undefined {
-  const named = messages.map(({ clusters }) => clusters);
-  return named.some((clusters) => clusters === undefined) ? undefined : [...new Set(named.flatMap((all) => all ?? []))];
 }
 
 /** It waits for the planner's word, which a stage that stands still keeps from it. */

@@ -1,0 +1,101 @@
+/** A call whose time is used up in the middle of a look: what it had found, and whom it had asked, is not for nothing. */
+import { expect, test } from "vitest";
+import { toldOf } from "#functions/rollout/plan-batch.ts";
+import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { randomIds } from "#shared/adapters/system.ts";
+import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { RolloutMessage } from "#shared/messages.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
+import { begin, names, worldOf } from "#test/support/planner-story.ts";
+import { PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+
+/** @param over - its time is, with that call to the table. @returns with what it is called next, where it did not get through. */
+async function call(made: PlannerWorld, messages: readonly RolloutMessage[], over = 0, seconds = 60) {
+  made.sender.take();
+  const midst = [{ at: over, act: async () => made.advanceClock(61) }];
+  const { table } = new DisturbedPorts({ table: made.table, sender: made.sender }, { midst });
+  const until = new Date(made.now.getTime() + seconds * 1000);
+  const ports = { table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog };
+  const clock = { now: () => made.now };
+  await planSubject(subject, { until, ...toldOf(messages) }, { ...ports, clock, installation: "test" });
+  return made.sender.take().flatMap((message) => (message.to === "rollout" ? message : []));
+}
+
+const everybody: readonly RolloutMessage[] = [{ to: "rollout", subject }];
+
+test("a newer content is let in by what a look found of used-up deadlines, wherever that look ends", async () => {
+  let calls = 0;
+  for (let at = 1; calls === 0 || at <= calls; at++) {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "5m" });
+    await begin(made);
+    // Nobody begins.
+    made.advanceClock(301);
+    await made.setSource("bbb");
+    const left = await call(made, everybody, at);
+    if (left.length === 0) calls = at;
+    if (left.length > 0) expect(await call(made, left), `goes on after call ${at}`).toEqual([]);
+    expect(made.stages(), `over at call ${at}`).toEqual({ all: "- (2)" });
+  }
+  expect(calls).toBeGreaterThan(5);
+});
+
+test("those that may answer again, and of whom there is nothing to write, are asked once each, however many they are", async () => {
+  const made = new PlannerWorld({ table: new MemoryTable({ pageItems: 1000 }), blobs: new MemoryBlobStore() });
+  for (const name of ["a", "zz"]) await made.addCluster(name, "all");
+  await made.setSource("aaa");
+  await made.setGroup({});
+  await made.rollOut();
+  await made.setSource("bbb");
+  const row = (await made.sync("a")) as SyncRow;
+  // The index says so, and is behind.
+  const puts = names(1300).map((cluster) => ({
+    put: {
+      ...row,
+      ...keys.sync(cluster, "shop", "web.app"),
+      cluster,
+      statePk: stateIndex.pk(subject),
+      stateSk: stateIndex.sk("Reachable", { cluster, name: row.name }),
+    },
+  }));
+  for (const put of puts) await made.table.write([put]);
+  let messages = everybody;
+  // Each call has time for a few pages of twenty.
+  for (let count = 0; count < 70 && messages[0]?.after !== "c999"; count++) {
+    expect(messages).toHaveLength(1);
+    messages = await call(made, messages, 10);
+  }
+  expect(messages).toEqual([{ to: "rollout", subject, after: "c999" }]);
+  expect(await call(made, messages)).toEqual([]);
+  expect(made.stages()).toEqual({ all: "1 (2)" });
+});
+
+test("whom a message names besides is asked, wherever a look at everybody has come to", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: "100%", maxUnreachable: 2 });
+  await begin(made);
+  await made.finish("a", "Unreachable");
+  await made.finish("b");
+  await made.plan();
+  expect(made.stages()).toEqual({ all: "1" });
+  await made.observe("a", "Reachable");
+  const later: RolloutMessage = { to: "rollout", subject, after: "b" };
+  expect(await call(made, [later])).toEqual([]);
+  expect(made.slots()).toEqual([]);
+  const told: readonly RolloutMessage[] = [later, { to: "rollout", subject, clusters: ["a"] }];
+  const left = await call(made, told, 0, 0);
+  expect(left).toEqual(told);
+  expect(await call(made, left)).toEqual([]);
+  expect(made.slots()).toMatchObject([{ cluster: "a" }]);
+});
+
+test("of more clusters than fit into a message none is forgotten, nor anybody else asked", async () => {
+  const made = await worldOf(["a"], {});
+  await made.rollOut();
+  const clusters = [...names(1300)];
+  const left = await call(made, [{ to: "rollout", subject, clusters }], 1);
+  expect(left.map((one) => one.clusters?.length)).toEqual([1000, 280]);
+  // A page of them was asked.
+  expect(left.flatMap((one) => one.clusters ?? [])).toEqual(clusters.toSorted().slice(20));
+});

@@ -12,7 +12,7 @@ import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ContentRow, Job, LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ContentRow, Job, LegRow, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isAway, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Targets looked at in one step. */
@@ -94,7 +94,12 @@ export function missedIn(
 ): number | undefined {
   const wanted = namesWanted(known);
   const isMissed = syncs.some((sync) => wanted.has(sync.name) && takenBack(sync, now) !== undefined);
-  return isMissed ? unit.stages.find(({ name }) => name === slot.stage)?.on : undefined;
+  return isMissed ? hadBefore(unit, slot) : undefined;
+}
+
+/** What the stage of a slot is on; where that is no more, the newest content that such a one had passed. */
+export function hadBefore({ stages, former }: UnitRow, slot: Pick<SlotRow, "stage">): number | undefined {
+  return stages.find(({ name }) => name === slot.stage)?.on ?? former;
 }
 
 /** Names of the Syncs that a content neither gives nor takes away: they are wanted, and come with another one. */

@@ -1,6 +1,6 @@
 import { assign, wakeUp } from "#functions/rollout/assign.ts";
 import { forgetSyncs } from "#functions/rollout/forget.ts";
-import { missedIn, namesWanted } from "#functions/rollout/give-back.ts";
+import { hadBefore, missedIn, namesWanted } from "#functions/rollout/give-back.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -290,7 +290,7 @@ async function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: 
   };
   if (leg !== undefined) transaction.record(leg, { cluster, order }, "Assigned", outcome);
   const { leg: _leg, order: _order, ...kept } = slot;
-  const { on: restores } = transaction.unit.stages.find(({ name }) => name === slot.stage) ?? {};
+  const restores = hadBefore(transaction.unit, slot);
   transaction.putSlot({ ...kept, attempts, since: transaction.at, ...defined({ restores }) }, slot);
   transaction.messages.push(...wakeUp(cluster, undefined, now));
   return true;

@@ -53,7 +53,7 @@ function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {
   return [{ on: "suspended", blocker: by, message, since: at, clear: [{ verb: "resume" }] }];
 }
 
-function freezes({ brake, now, legs, unit, slots, syncs }: WaitFacts): readonly Wait[] {
+function freezes({ brake, now, legs, unit, row, slots, syncs }: WaitFacts): readonly Wait[] {
   if (!brake.ok) return [{ on: "frozen", message: brake.message, clear: [] }];
   const inForce = brake.brake.freezes.filter((freeze) => isInForce(freeze, now));
   const all = inForce.filter(({ clusters }) => clusters === undefined);
@@ -71,7 +71,7 @@ function freezes({ brake, now, legs, unit, slots, syncs }: WaitFacts): readonly 
         const about = { stage: stage.name, ...defined({ content: leg?.content }), clusters: { count, names: [] } };
         return count === 0 ? [] : [frozen(freeze, about)];
       }),
-      ...arriving(unit, unit.arrivalsHeld?.frozen[freeze.name]).map((clusters) =>
+      ...arriving({ unit, row }, unit.arrivalsHeld?.frozen[freeze.name]).map((clusters) =>
         frozen(freeze, { clusters }, thatCame),
       ),
     ];
@@ -80,9 +80,10 @@ function freezes({ brake, now, legs, unit, slots, syncs }: WaitFacts): readonly 
 
 const thatCame = "that came ";
 
-/** How many of those that came; none where none waits. */
-function arriving({ arrivals }: WaitFacts["unit"], count = 0): readonly NonNullable<Wait["clusters"]>[] {
-  return arrivals.waiting === 0 || count === 0 ? [] : [{ count, names: [] }];
+/** How many of those that came; none where none waits, or nobody gets anything any more. */
+function arriving({ unit, row }: Pick<WaitFacts, "unit" | "row">, count = 0): readonly NonNullable<Wait["clusters"]>[] {
+  const isNone = unit.arrivals.waiting === 0 || count === 0 || row.operations.deletion !== undefined;
+  return isNone ? [] : [{ count, names: [] }];
 }
 
 /** They end by themselves. */
@@ -94,16 +95,16 @@ function heldArrivals({ unit, row }: WaitFacts): readonly Wait[] {
       const { maxConcurrent } = stages.find(({ name }) => name === stage.name) ?? {};
       if (maxConcurrent === undefined) return [];
       const own = ownBound(maxConcurrent, stage.members);
-      return arriving(unit, bound[stage.name]).map((clusters): Wait => {
+      return arriving({ unit, row }, bound[stage.name]).map((clusters): Wait => {
         const message = `${clusters.count} ${thatCame}wait: ${changingIn(stage)} of ${own} changing in ${stage.name}`;
         return { on: "slots", stage: stage.name, clusters, message, clear: [{ verb: "pace", field: "maxConcurrent" }] };
       });
     }),
-    ...arriving(unit, rendering).map((clusters): Wait => {
+    ...arriving({ unit, row }, rendering).map((clusters): Wait => {
       const message = `${clusters.count} ${thatCame}wait for their renderings`;
       return { on: "rendering", clusters, message, clear: [] };
     }),
-    ...arriving(unit, worker).map((clusters): Wait => {
+    ...arriving({ unit, row }, worker).map((clusters): Wait => {
       const message = `${clusters.count} ${thatCame}wait until what was begun there before is settled`;
       return { on: "worker", clusters, message, clear: [] };
     }),
@@ -158,6 +159,7 @@ function sourceWait({ unready }: WaitFacts): readonly Wait[] {
 
 /** Clusters that came outside the legs and failed: they are not tried again before somebody asks, or their stage passes something. */
 function arrivalWaits({ unit, row, failedArrivals }: WaitFacts): readonly Wait[] {
+  if (row.operations.deletion !== undefined) return [];
   const { rollout } = relationOf(row);
   const pace = { verb: "pace", field: "maxFailures" } as const;
   const names = failedArrivals.map(({ cluster }) => cluster);

@@ -2,11 +2,12 @@
 import { describe, expect, test } from "vitest";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Clearing, type Wait, type WaitReason, waitReasons } from "#shared/fleet/waits/wait.ts";
 import { ana, begin, ownPaths, rings, web, worldOf } from "#test/support/planner-story.ts";
-import type { PlannerWorld, Told } from "#test/support/planner-world.ts";
+import { type PlannerWorld, subject, type Told } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
 interface Story {
@@ -24,6 +25,7 @@ interface Story {
 type Said = "Ready" | "Failed" | "Unreachable";
 const sync = keys.sync("c1", "shop", "web.app");
 const group = "/v1/namespaces/shop/syncgroups/web";
+const slotOf = (slot?: SlotRow) => keys.slot(subject, slot?.cluster ?? "");
 const all = { maxConcurrent: "100%" } as const;
 const lax = { ...all, maxFailures: "100%", maxUnreachable: "100%" } as const;
 const two: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", maxConcurrent: 1 }] };
@@ -69,6 +71,15 @@ const joined =
     if (said.length > 0) await say(made, ...said);
   };
 
+/** Those that came are that, and then everything is to be deleted. */
+const goneAfter =
+  (...said: readonly Said[]) =>
+  async (made: PlannerWorld) => {
+    await joined(...said)(made);
+    await act(made, { deletion: { ...ana(made.now), cascade: "delete" } });
+    await begin(made);
+  };
+
 const stories: readonly Story[] = [
   { on: "suspended", when: "it goes through", make: suspended(begin), clear: ["resume"] },
   { on: "frozen", when: "everybody is", make: (made) => freeze(made), clear: ["thaw inc"] },
@@ -95,6 +106,21 @@ const stories: readonly Story[] = [
     },
     clear: [],
     end: (made) => made.table.write([{ update: sync, set: { schema: rowSchema } }]),
+  },
+  {
+    on: "newer",
+    when: "the row of a slot is",
+    make: async (made) => {
+      await begin(made);
+      const [slot] = made.slots();
+      await made.table.write([{ update: slotOf(slot), set: { schema: rowSchema + 1 } }]);
+      await made.plan();
+    },
+    clear: [],
+    end: async (made) => {
+      for (const { schema, pk, sk } of made.table.all())
+        if (schema > rowSchema) await made.table.write([{ update: { pk, sk }, set: { schema: rowSchema } }]);
+    },
   },
   {
     on: "asked",
@@ -142,6 +168,16 @@ const stories: readonly Story[] = [
     },
   },
   { on: "budget", when: "deletions fail", pace: all, make: deleted("Failed"), clear: ["reconcile", "orphan"] },
+  {
+    on: "budget",
+    when: "deletions fail, and those that came had failed",
+    pace: all,
+    make: async (made) => {
+      await goneAfter("Failed")(made);
+      await say(made, "Failed");
+    },
+    clear: ["reconcile", "orphan"],
+  },
   { on: "evidence", when: "all fail, and may", pace: lax, make: after("Failed"), clear: ["reconcile", "restart"] },
   { on: "evidence", when: "none answers, and need not", pace: lax, make: after("Unreachable"), clear: ["restart"] },
   {
@@ -284,6 +320,19 @@ describe.each(stories)("$on, where $when", (story) => {
     expect(await waitsOf(made)).toEqual([]);
   });
 });
+
+test.each([
+  ["failed", ["Failed"], all],
+  ["wait", [], { ...all, maxConcurrent: 1 }],
+] as const)(
+  "nobody is told of clusters that came and %s, where all is to be deleted: no verb is about them",
+  async (_what, said, pace) => {
+    const made = await beginning({ on: "arrivals", when: "", pace, make: goneAfter(...said), clear: [] });
+    expect(made.unit().arrivals.failed + made.unit().arrivals.waiting).toBeGreaterThan(0);
+    const waits = await waitsOf(made);
+    expect(waits.filter(({ on, stage }) => on === "arrivals" || (on === "slots" && stage === undefined))).toEqual([]);
+  },
+);
 
 test("every kind of wait is among them", () => {
   expect([...new Set(stories.map(({ on }) => on))]).toEqual(waitReasons);

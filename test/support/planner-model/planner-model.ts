@@ -7,11 +7,12 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { frozenIn, isStalled, legKey, waitingOf } from "#shared/fleet/rollout/legs.ts";
+import { describeRevisions, desiredPlan } from "#shared/fleet/rollout/plan.ts";
 import type { Brake } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
-import type { FleetRow, Operations } from "#shared/fleet/rows/object-rows.ts";
+import type { FleetRow, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRef, LegRow, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message, RolloutMessage } from "#shared/messages.ts";
@@ -138,6 +139,7 @@ export class PlannerModel {
     messages: readonly RolloutMessage[] = [{ to: "rollout", subject }],
   ): Promise<void> {
     const until = new Date(this.world.now.getTime() + callSeconds * 1000);
+    const [wanted, { length: queued }] = [this.#wanted(), this.queue];
     try {
       await planSubject(
         subject,
@@ -150,10 +152,21 @@ export class PlannerModel {
           installation: "test",
         },
       );
+      // Nothing was another meanwhile, nor is it to go on.
+      const others = this.queue.slice(queued).filter(({ message }) => message.to === "rollout");
+      if (wanted !== undefined && wanted.hash === this.#wanted()?.hash && others.length === 0)
+        this.watch.skipped.wants(wanted);
     } catch (error) {
       if (!(error instanceof Crash)) throw error;
       this.send(messages);
     }
+  }
+
+  #wanted() {
+    const group = this.watch.group();
+    if (group === undefined) return undefined;
+    const desired = desiredPlan(group, new Map(this.world.rows<SourceRow>("Source").map((row) => [row.name, row])));
+    return desired.ok ? { hash: desired.plan.contentHash, revision: describeRevisions(desired.plan) } : undefined;
   }
 
   async render(input: string, found: Delivery["rendering"]): Promise<void> {

@@ -21,6 +21,7 @@ import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { checkGivenBack, checkUnwanted, GivenBackWatch } from "#test/support/planner-model/given-back-watch.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
+import { SkippedWatch } from "#test/support/planner-model/skipped-watch.ts";
 import { type Change, StageWatch } from "#test/support/planner-model/stage-watch.ts";
 
 /**
@@ -32,6 +33,7 @@ export class PlannerWatch {
   readonly #servers: ModelServers;
   readonly #stages = new StageWatch();
   readonly givenBack = new GivenBackWatch();
+  readonly skipped = new SkippedWatch();
   readonly #rows = new Map<string, Row>();
   readonly #byType = new Map<string, Map<string, Row>>();
   /** By leg: how many of its targets are in which state. */
@@ -51,6 +53,7 @@ export class PlannerWatch {
     this.#noteBound();
     const unit = this.unit();
     this.givenBack.written(changes, this);
+    this.skipped.written(changes);
     const sizeOf = (leg: LegRef) => this.#leg(leg)?.size;
     this.#stages.written(changes, { unit, group: this.group(), sizeOf, servers: this.#servers });
     const ids = new Set(unit?.stages.map(({ name }) => this.#stages.idOf(name)));

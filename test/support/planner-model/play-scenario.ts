@@ -57,12 +57,14 @@ async function quietRun(story: Play): Promise<unknown> {
   return model.summary();
 }
 
-/** What was seen once and is seen again writes nothing. */
+/** What was seen once and is seen again writes nothing; and what was skipped is recorded. */
 async function looksTwice(model: PlannerModel): Promise<void> {
   await model.plan({});
   const before = model.table.effects;
   await model.plan({});
   expect(model.table.effects - before, "writes of a look that saw nothing new").toBe(0);
+  const unit = model.watch.unit();
+  if (unit !== undefined && !model.isGone()) model.watch.skipped.check(unit);
 }
 
 function isDeleting(model: PlannerModel): boolean {

@@ -15,6 +15,8 @@ export interface Disturbance {
   readonly jitter?: number;
   /** The n-th call (from 1) of the table or the sender is the last one, and breaks before or after its effect. */
   readonly crash?: { readonly at: number; readonly when: "before" | "after" };
+  /** Lets each call have its effect that writes or sends, or keeps it from that. @param writes - empty: it sends. */
+  readonly around?: <T>(effect: () => Promise<T>, writes: readonly Write[]) => Promise<T>;
   /** Things that happen just before the n-th call. */
   readonly midst?: readonly { readonly at: number; readonly act: () => Promise<void> }[];
 }
@@ -32,15 +34,18 @@ export class DisturbedPorts {
     this.#random = createRandom(disturbance.jitter ?? 0);
     const { table, sender } = real;
     const call = this.#call.bind(this);
+    const { around = (effect) => effect() } = disturbance;
     this.table = {
       get: (key) => call(() => table.get(key)),
       getMany: (keys, reading) => call(() => table.getMany(keys, reading)),
       query: (query) => call(() => table.query(query)),
       queryIndex: (query: IndexQuery) => call(() => table.queryIndex(query)),
-      write: (writes: readonly Write[]) => call(() => table.write(writes)),
-      update: (write) => call(() => table.update(write)),
+      write: (writes: readonly Write[]) => call(() => around(() => table.write(writes), writes)),
+      update: (write) => call(() => around(() => table.update(write), [write])),
     };
-    this.sender = { send: (messages: readonly Message[]) => call(() => sender.send(messages)) };
+    this.sender = {
+      send: (messages: readonly Message[]) => call(() => around(() => sender.send(messages), [])),
+    };
   }
 
   async #call<T>(work: () => Promise<T>): Promise<T> {

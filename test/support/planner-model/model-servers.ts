@@ -1,3 +1,5 @@
+import { compareText } from "#shared/base/text-order.ts";
+
 /** One attempt at one Sync, as the cluster's API server saw it. */
 interface Attempt {
   readonly cluster: string;
@@ -21,6 +23,8 @@ export class ModelServers {
   readonly #assigned = new Map<string, { readonly at: number; readonly stage: string | undefined }>();
   /** What a stage allowed, and the group (""), from which request on. */
   readonly #bounds = new Map<string, Bound[]>();
+  /** By cluster and Sync: what it was given, one after the other; "" where it was deleted. */
+  readonly #given = new Map<string, string[]>();
   #requests = 0;
 
   /** That wrote, so far. */
@@ -33,12 +37,20 @@ export class ModelServers {
     this.#assigned.set(`${cluster} ${name}`, { at: this.#requests, stage });
   }
 
-  /** A request that writes, for an attempt at a Sync. */
-  written(cluster: string, name: string): void {
+  /** A request that writes, for an attempt at a Sync. @param what - a rendering; none: it is deleted. */
+  written(cluster: string, name: string, what = ""): void {
     const at = ++this.#requests;
+    const [sync = ""] = name.split(" ");
+    const given = this.#given.get(`${cluster} ${sync}`) ?? [];
+    this.#given.set(`${cluster} ${sync}`, given.at(-1) === what ? given : [...given, what]);
     const known = this.#attempts.get(`${cluster} ${name}`);
     if (known === undefined) this.#attempts.set(`${cluster} ${name}`, { cluster, name, first: at, last: at });
     else known.last = at;
+  }
+
+  /** What each was given, in that order; what was given again, with nothing else between, once. */
+  given(): Readonly<Record<string, readonly string[]>> {
+    return Object.fromEntries([...this.#given].sort(([a], [b]) => compareText(a, b)));
   }
 
   /** From now on so many clusters may be changing, in a stage or in the whole group. */
@@ -57,13 +69,15 @@ export class ModelServers {
     const found: string[] = [];
     const least = bounds.reduce((low, { bound }) => Math.min(low, bound), bounds[0]?.bound ?? 1);
     let open: Attempt[] = [];
-    const all = [...this.#attempts.values()].filter((attempt) => stage === "" || this.#given(attempt)?.stage === stage);
+    const all = [...this.#attempts.values()].filter(
+      (attempt) => stage === "" || this.#assignedAs(attempt)?.stage === stage,
+    );
     for (const attempt of all.sort((a, b) => a.first - b.first)) {
       const { first } = attempt;
       open = [...open.filter(({ last }) => first <= last), attempt];
       if (open.length <= least) continue;
       const clusters = new Set(open.map(({ cluster }) => cluster));
-      const since = Math.min(...open.map((attempt) => this.#given(attempt)?.at ?? attempt.first));
+      const since = Math.min(...open.map((attempt) => this.#assignedAs(attempt)?.at ?? attempt.first));
       const bound = boundSince(bounds, since, first);
       const where = stage === "" ? "" : ` in ${stage}`;
       if (clusters.size > bound)
@@ -72,7 +86,7 @@ export class ModelServers {
     return found;
   }
 
-  #given({ cluster, name }: Attempt) {
+  #assignedAs({ cluster, name }: Attempt) {
     return this.#assigned.get(`${cluster} ${name}`);
   }
 }

@@ -218,7 +218,7 @@ export class ModelWorkers {
 
   #write({ cluster, name, desired }: SyncRow): void {
     // Not by their numbers, which begin anew where everything of a Sync was deleted.
-    this.#world.servers.written(cluster, `${name} ${desired.token}`);
+    this.#world.servers.written(cluster, `${name} ${desired.token}`, desired.renderDigest);
   }
 
   /** Unless another worker has been there since. */

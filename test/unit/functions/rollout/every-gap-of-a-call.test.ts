@@ -1,0 +1,50 @@
+/** Wherever a call of the planner ends, or stands still and writes late, the API servers end with what they would have had. */
+import { describe, expect, test } from "vitest";
+import { fates, type Story, tellWithGap } from "#test/support/planner-model/gap-story.ts";
+
+const stories: Readonly<Record<string, Story>> = {
+  "a rollout": [[0, { do: "revise", content: 1 }]],
+  "an undo in the middle": [
+    [0, { do: "template", what: "drop", at: 1 }],
+    [14, { do: "template", what: "drop", at: 1 }],
+  ],
+  "a deletion in the middle": [
+    [0, { do: "revise", content: 1 }],
+    [8, { do: "delete" }],
+  ],
+  "a suspend in the middle, and a resume": [
+    [0, { do: "join", cluster: 2 }],
+    [0, { do: "revise", content: 1 }],
+    [8, { do: "suspend" }],
+    [4, { do: "resume" }],
+  ],
+};
+
+const last = ({ given }: Awaited<ReturnType<typeof tellWithGap>>) =>
+  Object.entries(given).map(([sync, all]) => [sync, all.at(-1)]);
+const kinds = new Set<string>();
+
+describe.each(Object.entries(stories))("%s", (what, story) => {
+  test.each(fates)("ends the same where any call of the planner %s", { timeout: 120_000 }, async (fate) => {
+    const quiet = await tellWithGap(story, 0, fate);
+    for (const kind of quiet.kinds) kinds.add(kind);
+    // Of those that go on late, each is one or the other.
+    const [first, step] = fate === "dies" ? [1, 1] : [fates.indexOf(fate), 2];
+    for (let at = first; at <= quiet.effects; at += step) {
+      const told = await tellWithGap(story, at, fate);
+      const where = `with effect ${at}`;
+      expect(last(told), where).toEqual(last(quiet));
+      // Nobody is taken back, nor to anything twice.
+      if (what === "a rollout") expect(told.given, where).toEqual(quiet.given);
+      expect(told.excesses, where).toEqual([]);
+      expect(told.isGone, where).toBe(quiet.isGone);
+    }
+  });
+});
+
+test("every kind of row that a call of the planner writes is among these effects", () => {
+  const rows = ["Unit", "SyncGroup", "Content", "Leg", "Slot", "Target", "Arrival", "SyncOnCluster", "Rendering"];
+  expect([...kinds].sort()).toEqual(
+    expect.arrayContaining([...rows, "message", "check", "delete SLOT", "delete SyncGroup"].sort()),
+  );
+});

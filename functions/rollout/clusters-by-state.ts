@@ -12,7 +12,7 @@ import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenIn } from "#shared/fleet/rollout/legs.ts";
 import type { Member } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
+import { clusterCounts, namesShown } from "#shared/fleet/rollout/subject-status.ts";
 import { clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
@@ -42,11 +42,18 @@ export function worseOf(a: ClusterState, b: ClusterState): ClusterState {
   return severity.indexOf(a) > severity.indexOf(b) ? a : b;
 }
 
+export interface ByState {
+  readonly counts: ClusterCounts;
+  /** The first of those that are not well, by name. */
+  readonly failed: readonly string[];
+  readonly unreachable: readonly string[];
+}
+
 /**
  * Counts of the members by their worst Sync. Only those that are not ready are read, from the state index: a moment behind,
  * put right by the next look.
  */
-export async function clustersByState(known: Known, ports: PlannerPorts): Promise<ClusterCounts> {
+export async function clustersByState(known: Known, ports: PlannerPorts): Promise<ByState> {
   const { subject, unit } = known;
   const { table } = ports;
   const [entries, arrivals, sealed] = await Promise.all([
@@ -71,7 +78,16 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
   const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   for (const state of worst.values()) counts[state]++;
   const waiting = counts.waiting + unit.arrivals.waiting - counted.length;
-  return clusterCounts(membersOfAll(unit), { ...counts, waiting });
+  const named = (state: ClusterState) =>
+    [...worst]
+      .flatMap(([cluster, its]) => (its === state ? cluster : []))
+      .sort()
+      .slice(0, namesShown);
+  return {
+    counts: clusterCounts(membersOfAll(unit), { ...counts, waiting }),
+    failed: named("failed"),
+    unreachable: named("unreachable"),
+  };
 }
 
 /** Those that are named; where there may be more than that, those that are found to be. */

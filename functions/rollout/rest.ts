@@ -1,16 +1,18 @@
-import { type ClusterCounts, clustersByState } from "#functions/rollout/clusters-by-state.ts";
+import { type ByState, clusterStates, clustersByState } from "#functions/rollout/clusters-by-state.ts";
 import { stoppedArrivals } from "#functions/rollout/fill-arrivals.ts";
 import { forgetTemplates, mayForget } from "#functions/rollout/forget-templates.ts";
 import { withWanted } from "#functions/rollout/ledger.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { identityNow } from "#functions/rollout/seal-leg.ts";
 import type { Round } from "#functions/rollout/settle-slots.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { lastLegOf, legsIn } from "#shared/fleet/rollout/feed.ts";
+import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
 import { changingOf, isMoving } from "#shared/fleet/rollout/slots.ts";
-import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
+import { type Behind, clusterCounts, type StatusFacts } from "#shared/fleet/rollout/subject-status.ts";
 import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -38,8 +40,9 @@ export async function rest(
   if (all) setDeadline(transaction, deadline);
   const isStill = !isMoving(known);
   const isIdle = isStill && known.unit.arrivals.waiting + legsIn(known.unit, known.legs).length === 0;
-  const settled = isStill ? await settledCounts(known, now, ports) : undefined;
-  const seen = settled === undefined ? {} : { settled, stopped: stoppedArrivals(transaction) };
+  const counted = isStill ? await settledCounts(known, now, ports) : undefined;
+  const settled = counted?.settled;
+  const seen = counted === undefined ? {} : { ...counted, stopped: stoppedArrivals(transaction) };
   if (settled !== undefined && !hasJustSettled(known, now) && mayForget(transaction, settled)) {
     const anew = await forgetTemplates(transaction, ports);
     if (anew !== undefined) return anew;
@@ -92,15 +95,29 @@ export function noteWanted(transaction: Transaction): void {
 }
 
 /** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */
-async function settledCounts(known: Known, now: Date, ports: PlannerPorts): Promise<ClusterCounts | undefined> {
+async function settledCounts(known: Known, now: Date, ports: PlannerPorts): Promise<Settled | undefined> {
   if (known.unit.last === 0) return undefined;
-  const counts = await clustersByState(known, ports);
+  const { counts, ...named } = await clustersByState(known, ports);
   const certain = justSettled(known, now);
   const worst = (state: keyof Certain) => Math.max(counts[state], ...certain.map((seen) => seen[state]));
   const [failed, unreachable, changing] = [worst("failed"), worst("unreachable"), worst("changing")];
-  return clusterCounts(counts.selected, { ...counts, failed, unreachable, changing });
+  const settled = clusterCounts(counts.selected, { ...counts, failed, unreachable, changing });
+  return { settled, behind: await behindOf(known, named, ports) };
 }
 
+/** Of those who are named: since when, and why, as their workers say it. */
+async function behindOf(known: Known, named: Omit<ByState, "counts">, { table }: PlannerPorts): Promise<Behind[]> {
+  const clusters = [...named.failed, ...named.unreachable];
+  if (clusters.length === 0) return [];
+  const found = await readClusters(known, { clusters, with: ["syncs"] }, table);
+  return [...found.values()].map(({ cluster, syncs }): Behind => {
+    const state = named.failed.includes(cluster) ? "failed" : "unreachable";
+    const observed = syncs.flatMap((sync) => sync.observed ?? []).find(({ phase }) => clusterStates[phase] === state);
+    return { cluster, state, ...(observed === undefined ? {} : { since: observed.since, reason: reasonOf(observed) }) };
+  });
+}
+
+type Settled = Required<Pick<StatusFacts, "settled" | "behind">>;
 type Certain = Omit<NonNullable<UnitRow["lately"]>, "at">;
 
 /** What a `reconcile` found that was over a moment ago, and what the legs came to that passed then, or to a standstill. */

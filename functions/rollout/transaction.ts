@@ -44,7 +44,7 @@ export interface Outcome {
 }
 
 /** What a step saw that no row says. */
-type Seen = Pick<StatusFacts, "settled" | "stopped">;
+type Seen = Pick<StatusFacts, "settled" | "behind" | "stopped">;
 
 /**
  * One step of the planner, while it is put together: the unit with its legs, and whatever goes with them. All of it is

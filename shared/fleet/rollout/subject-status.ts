@@ -1,6 +1,7 @@
 /** The status half of a SyncGroup or Sync: the one place that says what state it is in. */
 
 import { defined } from "#shared/base/defined.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { lastLegOf, legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { isStalled, waitingOf } from "#shared/fleet/rollout/legs.ts";
@@ -18,7 +19,17 @@ import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows
 import type { Reason } from "#shared/kube/reasons.ts";
 
 /** Clusters named in a message; the rest is counted. */
-const namesShown = 3;
+export const namesShown = 3;
+/** And so much of what a worker says of one. */
+const reasonShown = 120;
+
+/** A cluster that is not well when nothing changes. */
+export interface Behind {
+  readonly cluster: string;
+  readonly state: "failed" | "unreachable";
+  readonly since?: string;
+  readonly reason?: string;
+}
 
 export interface StatusFacts {
   readonly now: Date;
@@ -29,6 +40,8 @@ export interface StatusFacts {
   readonly brake?: Brake;
   /** Clusters by the state of their Syncs, when nothing changes. */
   readonly settled?: SubjectStatus["clusters"];
+  /** The first of those in them that are not well. */
+  readonly behind?: readonly Behind[];
   /** Of the arrivals that wait, those that nobody tries before somebody asks, or their stage passes something. */
   readonly stopped?: number;
 }
@@ -187,10 +200,41 @@ function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Ass
     case "ClusterNotFound":
       return `${notFoundText(missing)}; nothing is rolled out until ${missing.length === 1 ? "it is" : "one is"}`;
     case "Degraded":
-      return [counts, notFoundText(missing), unreadableText(unreadable)].filter((part) => part !== "").join("; ");
+      return [counts, ...behindTexts(row, facts), notFoundText(missing), unreadableText(unreadable)]
+        .filter((part) => part !== "")
+        .join("; ");
     default:
       return [counts, unreadableText(unreadable)].filter((part) => part !== "").join("; ");
   }
+}
+
+/** Who is not well when nothing changes, since when and why, and what ends it. */
+function behindTexts(
+  { type, namespace, name }: SubjectRow,
+  { settled, behind = [], unit: { unreadable = [] } }: StatusFacts,
+): readonly string[] {
+  const text = (state: Behind["state"], ends: (first: string, count: number) => string) => {
+    // Of those that cannot be read it is said why.
+    const own = behind.filter((one) => one.state === state && !unreadable.includes(one.cluster));
+    const [first] = own;
+    if (first === undefined) return [];
+    const count = Math.max(own.length, (settled?.[state] ?? 0) - (state === "unreachable" ? unreadable.length : 0));
+    const { since, reason = "" } = first;
+    const of = own.length === 1 ? "" : `${first.cluster} `;
+    const why = since === undefined ? "" : ` (${of}since ${since}: ${excerpt(reason, reasonShown)})`;
+    const names = own.map(({ cluster }) => cluster);
+    const what = state === "failed" ? "failed" : count === 1 ? "does not answer" : "do not answer";
+    return [`${named(names, count)} ${what}${why}${ends(first.cluster, count)}`];
+  };
+  const object = `${type.toLowerCase()}/${name} -n ${namespace}`;
+  return [
+    ...text("failed", () => `; to try again: starling reconcile ${object}`),
+    ...text("unreachable", (first, count) => {
+      const again =
+        count === 1 ? "and is given what it lacks when it does" : "and are given what they lack when they do";
+      return `, ${again}; to go on without: starling delete cluster/${first} --cascade=orphan`;
+    }),
+  ];
 }
 
 export function unreadableText(clusters: readonly string[]): string {
@@ -226,7 +270,7 @@ function deletionText(facts: StatusFacts, counts: string): string {
   return `${done} of ${size} clusters done; ${named(names)} ${word} not answer, and the deletion waits; ${without}`;
 }
 
-function named(clusters: readonly string[]): string {
-  const shown = clusters.slice(0, namesShown).join(", ");
-  return clusters.length > namesShown ? `${shown} and ${clusters.length - namesShown} more` : shown;
+function named(clusters: readonly string[], count = clusters.length): string {
+  const shown = clusters.slice(0, namesShown);
+  return `${shown.join(", ")}${count > shown.length ? ` and ${count - shown.length} more` : ""}`;
 }

@@ -200,7 +200,7 @@ function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Ass
     case "ClusterNotFound":
       return `${notFoundText(missing)}; nothing is rolled out until ${missing.length === 1 ? "it is" : "one is"}`;
     case "Degraded":
-      return [counts, ...behindTexts(row, facts), notFoundText(missing), unreadableText(unreadable)]
+      return [counts, ...behindTexts(row, facts), goneText(facts), notFoundText(missing), unreadableText(unreadable)]
         .filter((part) => part !== "")
         .join("; ");
     default:
@@ -235,6 +235,15 @@ function behindTexts(
       return `, ${again}; to go on without: starling delete cluster/${first} --cascade=orphan`;
     }),
   ];
+}
+
+/** Each is a name of the unit and a row of its cluster, for as long as it does not answer: renaming often adds to them. */
+function goneText({ unit, desired, behind = [] }: StatusFacts): string {
+  const wanted = new Set(desired.ok ? desired.plan.templates.map(({ name }) => name) : unit.templates);
+  const { size } = new Set(unit.templates).difference(wanted);
+  if (size === 0 || behind.every(({ state }) => state !== "unreachable")) return "";
+  const what = size === 1 ? "1 template that is gone is" : `${size} templates that are gone are`;
+  return `${what} kept until deleted from whoever does not answer, or that is unregistered`;
 }
 
 export function unreadableText(clusters: readonly string[]): string {

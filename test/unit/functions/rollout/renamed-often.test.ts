@@ -50,12 +50,17 @@ test.each([
     }
     for (const cluster of names(3)) expect(syncsOf(made, cluster).map(({ name }) => name)).toEqual([`web.t${renames}`]);
     expect(made.unit().templates).toHaveLength(renames + 1);
-    expect((await made.group()).status.clusters).toMatchObject({ ready: 3, unreachable: 1 });
+    const { clusters, conditions } = (await made.group()).status;
+    expect(clusters).toMatchObject({ ready: 3, unreachable: 1 });
+    expect(conditions[0]?.message).toMatch(
+      /^3 of 4 clusters ready; dead does not answer .* cluster\/dead --cascade=orphan; 60 templates that are gone are kept /,
+    );
     await happens(made);
     await playOn(made);
     made.advanceClock(120);
     await made.plan();
     expect(made.unit().templates).toEqual([`t${renames}`]);
+    expect((await made.group()).status.conditions[0]?.message).not.toContain("gone");
     expect([...new Set(syncsOf(made, "dead").map(({ desired }) => desired.action))].sort()).toEqual(left);
   },
 );

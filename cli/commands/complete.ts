@@ -20,6 +20,11 @@ export async function complete(session: Session, words: readonly string[], progr
 
 async function candidates(opened: Session, words: readonly string[], program: Command): Promise<readonly string[]> {
   const last = words.at(-1) ?? "";
+  const [, inline, begun] = /^(--[\w-]+)=(.*)$/s.exec(last) ?? [];
+  if (inline !== undefined && begun !== undefined) {
+    const values = await candidates(opened, [...words.slice(0, -1), inline, begun], program);
+    return values.map((value) => `${inline}=${value}`);
+  }
   const { command, args, flag, said } = readLine(words.slice(0, -1), program);
   // As the line itself will be asked; whoever presses Tab does not wait for long.
   const asked = openSession(opened.io, { timeout: "5s", ...opened.options, ...said });
@@ -34,7 +39,7 @@ async function wordsFor(session: Session, { last, command, args, flag }: Place):
   if (flag === "--cluster") return namesOf(session, "Cluster");
   if (flag === "--group") return namesOf(session, "SyncGroup");
   if (flag === "--state") return stateWords();
-  if (flag !== undefined) return [];
+  if (flag !== undefined) return choicesOf(flag, command);
   if (last.startsWith("-")) return flagsOf(command);
   const children = command.commands.filter((child) => command.createHelp().visibleCommands(command).includes(child));
   if (children.length > 0 && args.length > 0) return [];
@@ -84,6 +89,12 @@ function readLine(words: readonly string[], program: Command): Line {
     else command = child;
   }
   return { command, args, said };
+}
+
+/** Those that a flag has to be one of. */
+function choicesOf(flag: string, command: Command): readonly string[] {
+  const known = command.options.find(({ long }) => long === flag)?.argChoices;
+  return known ?? (command.parent === null ? [] : choicesOf(flag, command.parent));
 }
 
 function flagsOf(command: Command): readonly string[] {

@@ -108,9 +108,8 @@ function sayWhatNext({ user, example }: DemoOptions): void {
   const own = user === undefined && example === undefined;
   say("Nothing of this is left running. What to try next:");
   say();
-  say(
-    `  npm run demo -- ${own ? "" : "(the same) "}--keep ./demo     stays, to look at with kubectl, starling and a browser`,
-  );
+  const stays = "stays, to look at with kubectl, starling and a browser";
+  say(own ? `  npm run demo -- --keep ./demo     ${stays}` : `  the same with --keep ./demo     ${stays}`);
   if (own) say("  npm run demo -- --example platform     a fleet with charts, overlays and values");
   say("  npm run starling -- local up     Starling in the background, to roll out what is yours");
   say();

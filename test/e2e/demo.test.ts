@@ -193,6 +193,7 @@ describe("what the demo says when it cannot", () => {
     expect(out.replaceAll(/\s+/g, " ")).toMatch(
       /halted: 1 cluster failed of 1 in stage canary \(allows 0\): .* ImagePullBackOff/,
     );
+    expect(out).toContain("\nNothing of this is left running. What to try next:\n\n  the same with --keep ./demo ");
     expect(out).toMatch(/\nin sync: 0\/2 clusters at trunk@sha1:[0-9a-f]{40}\n$/);
     for (const line of out.split("\n")) expect(line).toMatch(/^.{0,90}$(?<! )/);
   });

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
+
+test.each([
+  [
+    ["get", "-o", ""],
+    ["wide", "json", "yaml", "name"],
+  ],
+  [["get", "--output", "j"], ["json"]],
+  [["get", "--output=j"], ["--output=json"]],
+  [
+    ["delete", "--cascade="],
+    ["--cascade=delete", "--cascade=orphan"],
+  ],
+  [["get", "--state=Hal"], ["--state=Halted"]],
+])("the values of a flag complete, where there are some to choose from: %j", async (words, expected) => {
+  const ran = await runWithoutTerminal(["complete", "--", ...words], { folder: "/nowhere", patienceMs: 10_000 });
+  expect(ran.out.split("\n").filter((word) => word !== "")).toEqual(expected);
+});

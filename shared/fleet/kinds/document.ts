@@ -2,6 +2,7 @@
  * What a user writes, validated: one schema per kind gives the check, the type and the published JSON Schema.
  * Unknown fields are errors that name the field meant; a field that does nothing yet is not in the schema.
  */
+
 import * as z from "zod";
 import { excerpt, excerptOf } from "#shared/base/excerpt.ts";
 import { findPath } from "#shared/base/find-path.ts";
@@ -11,6 +12,7 @@ import { clusterDocument } from "#shared/fleet/kinds/cluster.ts";
 import { clusterDiscoveryDocument } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { clusterValuesDocument } from "#shared/fleet/kinds/cluster-values.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { schemaWords } from "#shared/fleet/kinds/schema-words.ts";
 import { sourceDocument } from "#shared/fleet/kinds/source.ts";
 import { syncDocument, syncGroupDocument } from "#shared/fleet/kinds/sync-group.ts";
 
@@ -112,8 +114,8 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
   }
   const got = valueAt(root, issue.path);
   if (isHidden(issue)) return [{ field, message: issue.message }];
-  if (got === undefined) return [{ field, message: `is required: ${lowerFirst(issue.message)}` }];
-  return [{ field, message: `${issue.message} (got ${excerptOf(got)})` }];
+  if (got === undefined) return [{ field, message: `is required: ${lowerFirst(schemaWords(issue.message))}` }];
+  return [{ field, message: `${schemaWords(issue.message)} (got ${excerptOf(got)})` }];
 }
 
 function kindOf(root: unknown): WritableKind {

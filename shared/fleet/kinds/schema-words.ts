@@ -1,0 +1,55 @@
+/** What a schema says by itself, in the words of who writes documents; what a schema was told to say stays. */
+
+const things: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list, as [a, b]",
+  object: "a map of fields",
+  record: "a map of fields",
+};
+
+type Found = RegExpExecArray;
+
+const known: readonly (readonly [RegExp, (found: Found) => string])[] = [
+  [
+    /^Invalid input: expected (\w+), received (\w+)$/,
+    ([, wanted = "", received = ""]) => {
+      const thing = things[wanted] ?? wanted;
+      if (received === "undefined") return thing;
+      const isPlain = received === "number" || received === "boolean";
+      return `must be ${thing}${wanted === "string" && isPlain ? ": put it in quotes" : ""}`;
+    },
+  ],
+  [
+    /^Too (small|big): expected array to have [<>]=?(\d+) items?$/,
+    ([, way, bound = ""]) =>
+      way === "big"
+        ? `must have at most ${bound} ${bound === "1" ? "item" : "items"}`
+        : `must have at least ${bound} ${bound === "1" ? "item: write one, or leave the field out" : "items"}`,
+  ],
+  [
+    /^Too (small|big): expected string to have [<>]=?(\d+) characters?$/,
+    ([, way, bound = ""]) =>
+      `must have at ${way === "big" ? "most" : "least"} ${bound} ${bound === "1" ? "character" : "characters"}`,
+  ],
+  [
+    /^Too (small|big): expected (?:number|int) to be [<>]=(-?\d+)$/,
+    ([, way, bound = ""]) => `must be at ${way === "big" ? "most" : "least"} ${bound}`,
+  ],
+  [/^Invalid (?:option|input): expected (?:one of )?(".*)$/, ([, words = ""]) => `must be ${wordsOf(words)}`],
+];
+
+function wordsOf(text: string): string {
+  const words = [...text.matchAll(/"([^"]*)"/g)].map(([, word = ""]) => word);
+  return words.length === 1 ? `${words[0]}` : `one of ${words.join(", ")}`;
+}
+
+export function schemaWords(message: string): string {
+  for (const [pattern, words] of known) {
+    const found = pattern.exec(message);
+    if (found !== null) return words(found);
+  }
+  return message;
+}

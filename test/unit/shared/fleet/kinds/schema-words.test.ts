@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { parseDocument } from "#shared/fleet/kinds/document.ts";
+
+const apiVersion = "starling.dev/v1alpha1";
+const metadata = { name: "web", namespace: "shop" };
+const git = { url: "https://git.example/app" };
+const source = (more: object, spec: object = { git }) => ({ apiVersion, kind: "Source", metadata, spec, ...more });
+const group = (spec: object) => ({
+  ...{ apiVersion, kind: "SyncGroup", metadata },
+  spec: { clusters: { all: true }, templates: [{ name: "app", source: "app" }], ...spec },
+});
+
+test.each<[string, unknown, string]>([
+  [
+    "a number for a text",
+    source({ metadata: { ...metadata, name: 7 } }),
+    "metadata.name must be a text: put it in quotes (got 7)",
+  ],
+  [
+    "a truth value for a text",
+    source({ metadata: { ...metadata, labels: { on: true } } }),
+    "metadata.labels.on must be a text: put it in quotes (got true)",
+  ],
+  ["a text for a list", source({}, { git, paths: "deploy" }), 'spec.paths must be a list, as [a, b] (got "deploy")'],
+  ["a list for a map", source({}, { git: [] }), "spec.git must be a map of fields (got [])"],
+  ["no text", source({}, { git: {} }), "spec.git.url is required: a text"],
+  ["no map", source({}, {}), "spec.git is required: a map of fields"],
+  [
+    "an empty list",
+    group({ clusters: { names: [] } }),
+    "spec.clusters.names must have at least 1 item: write one, or leave the field out (got [])",
+  ],
+])("of %s the field, the value and the remedy are told, in our words", (_, document, expected) => {
+  const parsed = parseDocument(document);
+  expect(parsed.ok ? [] : parsed.problems.map(({ field, message }) => `${field} ${message}`)).toContain(expected);
+});

@@ -1,6 +1,9 @@
 /** Fleets to be looked at, of any size: rows as planner and workers leave them, with everything that a page has a word for. */
 import type { LookPorts } from "#functions/api/look-routes.ts";
 import { inParts } from "#shared/base/in-parts.ts";
+import { syncEvents } from "#shared/fleet/rows/event-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { PlannedGroup } from "#test/bench/planned-group.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { apiFixture, cluster } from "#test/unit/functions/api/api-fixture.ts";
@@ -29,8 +32,56 @@ async function unlessStill(work: Promise<void>): Promise<void> {
   }
 }
 
+/** Of the first clusters each has something else that is wrong, and events tell of it. */
+const troubles: readonly ((now: Date) => Partial<Observed>)[] = [
+  (now) => ({
+    drift: {
+      ...{ at: now.toISOString(), objects: 2, corrected: false },
+      named: [
+        { object: "Deployment shop/web", reason: "Changed", message: "spec.replicas, by kubectl-edit" },
+        { object: "ConfigMap shop/settings", reason: "Missing", message: "it was deleted" },
+      ],
+    },
+    leftAlone: [{ object: "Service shop/web", reason: "Drifted", message: "spec.ports is undone by operator" }],
+    conditions: [
+      { type: "Drifted", status: "True", reason: "DriftDetected", message: "2 objects", since: now.toISOString() },
+    ],
+  }),
+  (now) => ({
+    phase: "Retrying",
+    reason: "ApplyFailed",
+    message: "1 of 3 objects could not be applied",
+    nextAt: new Date(now.getTime() + hourMs / 30).toISOString(),
+    troubles: [{ object: "Certificate shop/web", reason: "NoMatch", message: "the cluster serves no Certificate" }],
+    conditions: [
+      { type: "Ready", status: "False", reason: "ApplyFailed", message: "1 of 3", since: now.toISOString() },
+    ],
+  }),
+  (now) => ({
+    phase: "Failed",
+    reason: "HookFailed",
+    message: "Job shop/migrate ended badly",
+    troubles: [{ object: "Job shop/migrate", reason: "HookFailed", message: "BackoffLimitExceeded: 4 Pods failed" }],
+    conditions: [
+      { type: "Ready", status: "False", reason: "HookFailed", message: "Job shop/migrate", since: now.toISOString() },
+    ],
+  }),
+];
+
+async function troubled(table: MemoryTable, names: readonly string[], now: Date): Promise<void> {
+  for (const [at, trouble] of troubles.entries()) {
+    const row = await table.get(keys.sync(names[at] ?? "", "platform", "monitoring.t0"));
+    if (row?.observed === undefined) throw new Error(`cluster ${names[at]} has no Sync of the group that is quiet`);
+    const since = now.toISOString();
+    const put: SyncRow = { ...row, observed: { ...row.observed, since, at: since, ...trouble(now) } };
+    await table.write([{ put: { ...put, version: put.version + 1 } }]);
+    await table.append(syncEvents(put));
+  }
+}
+
 export async function shownFleet(size: number, now: Date): Promise<LookPorts> {
-  const api = apiFixture(new MemoryTable({ pageItems: 1000 }));
+  const table = new MemoryTable({ pageItems: 1000 });
+  const api = apiFixture(table);
   api.setNow(new Date(now.getTime() - 60 * hourMs).toISOString());
   const names = Array.from(
     { length: size },
@@ -41,7 +92,7 @@ export async function shownFleet(size: number, now: Date): Promise<LookPorts> {
     const { status, body } = await api.call("POST", "/v1/apply", { documents: part, confirm: true });
     if (status !== 200) throw new Error(`the clusters were refused: ${JSON.stringify(body)}`);
   }
-  const { table, blobs } = api;
+  const { blobs } = api;
   const group = (namespace: string, name: string, more: Partial<ConstructorParameters<typeof PlannedGroup>[0]> = {}) =>
     new PlannedGroup(
       {
@@ -79,5 +130,6 @@ export async function shownFleet(size: number, now: Date): Promise<LookPorts> {
   for (let hour = 0; hour < 28; hour++) halted.anHourLater();
   isBroken = true;
   await unlessStill(halted.rollOut("Checkout 9.2: raise the timeout", halted.call));
+  await troubled(table, names, now);
   return { table, blobs, clock: { now: () => now }, installation: "starling" };
 }

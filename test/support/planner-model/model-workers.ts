@@ -193,13 +193,14 @@ export class ModelWorkers {
     const isSilent = this.away.has(cluster);
     const current = observed?.attempt === desired.attempt ? observed : undefined;
     const renderDigest = desired.renderDigest ?? "";
-    const holds = current?.applied?.renderDigest === renderDigest;
+    // Whatever an attempt before it had applied: that may be taken away again since.
+    const holds = current?.applied?.attempt === desired.attempt;
     const wasAway = current?.phase === "Unreachable" || current?.phase === "Reachable";
     const writes = desired.action === "delete" || current === undefined || !holds;
     const why = writes ? this.#withheld(row, { attempt: desired.attempt, standing }) : undefined;
     if (why?.reason === "Waiting" || (why?.reason === "Frozen" && (!wasAway || holds))) return undefined;
     if (isSilent) return say("Unreachable");
-    if (wasAway && !holds) return say("Reachable");
+    if (wasAway && current?.readyAt === undefined) return say("Reachable");
     if (why !== undefined) return say(why.reason === "Parked" ? "Failed" : "Applying");
     if (writes) this.#write(row);
     if (desired.action === "delete") return say(outcome === "Ready" || outcome === "Verifying" ? "Gone" : outcome);

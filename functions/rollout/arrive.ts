@@ -1,3 +1,4 @@
+import { letGo } from "#functions/rollout/let-go.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { seeClusters } from "#functions/rollout/read-clusters.ts";
 import { startOver } from "#functions/rollout/retry.ts";
@@ -21,15 +22,16 @@ export async function arrivePage(
   ports: PlannerPorts,
 ): Promise<number> {
   const { known } = transaction;
-  const found = await seeClusters(transaction, { clusters: page, with: ["arrivals", "left"] }, ports.table);
+  const found = await seeClusters(transaction, { clusters: page, with: ["arrivals", "targets", "left"] }, ports.table);
   const late = new Map<LegRow, FleetRow[]>();
   let done = 0;
   for (const cluster of page) {
     const rows = found.get(cluster);
-    if (transaction.room() < 4 + (rows?.left.length ?? 0)) break;
+    if (transaction.room() < 4 + (rows === undefined ? 0 : rows.targets.length + rows.left.length)) break;
     done++;
     const fleet = rows?.fleet;
     if (rows === undefined || fleet === undefined) continue;
+    await letGo(transaction, rows.targets, ports);
     if (isSelected(known, fleet)) startOver(transaction, rows);
     const stage = stageNow(known, fleet);
     const leg = stage && legOf(stage, known.legs);

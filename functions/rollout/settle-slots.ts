@@ -1,6 +1,7 @@
 import { assign, wakeUp } from "#functions/rollout/assign.ts";
 import { forgetSyncs } from "#functions/rollout/forget.ts";
 import { hadBefore, missedIn, namesWanted } from "#functions/rollout/give-back.ts";
+import { strayedFrom } from "#functions/rollout/let-go.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -16,7 +17,7 @@ import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { freezeOfAll, freezeOver, freezeText, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { arrivalStates, clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
-import type { ArrivalRow, LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ArrivalRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -174,21 +175,23 @@ async function settle(
   }
   if (await takeBack(transaction, seen, ports)) return undefined;
   if (verdict.state === "Assigned" && parked === undefined) return verdict;
-  const leg = slot.leg && transaction.leg(slot.leg);
   if (parked !== undefined) {
     for (const sync of syncs) parkSync(transaction, sync, parked);
     parkSlot(transaction, seen);
   } else transaction.dropSlot(slot);
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
-  if (leg !== undefined) settleTarget(transaction, seen, leg);
-  else if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
+  if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
+  else await settleTarget(transaction, seen, ports);
   // Nothing was taken back of what is wanted again: the group is suspended.
   const missed = missedIn(transaction, slot, syncs);
   if (missed !== undefined) transaction.putArrival(slot.cluster, "waiting", { why: "returned", content: missed });
   return parked === undefined ? undefined : endOf(lease, transaction.now);
 }
 
-function settleTarget(transaction: Transaction, { slot, syncs, arrivals, verdict }: Seen, leg: LegRow): void {
+async function settleTarget(transaction: Transaction, seen: Seen, ports: PlannerPorts): Promise<void> {
+  const { slot, syncs, arrivals, verdict } = seen;
+  const leg = slot.leg && transaction.leg(slot.leg);
+  if (leg === undefined) return;
   const { cluster, order = 0, attempts, since: assignedAt } = slot;
   const { state, reason } = verdict;
   if (state === "Waiting" || state === "Assigned") {
@@ -197,8 +200,10 @@ function settleTarget(transaction: Transaction, { slot, syncs, arrivals, verdict
     return;
   }
   startOver(transaction, { arrivals, left: [] });
+  const strayed = state === "Succeeded" ? undefined : await strayedFrom(transaction, { leg, cluster }, ports);
+  const said = strayed === undefined ? { state, reason } : { state: "Skipped" as const, reason: strayed };
   const preexisting = wasSick(syncs) || undefined;
-  transaction.record(leg, { cluster, order }, "Assigned", { state, reason, attempts, assignedAt, preexisting });
+  transaction.record(leg, { cluster, order }, "Assigned", { ...said, attempts, assignedAt, preexisting });
 }
 
 function settleArrival(transaction: Transaction, { cluster, stage, restores }: SlotRow, verdict: Verdict): void {
@@ -234,9 +239,7 @@ export function parkSlot(transaction: Transaction, { slot, lease }: Pick<Seen, "
 }
 
 function isLive(lease: FoundLease, now: Date): boolean {
-  if (isNewer(lease)) return true;
-  const { leaseUntil } = lease;
-  return leaseUntil !== undefined && leaseUntil > now.toISOString();
+  return isNewer(lease) || (lease.leaseUntil ?? "") > now.toISOString();
 }
 
 /** Nobody says so when it does. */

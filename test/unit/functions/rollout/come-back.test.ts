@@ -1,8 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
-import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
 import {
   allSay,
   ana,
@@ -223,34 +220,57 @@ test("an arrival that moves on while it has a slot, and is away then, is one arr
   expect(made.rows("Arrival")).toEqual([]);
 });
 
-test("one that waits in another stage is a target again of the leg that it did not answer, however many did not", async () => {
-  const rest = names(12, "r");
-  const fleet = Object.fromEntries([["c", "canary"], ...rest.map((name) => [name, "rest"])]);
-  const made = await worldOf(fleet, { ...rings, maxConcurrent: 13, maxUnreachable: 0 });
+test("one that waits to come to its stage is a target again of the leg that it did not answer, however many did not", async () => {
+  const made = await worldOf(names(12), { maxConcurrent: "100%", maxUnreachable: 0 });
+  await made.rollOut();
+  for (const name of ["x", "y"]) {
+    await made.addCluster(name, "all");
+    await begin(made);
+    if (name === "x") await made.finish(name, "Failed");
+    await made.plan();
+  }
+  expect(made.unit().arrivals).toMatchObject({ waiting: 1, failed: 1 });
+  await revise(made, "bbb");
+  await made.finish("y", "Unreachable");
+  await made.plan();
+  for (const name of names(11)) await made.finish(name, "Unreachable");
+  await made.plan();
+  expect(made.leg("all").counts).toMatchObject({ Unreachable: 12 });
+  expect(made.leg("all").away).not.toContain("y");
+  expect(made.unit().arrivals).toMatchObject({ waiting: 1 });
+  await made.observe("y", "Reachable");
+  await made.plan();
+  expect(made.leg("all").counts).toMatchObject({ Unreachable: 11, Succeeded: 0, Assigned: 3 });
+});
+
+test("one that did not answer in a stage that it left answers in the other, and is no target of the leg that it left", async () => {
+  const made = await worldOf(
+    { c1: "canary", r1: "rest", r2: "rest" },
+    { ...rings, maxConcurrent: 3, maxUnreachable: 0 },
+  );
   await made.rollOut();
   await revise(made, "bbb");
-  await made.finish("c");
+  await made.finish("c1");
+  await begin(made);
+  await made.finish("r1");
+  await made.finish("r2", "Unreachable");
   await made.plan();
-  for (const name of rest) await made.finish(name, "Unreachable");
+  expect(made.leg("rest").phase).toBe("TooManyUnreachable");
+  await made.addCluster("r2", "canary");
   await made.plan();
-  expect(made.leg("rest").counts).toMatchObject({ Unreachable: 12 });
-  await made.addCluster("r000", "canary");
-  const at = made.now.toISOString();
-  const freeze = { name: "inc-1", by: "ana", at, reason: "INC-1" };
-  const brake: BrakeRow = {
-    ...keys.brake,
-    type: "Brake",
-    schema: rowSchema,
-    version: 1,
-    freezes: [freeze],
-    lifted: [],
-  };
-  await made.table.write([{ put: brake }]);
+  expect(made.leg("rest")).toMatchObject({
+    phase: "Passed",
+    away: [],
+    counts: { Succeeded: 1, Unreachable: 0, Skipped: 1 },
+  });
+  expect(made.targets().find(({ cluster }) => cluster === "r2")).toMatchObject({ reason: "moved to stage canary" });
+  await made.finish("r2", "Unreachable");
   await made.plan();
-  expect(made.unit().arrivals).toMatchObject({ waiting: 1 });
-  await made.observe("r000", "Reachable");
-  await made.plan();
-  expect(made.leg("rest").counts).toMatchObject({ Unreachable: 11, Waiting: 1 });
+  expect(made.unit().arrivals).toEqual({ ...arrivals, away: 1 });
+  await made.observe("r2", "Reachable");
+  await playOn(made, 2);
+  expect(made.unit().arrivals).toEqual(arrivals);
+  expect((await made.sync("r2"))?.observed?.applied?.revision).toBe("main@sha1:bbb");
 });
 
 test("a cluster that answers and cannot be rendered for is not tried at every look", async () => {

@@ -5,5 +5,11 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
 
 /** The fields that have a value: `{ ...defined({ namespace }) }` has no `namespace` where there is none. */
 export function defined<T extends object>(fields: T): Defined<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+  // Asked for several times with each request: pairs in between would take a multiple of the time.
+  const found: Record<string, unknown> = {};
+  for (const name of Object.keys(fields)) {
+    const value = fields[name as keyof T];
+    if (value !== undefined) found[name] = value;
+  }
+  return found as Defined<T>;
 }

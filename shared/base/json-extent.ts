@@ -1,3 +1,5 @@
+import { unsafeDigits } from "#shared/base/json.ts";
+
 /** How much a JSON text would become, from one look at its bytes: before it is parsed, and without parsing it. */
 export interface JsonExtent {
   /** Of lists, maps and members: at least as many as the text has. */
@@ -16,6 +18,11 @@ const backslash = 0x5c;
 const closeList = 0x5d;
 const openMap = 0x7b;
 const closeMap = 0x7d;
+
+/** Whether integers of the text may have to be read digit by digit. */
+export function hasLongNumbers({ longestNumber }: JsonExtent): boolean {
+  return longestNumber >= unsafeDigits;
+}
 
 export function jsonExtent(text: string): JsonExtent {
   let values = 1;

@@ -10,8 +10,9 @@ export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
-/** Sixteen digits in a row is the shortest integer that may leave the safe range. */
-const mayHoldUnsafeInteger = /\d{16}/;
+/** So many digits in a row is the shortest integer that may leave the safe range. */
+export const unsafeDigits = 16;
+const mayHoldUnsafeInteger = new RegExp(`\\d{${unsafeDigits}}`);
 const integerLiteral = /^-?\d+$/;
 
 interface ReviverContext {
@@ -28,12 +29,15 @@ function keepIntegers(_key: string, value: unknown, context?: ReviverContext): u
  * @throws SyntaxError as `JSON.parse` does.
  */
 export function parseJson(text: string): Json {
-  return needsSources(text) ? JSON.parse(text, keepIntegers) : JSON.parse(text);
+  return parseMeasuredJson(text, { hasLongNumbers: mayHoldUnsafeInteger.test(text) });
 }
 
-/** Whether integers of the text may have to be read digit by digit: that takes a multiple of the memory. */
-export function needsSources(text: string): boolean {
-  return mayHoldUnsafeInteger.test(text);
+/**
+ * The same of a text that was looked through already.
+ * @param found.hasLongNumbers - one has `unsafeDigits` in a row: it is read digit by digit, for a multiple of the memory.
+ */
+export function parseMeasuredJson(text: string, found: { readonly hasLongNumbers: boolean }): Json {
+  return found.hasLongNumbers ? JSON.parse(text, keepIntegers) : JSON.parse(text);
 }
 
 /** Writes JSON text; `bigint` becomes an integer literal, `undefined` members are left out. */
@@ -64,15 +68,52 @@ export function canonicalJson(value: unknown): string {
   return stringifyJson(sortMembers(value));
 }
 
+/**
+ * What is in order already is given back as it is: most of what a server says of fields is. Every answer to an apply comes
+ * through here twice, so that nothing is made in between.
+ */
 function sortMembers(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortMembers);
+  if (Array.isArray(value)) return sortItems(value);
   if (!isJsonObject(value)) return value;
-  const sorted: Record<string, unknown> = {};
-  for (const key of Object.keys(value).sort()) {
-    const member = sortMembers(value[key]);
-    // Set as others are, it would be no member.
-    if (key === "__proto__") Object.defineProperty(sorted, key, { value: member, enumerable: true });
-    else sorted[key] = member;
+  const names = Object.keys(value);
+  const isInOrder = isAscending(names);
+  if (!isInOrder) names.sort();
+  let sorted: Record<string, unknown> | undefined = isInOrder ? undefined : {};
+  for (const [index, name] of names.entries()) {
+    const member = sortMembers(value[name]);
+    if (sorted === undefined && member !== value[name]) sorted = copyOf(value, names.slice(0, index));
+    if (sorted !== undefined) setMember(sorted, name, member);
   }
-  return sorted;
+  return sorted ?? value;
+}
+
+function sortItems(items: readonly unknown[]): readonly unknown[] {
+  let isSame = true;
+  const sorted = items.map((item) => {
+    const same = sortMembers(item);
+    if (same !== item) isSame = false;
+    return same;
+  });
+  return isSame ? items : sorted;
+}
+
+function isAscending(names: readonly string[]): boolean {
+  let before = "";
+  for (const name of names) {
+    if (name < before) return false;
+    before = name;
+  }
+  return true;
+}
+
+function copyOf(value: JsonObject, names: readonly string[]): Record<string, unknown> {
+  const copy: Record<string, unknown> = {};
+  for (const name of names) setMember(copy, name, value[name]);
+  return copy;
+}
+
+function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
+  // Set as others are, it would be no member.
+  if (name === "__proto__") Object.defineProperty(object, name, { value, enumerable: true });
+  else object[name] = value;
 }

@@ -36,22 +36,24 @@ function digest(value: unknown): string {
  * both appear: a duplicate is a difference. Fields that are not there are left out.
  */
 export function project(value: Json | undefined, fields: FieldsV1): Json | undefined {
-  const children = Object.entries(fields).filter(([key]) => key !== ".");
-  if (children.length === 0 || value === undefined || value === null) return value;
-  if (Array.isArray(value)) return projectList(value, children);
+  const keys = Object.keys(fields);
+  const isWhole = keys.length === 0 || (keys.length === 1 && keys[0] === ".");
+  if (isWhole || value === undefined || value === null) return value;
+  if (Array.isArray(value)) return projectList(value, fields);
   if (!isJsonObject(value)) return value;
   const owned: Record<string, Json> = {};
-  for (const [key, child] of children) {
+  for (const key of keys) {
     if (!key.startsWith("f:")) continue;
     const name = key.slice(2);
+    const child = fields[key];
     const member = project(value[name], isJsonObject(child) ? child : {});
     if (member !== undefined) owned[name] = member;
   }
   return owned;
 }
 
-function projectList(items: readonly Json[], children: readonly (readonly [string, Json | undefined])[]): Json {
-  const select = listSelector(children);
+function projectList(items: readonly Json[], fields: FieldsV1): Json {
+  const select = listSelector(fields);
   const owned: Json[] = [];
   for (const [index, item] of items.entries()) {
     const child = select(item, index);
@@ -63,14 +65,12 @@ function projectList(items: readonly Json[], children: readonly (readonly [strin
 }
 
 /** Finds the node of an item in one look-up for each shape of key, so that long lists stay linear. */
-function listSelector(
-  children: readonly (readonly [string, Json | undefined])[],
-): (item: Json, index: number) => FieldsV1 | undefined {
+function listSelector(fields: FieldsV1): (item: Json, index: number) => FieldsV1 | undefined {
   const byValue = new Map<string, FieldsV1>();
   const byIndex = new Map<number, FieldsV1>();
   const byKeys = new Map<string, FieldsV1>();
   const keyShapes = new Map<string, readonly string[]>();
-  for (const [key, child] of children) {
+  for (const [key, child] of Object.entries(fields)) {
     const node = isJsonObject(child) ? child : {};
     const text = key.slice(2);
     if (key.startsWith("v:")) byValue.set(canonicalJson(parseJson(text)), node);

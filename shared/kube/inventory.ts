@@ -156,7 +156,7 @@ export function readInventory(text: string, setId: string): Inventory {
 }
 
 /** Entries by `objectIdKey`. */
-export function entriesById(inventory: Inventory): ReadonlyMap<string, InventoryEntry> {
+export function entriesById(inventory: Pick<Inventory, "entries">): ReadonlyMap<string, InventoryEntry> {
   return new Map(inventory.entries.map((entry) => [objectIdKey(entry.id), entry]));
 }
 
@@ -171,17 +171,25 @@ export interface InventoryChange {
   readonly hooks?: HookRecord | undefined;
 }
 
+function changedEntries(
+  inventory: Pick<Inventory, "entries">,
+  { recorded, settled }: InventoryChange,
+): readonly InventoryEntry[] {
+  if (recorded.length === 0 && settled.length === 0) return inventory.entries;
+  const entries = new Map(entriesById(inventory));
+  for (const id of settled) entries.delete(objectIdKey(id));
+  for (const entry of recorded) entries.set(objectIdKey(entry.id), entry);
+  return [...entries.values()].sort((a, b) => compareForApply(a.id, b.id));
+}
+
 /**
  * The inventory after a change. What is neither recorded nor settled stays: a failed apply or a refused deletion
  * forgets nothing. Only progress does, unless it is said again: the next run then begins with the first object.
  */
 export function changeInventory({ progress: _, hooks, ...inventory }: Inventory, change: InventoryChange): Inventory {
-  const entries = new Map(entriesById(inventory));
-  for (const id of change.settled) entries.delete(objectIdKey(id));
-  for (const entry of change.recorded) entries.set(objectIdKey(entry.id), entry);
   return {
     ...inventory,
-    entries: [...entries.values()].sort((a, b) => compareForApply(a.id, b.id)),
+    entries: changedEntries(inventory, change),
     definitions: change.definitions ?? inventory.definitions,
     ...defined({ progress: change.progress, hooks: "hooks" in change ? change.hooks : hooks }),
   };

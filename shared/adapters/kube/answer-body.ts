@@ -32,6 +32,8 @@ export class AnswerBody {
   }
 
   text(): string {
-    return Buffer.concat(this.#blocks, this.#size).toString("utf8");
+    const whole =
+      this.#blocks.length === 1 ? this.#block.subarray(0, this.#size) : Buffer.concat(this.#blocks, this.#size);
+    return whole.toString("utf8");
   }
 }

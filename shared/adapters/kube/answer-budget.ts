@@ -1,5 +1,4 @@
-import { needsSources } from "#shared/base/json.ts";
-import type { JsonExtent } from "#shared/base/json-extent.ts";
+import { hasLongNumbers, type JsonExtent } from "#shared/base/json-extent.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -39,8 +38,8 @@ export function extentProblem({ depth, longestNumber }: JsonExtent): string | un
 }
 
 /** What a text takes of memory when it is parsed, itself included: rather too much than too little. */
-export function heapBytesOf(text: string, { values }: JsonExtent): number {
-  return 2 * text.length + values * (needsSources(text) ? heapPerSourcedValue : heapPerValue);
+export function heapBytesOf(text: string, extent: JsonExtent): number {
+  return 2 * text.length + extent.values * (hasLongNumbers(extent) ? heapPerSourcedValue : heapPerValue);
 }
 
 /**

@@ -10,8 +10,8 @@ import type { KubeTransport, TransportAnswer } from "#shared/adapters/kube/kube-
 import { Patience, retryPolicy } from "#shared/adapters/kube/retry-policy.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
-import { type Json, parseJson } from "#shared/base/json.ts";
-import { jsonExtent } from "#shared/base/json-extent.ts";
+import { type Json, parseMeasuredJson } from "#shared/base/json.ts";
+import { hasLongNumbers, jsonExtent } from "#shared/base/json-extent.ts";
 import { retrying } from "#shared/base/retrying.ts";
 import type { WritePermit } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
@@ -132,7 +132,7 @@ export class KubeSender {
     const spent = holds === true ? this.#options.budget.hold(identityOf(request), heapBytes) : undefined;
     if (spent !== undefined) throw tooMuch(request, spent);
     try {
-      return parseJson(text);
+      return parseMeasuredJson(text, { hasLongNumbers: hasLongNumbers(extent) });
     } catch (cause) {
       if (!(cause instanceof SyntaxError)) throw cause;
       const type = String(headers["content-type"] ?? "no content type");

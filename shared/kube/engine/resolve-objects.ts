@@ -47,26 +47,30 @@ export async function resolveObjects(
     const scope = scopes.get(key);
     const settled = scope === undefined ? object : withScope(object, scope, defaultNamespace);
     const id = objectIdOf(settled);
-    const invalid = invalidity(id, scope, places);
-    places.add(objectIdKey(id));
+    const place = objectIdKey(id);
+    const invalid = invalidity(id, scope, places.has(place));
+    places.add(place);
     resolved.push({ id, object: withMembership(settled, setId), ...defined({ invalid }) });
   }
   return resolved;
 }
 
-function invalidity(id: ObjectId, scope: Scope | undefined, places: ReadonlySet<string>): ObjectFailure | undefined {
-  const name = describeObject(id);
+function invalidity(id: ObjectId, scope: Scope | undefined, isTaken: boolean): ObjectFailure | undefined {
   const unfit = pathSegmentProblem(id.name) ?? pathSegmentProblem(id.namespace);
   if (unfit !== undefined) {
-    const message = `the name or namespace of ${name} ${unfit}: it becomes a part of the object's address in the API; give it another`;
+    const message = `the name or namespace of ${describeObject(id)} ${unfit}: it becomes a part of the object's address in the API; give it another`;
     return definiteFailure({ class: "invalid", reason: "InvalidName", message });
   }
   if (scope?.namespaced && id.namespace === "") {
     const remedy = "set metadata.namespace, namespace in its kustomization, or apply.defaultNamespace of its template";
-    return definiteFailure({ class: "invalid", reason: "NoNamespace", message: `${name} has no namespace; ${remedy}` });
+    return definiteFailure({
+      class: "invalid",
+      reason: "NoNamespace",
+      message: `${describeObject(id)} has no namespace; ${remedy}`,
+    });
   }
-  if (!places.has(objectIdKey(id))) return undefined;
-  const message = `${name} is there twice once its scope is known; remove one of them`;
+  if (!isTaken) return undefined;
+  const message = `${describeObject(id)} is there twice once its scope is known; remove one of them`;
   return definiteFailure({ class: "invalid", reason: "DuplicateObject", message });
 }
 

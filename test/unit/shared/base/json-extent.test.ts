@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { jsonExtent } from "#shared/base/json-extent.ts";
+import { hasLongNumbers, jsonExtent } from "#shared/base/json-extent.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 describe("the extent of a JSON text", () => {
@@ -30,6 +30,16 @@ describe("the extent of a JSON text", () => {
       { seed, numRuns: propertyRuns(50) },
     );
   });
+});
+
+test.each([
+  ["999999999999999", false],
+  ["[1000000000000000]", true],
+  ['{"a":-1000000000000000}', true],
+  ['{"a":"1000000000000000"}', false],
+  ['{"1000000000000000":1}', false],
+])("whether integers of %s may have to be read digit by digit", (text, expected) => {
+  expect(hasLongNumbers(jsonExtent(text))).toBe(expected);
 });
 
 function measured(value: unknown): { readonly values: number; readonly depth: number } {

@@ -15,7 +15,7 @@ test.each([
 
 test("a text takes its length, and what its values are; more where integers are long", () => {
   expect(heapBytesOf("[1,2]", { ...extent, values: 3 })).toBe(10 + 3 * 64);
-  expect(heapBytesOf("[9007199254740993]", { ...extent, values: 2 })).toBe(36 + 2 * 512);
+  expect(heapBytesOf("[9007199254740993]", { ...extent, values: 2, longestNumber: 16 })).toBe(36 + 2 * 512);
 });
 
 describe("one look", () => {

@@ -1,9 +1,10 @@
-import { type ManifestObject, stringMapAt } from "#shared/kube/kube-object.ts";
+import { parseJson } from "#shared/base/json.ts";
+import { type ManifestObject, stringAt, stringMapAt } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { median, medianRatio, spread } from "#test/bench/figures.ts";
 import { applyRequest, type Ground, onGround } from "#test/bench/ground.ts";
-import type { RawCluster } from "#test/bench/kube-requests.ts";
+import { RawCluster } from "#test/bench/kube-requests.ts";
 import type { Kubectl } from "#test/bench/kubectl.ts";
 import { measured } from "#test/bench/measure.ts";
 import { pathOfObject } from "#test/bench/object-paths.ts";
@@ -27,14 +28,18 @@ interface Contender {
 
 /**
  * Every object of a set changes, and is applied: by the apply function as a whole, rows and blobs included, which in
- * the same run prunes five objects that left; by the best of five raw loops of PATCHes, which is what the server can
- * do; and by kubectl. In turns, each on objects of its own.
+ * the same run prunes five objects that left; by the best of five raw loops of PATCHes over connections that are kept
+ * from one round to the next, which is what the server can do; by the best of five that connect as an invocation has to;
+ * and by kubectl. In turns, each on objects of its own.
  */
 export function apply({ target, objects = 500, rounds = 5, say }: BenchOptions): Promise<BenchResult> {
   return onGround({ target, namespaces: Object.values(namespaces) }, async (ground) => {
+    const connecting = new RawCluster(ground.address);
+    const raw: RawSet = { objects, setId: ground.worker.setId, recorded: new Map() };
     const contenders: readonly Contender[] = [
       starling(ground, objects),
-      ...concurrencies.map((concurrency) => rawLoop(ground, { objects, concurrency })),
+      ...concurrencies.map((concurrency) => rawLoop(raw, { cluster: ground.cluster, concurrency })),
+      ...concurrencies.map((concurrency) => connectingLoop(raw, { cluster: connecting, concurrency })),
       kubectlApply(ground.kubectl, objects),
     ];
     const samples = new Map<string, Sample[]>(contenders.map(({ name }) => [name, []]));
@@ -49,6 +54,7 @@ export function apply({ target, objects = 500, rounds = 5, say }: BenchOptions):
         say(`${round === 0 ? "first" : `round ${round}`}: ${contender.name} ${Math.round(sample.ms)} ms`);
       }
     }
+    connecting.close();
     const byKubectl = await ground.kubectl.requestsOf(await kubectlArgs(ground.kubectl, { objects, revision: "last" }));
     return result(samples, { target: ground.target, byKubectl });
   });
@@ -59,8 +65,10 @@ function result(
   { target, byKubectl }: { readonly target: string; readonly byKubectl: number },
 ): BenchResult {
   const times = (name: string) => (samples.get(name) ?? []).map(({ ms }) => ms);
-  const loops = concurrencies.map((concurrency) => rawName(concurrency));
-  const [best = ""] = loops.toSorted((a, b) => median(times(a)) - median(times(b)));
+  const best = (names: readonly string[]) => {
+    const [first = ""] = names.toSorted((a, b) => median(times(a)) - median(times(b)));
+    return times(first);
+  };
   const figures: Record<string, Figures> = {};
   for (const [name, of] of samples) {
     figures[name] = {
@@ -71,12 +79,14 @@ function result(
   }
   const { steps = [] } = samples.get("starling")?.at(-1) ?? {};
   figures["steps that wait for each other"] = Object.fromEntries(
-    steps.map((step, index) => [String(index + 1).padStart(2, "0"), step]),
+    // A name that is a number would come before those that are not.
+    steps.map((step, index) => [`step ${String(index + 1).padStart(2, "0")}`, step]),
   );
   return {
     target,
     ratios: {
-      vsRawPatch: medianRatio(times("starling"), times(best)),
+      vsRawPatch: medianRatio(times("starling"), best(concurrencies.map(rawName))),
+      vsRawPatchConnecting: medianRatio(times("starling"), best(concurrencies.map(connectingName))),
       vsKubectl: medianRatio(times("starling"), times("kubectl")),
     },
     figures,
@@ -112,18 +122,41 @@ async function checkGone(cluster: RawCluster, object: ManifestObject): Promise<v
   if (!gone) throw new Error(`${object.kind} ${object.metadata.name} left the source and was not pruned`);
 }
 
-/** The bodies are those of the apply function, the set's label included. */
-function rawLoop(
-  { cluster, worker }: Ground,
-  { objects, concurrency }: { readonly objects: number; readonly concurrency: number },
-): Contender {
+/** One set, which all raw loops take turns at. */
+interface RawSet {
+  readonly objects: number;
+  readonly setId: string;
+  /** What the last answers said of each object, by its path: what an inventory has. */
+  readonly recorded: Map<string, { readonly uid: string; readonly resourceVersion: string }>;
+}
+
+interface Loop {
+  readonly cluster: RawCluster;
+  readonly concurrency: number;
+}
+
+/** The bodies are those of the apply function: with the set's label, the uid, and the version that is recorded. */
+function rawLoop(raw: RawSet, { cluster, concurrency }: Loop): Contender {
   return {
     name: rawName(concurrency),
     async run(revision) {
-      const set = benchObjects(objects, { namespace: namespaces.raw, revision });
-      const requests = set.map((object) => applyRequest(withLabel(object, worker.setId)));
-      const { ms, cpuMs } = await measured(() => cluster.sendAll(requests, concurrency));
+      const set = benchObjects(raw.objects, { namespace: namespaces.raw, revision });
+      const requests = set.map((object) => applyRequest(asRecorded(object, raw)));
+      const { ms, cpuMs, value: answers } = await measured(() => cluster.sendAll(requests, concurrency));
+      record(answers, raw);
       return { ms, cpuMs, requests: requests.length };
+    },
+  };
+}
+
+/** An invocation ends its connections, and the next one goes on from their sessions of TLS. */
+function connectingLoop(raw: RawSet, loop: Loop): Contender {
+  const { run } = rawLoop(raw, loop);
+  return {
+    name: connectingName(loop.concurrency),
+    async run(revision) {
+      loop.cluster.close();
+      return run(revision);
     },
   };
 }
@@ -132,12 +165,22 @@ function rawName(concurrency: number): string {
   return `raw PATCH x${concurrency}`;
 }
 
-function withLabel(object: ManifestObject, setId: string): ManifestObject {
-  const { metadata } = object;
-  return {
-    ...object,
-    metadata: { ...metadata, labels: { ...stringMapAt(object, "metadata", "labels"), [partOfLabel]: setId } },
-  };
+function connectingName(concurrency: number): string {
+  return `${rawName(concurrency)}, connecting`;
+}
+
+function asRecorded(object: ManifestObject, { setId, recorded }: RawSet): ManifestObject {
+  const labels = { ...stringMapAt(object, "metadata", "labels"), [partOfLabel]: setId };
+  return { ...object, metadata: { ...object.metadata, labels, ...recorded.get(pathOfObject(object)) } };
+}
+
+function record(answers: readonly string[], { recorded }: RawSet): void {
+  for (const answer of answers) {
+    const object = parseJson(answer) as ManifestObject;
+    const uid = stringAt(object, "metadata", "uid") ?? "";
+    const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
+    recorded.set(pathOfObject(object), { uid, resourceVersion });
+  }
 }
 
 function kubectlApply(kubectl: Kubectl, objects: number): Contender {

@@ -47,13 +47,16 @@ export class RawCluster {
     return promise;
   }
 
-  /** All of them, so many at once. */
-  async sendAll(requests: readonly RawRequest[], concurrency: number): Promise<void> {
+  /** All of them, so many at once. @returns the answers, in no order. */
+  async sendAll(requests: readonly RawRequest[], concurrency: number): Promise<readonly string[]> {
+    const answers: string[] = [];
     await runConcurrently(requests, concurrency, async (request) => {
-      await this.send(request);
+      answers.push(await this.send(request));
     });
+    return answers;
   }
 
+  /** What is sent next opens connections anew; sessions of TLS are kept. */
   close(): void {
     this.#agent.destroy();
   }

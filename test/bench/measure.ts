@@ -2,7 +2,9 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ClientRequest } from "node:http";
 import { Steps } from "#test/bench/steps.ts";
 
-export interface Measurement {
+export interface Measurement<T = void> {
+  /** What came of it. */
+  readonly value: T;
   readonly ms: number;
   /** User and system time of this process. */
   readonly cpuMs: number;
@@ -15,7 +17,7 @@ export interface Measurement {
 const requestStarted = "http.client.request.start";
 
 /** What a piece of work of this process takes, with the HTTP requests it makes. */
-export async function measured(work: () => Promise<void>): Promise<Measurement> {
+export async function measured<T>(work: () => Promise<T>): Promise<Measurement<T>> {
   const requests = new Map<string, number>();
   const count = (message: unknown) => {
     const host = String((message as { readonly request: ClientRequest }).request.getHeader("host"));
@@ -27,10 +29,10 @@ export async function measured(work: () => Promise<void>): Promise<Measurement> 
   try {
     const cpu = process.cpuUsage();
     const started = performance.now();
-    await work();
+    const value = await work();
     const endMs = performance.now();
     const { user, system } = process.cpuUsage(cpu);
-    return { ms: endMs - started, cpuMs: (user + system) / 1000, requests, steps: steps.read(endMs) };
+    return { value, ms: endMs - started, cpuMs: (user + system) / 1000, requests, steps: steps.read(endMs) };
   } finally {
     unsubscribe(requestStarted, count);
     steps.stop();

@@ -22,7 +22,7 @@ const onEmbedded = ["--target", "embedded"];
 
 /** Legend: benchmark, its sizes, the ratios it gives: of one size of fleet, none. */
 const benches: readonly (readonly [string, readonly string[], readonly string[]])[] = [
-  ["apply", [...onEmbedded, "--objects", "20", "--rounds", "1"], ["vsKubectl", "vsRawPatch"]],
+  ["apply", [...onEmbedded, "--objects", "20", "--rounds", "1"], ["vsKubectl", "vsRawPatch", "vsRawPatchConnecting"]],
   ["diff", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectlDiff", "vsKubectlDiffChanged"]],
   ["discovery", [], ["requestsPerClusterFirst", "requestsPerClusterUnchanged", "requestsPerClusterUnchangedWarm"]],
   ["drift", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectl"]],

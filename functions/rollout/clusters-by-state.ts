@@ -8,6 +8,7 @@ import { keptUnreadable } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
+import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenIn } from "#shared/fleet/rollout/legs.ts";
 import type { Member } from "#shared/fleet/rollout/plan.ts";
@@ -65,7 +66,8 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
   const note = (cluster: string, state: ClusterState) =>
     worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
   for await (const cluster of unreadable(known, ports)) note(cluster, "unreachable");
-  for (const { cluster } of arrivals.rows) note(cluster, "failed");
+  // Where something was assigned the index says it, and whether it is ready by itself since.
+  for (const { cluster } of arrivals.rows.filter(({ reason }) => isRenderFailure(reason))) note(cluster, "failed");
   for (const { state, cluster } of entries.flat()) note(cluster, indexed.get(state) ?? "ready");
   // Of the arrivals that wait only those are read that are counted already.
   const asked = unit.arrivals.waiting === 0 ? [] : [...worst.keys()];

@@ -104,6 +104,32 @@ test("one that joined and could not be rendered for has failed", async () => {
   });
 });
 
+test("who failed and is ready by itself since is counted as ready, a target of a leg as one that came", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 });
+  await begin(made);
+  await made.finish("a");
+  await made.finish("b", "Failed");
+  await made.plan();
+  await made.addCluster("c", "all");
+  await begin(made);
+  await made.finish("c", "Failed");
+  await made.plan();
+  const status = async () => (await made.group()).status;
+  expect(await status()).toMatchObject({ state: "Degraded", clusters: { selected: 3, ready: 1, failed: 2 } });
+  for (const name of ["b", "c"]) {
+    await made.observe(name, "Ready");
+    made.advanceClock(60);
+    await made.plan();
+  }
+  expect(await status()).toMatchObject({ state: "Complete", clusters: { selected: 3, ready: 3, failed: 0 } });
+  // It is parked still, and has its turn when somebody asks.
+  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 1 });
+  await made.operate({ reconcile: ana(made.now) });
+  await playOn(made);
+  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  expect(await made.sync("c")).not.toHaveProperty("parked");
+});
+
 test("who answers again and waits for its turn is counted once", async () => {
   const made = await worldOf(["a", "b", "c", "d"], { maxConcurrent: 4, maxUnreachable: 2 });
   await begin(made);

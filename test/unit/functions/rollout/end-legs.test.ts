@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { begin, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 
 test("a stage that passes something has those judged with it that failed when they came there, and no others", async () => {
   const made = await worldOf({ c: "canary", r: "rest" }, { ...rings, maxConcurrent: 9, maxFailures: 9 });
@@ -27,4 +27,21 @@ test("a stage that passes something has those judged with it that failed when th
   for (const { cluster } of made.slots()) await made.finish(cluster);
   await made.plan();
   expect(made.rows("Arrival")).toEqual([]);
+});
+
+test("everybody who came to a stage while something passed there gets that, whenever it was", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 9 });
+  await made.rollOut();
+  await revise(made, "bbb");
+  for (const name of ["c", "d"]) {
+    await made.addCluster(name, "all");
+    await made.plan();
+    await made.finish(name);
+    await made.plan();
+    expect((await made.sync(name))?.desired.rollout).toBe(1);
+  }
+  for (const name of ["a", "b"]) await made.finish(name);
+  await playOn(made);
+  expect(made.stages()).toEqual({ all: "2" });
+  for (const name of ["c", "d"]) expect((await made.sync(name))?.desired.rollout).toBe(2);
 });

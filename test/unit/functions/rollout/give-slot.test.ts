@@ -3,7 +3,7 @@ import { later } from "#shared/fleet/rows/due.ts";
 import type { SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
-import { ana, begin, names, playOn, web, worldOf } from "#test/support/planner-story.ts";
+import { ana, begin, names, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
@@ -182,4 +182,23 @@ test("clusters that are not given most of what they had are told in as many step
   await playOn(made, 3);
   expect(syncs(made).filter(({ desired }) => desired.action === "apply")).toHaveLength(8);
   expect(made.isThrough()).toBe(true);
+});
+
+test("a slot that goes on with something else is no longer for what its cluster is not given any more", async () => {
+  const both = [...web, { name: "old", source: "app" }];
+  const left = { selector: { matchLabels: { ring: "left" } } };
+  const rollout = { maxConcurrent: 2 };
+  const made = await worldOf({ a: "left", b: "right" }, rollout, both);
+  await made.rollOut();
+  await revise(made, "bbb");
+  await made.finish("b", "Failed");
+  await made.plan();
+  expect(made.leg("all").phase).toBe("Halted");
+  await made.setGroup(rollout, [
+    ...web,
+    { name: "old", source: "app", overrides: [{ clusters: left, disabled: true }] },
+  ]);
+  await revise(made, "ccc");
+  expect((await made.sync("a", "web.old"))?.desired.action).toBe("orphan");
+  expect(made.slots().find(({ cluster }) => cluster === "a")?.attempts).toEqual({ "web.app": 3 });
 });

@@ -294,3 +294,18 @@ test("looks that find only other reasons write nothing, however many, and reach 
   await made.plan();
   expect(made.states()).toMatchObject({ c000: "Assigned", c129: "Succeeded" });
 });
+
+test("a cluster that failed when it came has not failed any more when it is ready with what its stage takes", async () => {
+  const made = await worldOf(["a"], { maxConcurrent: 2 });
+  await made.rollOut();
+  await made.addCluster("n", "all");
+  await begin(made);
+  await made.finish("n", "Failed");
+  await made.plan();
+  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 1 });
+  await revise(made, "bbb");
+  await made.finish("n");
+  await made.plan();
+  expect(made.leg("all")).toMatchObject({ phase: "Moving", counts: { Succeeded: 1 } });
+  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+});

@@ -1,5 +1,7 @@
 /** A removal that is taken back while it is under way. */
 import { expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { ana, begin, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -143,4 +145,12 @@ test("where its cluster did not answer, waits for a content that has it, and no 
   await playOn(made);
   expect(made.stages()).toEqual({ all: "4" });
   expect(await made.sync("b", "web.old")).toMatchObject({ desired: { rollout: 4 }, observed: { phase: "Ready" } });
+});
+
+test("comes back also where only a newer version can read what the cluster is", async () => {
+  const made = await removing();
+  await made.table.write([{ update: keys.fleet("a"), set: { schema: rowSchema + 1 } }]);
+  await made.setGroup({ maxConcurrent: 1 }, both);
+  await made.plan();
+  expect((await made.sync("a", "web.old"))?.desired).toMatchObject({ action: "apply", attempt: 3, rollout: 1 });
 });

@@ -302,3 +302,18 @@ describe("a deletion that leaves the objects", () => {
     expect(isGone(made)).toBe(true);
   });
 });
+
+test("a deletion that failed somewhere says so still when that cluster moves to another stage", async () => {
+  const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
+  await made.rollOut();
+  await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+  await made.plan();
+  await made.finish("c1", "Failed");
+  await made.plan();
+  await made.addCluster("c1", "rest");
+  await made.plan();
+  expect(made.leg("canary")).toMatchObject({ phase: "Halted", counts: { Failed: 1, Skipped: 0 } });
+  await made.operate({ deletion: { ...ana(made.now), cascade: "delete" }, reconcile: ana(made.now) });
+  await playOn(made, 4);
+  expect(made.rows("SyncOnCluster")).toEqual([]);
+});

@@ -118,7 +118,7 @@ const cases: readonly Case[] = [
     body: JSON.stringify({ documents: [annotated({ a: "AT" })] }).replace('"AT"', "[12345678901234567890]"),
     status: 422,
     code: "Invalid",
-    says: /expected string, received array \(got \[12345678901234567890\]\)/,
+    says: /must be a text \(got \[12345678901234567890\]\)/,
     field: "metadata.annotations.a",
   },
   {
@@ -126,7 +126,7 @@ const cases: readonly Case[] = [
     body: JSON.stringify({ documents: [annotated({ a: "AT" })] }).replace('"AT"', "1e400"),
     status: 422,
     code: "Invalid",
-    says: /expected string, received Infinity/,
+    says: /must be a text \(got Infinity\)/,
     field: "metadata.annotations.a",
   },
   {

@@ -169,7 +169,7 @@ describe("adoptRepository", () => {
   });
 
   test.each([
-    { wish: { repo: "/nowhere" }, words: "there is no /nowhere" },
+    { wish: { repo: join(home, "nowhere") }, words: `there is no ${join(home, "nowhere")}` },
     { wish: { repo: join(app, "deploy", "a.yaml") }, words: "a file; give the folder" },
     { wish: { repo: home }, words: "no git repository" },
     { wish: { repo: join(home, "empty") }, words: "it has no commit yet" },

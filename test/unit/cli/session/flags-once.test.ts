@@ -1,7 +1,15 @@
-import { expect, test } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
 import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 
-const nowhere = { folder: "/nowhere", patienceMs: 10_000 };
+/** A command writes below its home that it was run. */
+const home = { folder: mkdtempSync(join(tmpdir(), "starling-flags-")), patienceMs: 10_000 };
+
+afterAll(() => {
+  rmSync(home.folder, { recursive: true, force: true });
+});
 
 test.each([
   [["local", "up", "--repo", "a", "--repo", "b"], '--repo was given twice, "a" and "b"; give it once', " local up"],
@@ -9,11 +17,11 @@ test.each([
   [["get", "syncgroups", "--limit=5", "--limit", "5"], '--limit was given twice, "5" and "5"; give it once', " get"],
   [["get", "syncgroups", "-o", "json", "-oyaml"], '--output was given twice, "json" and "yaml"; give it once', ""],
 ])("a flag that takes one value is refused when there are two: %j", async (words, told, verb) => {
-  const { code, err } = await runWithoutTerminal(words, nowhere);
+  const { code, err } = await runWithoutTerminal(words, home);
   expect({ code, err }).toEqual({ code: 2, err: `error: ${told}\n  next: starling${verb} --help\n` });
 });
 
 test("a flag that takes several values takes them", async () => {
-  const { err } = await runWithoutTerminal(["validate", "-f", "/nowhere/a.yaml", "-f", "/nowhere/b.yaml"], nowhere);
+  const { err } = await runWithoutTerminal(["validate", "-f", "/nowhere/a.yaml", "-f", "/nowhere/b.yaml"], home);
   expect(err).not.toContain("twice");
 });

@@ -72,10 +72,6 @@ export function planSteps(
     else nodes.push({ ...marks, object, id: objectIdOf(object), phase, at: marks.wave });
   }
   if (problems.length > 0) return { problems };
-  // As most are: nothing says that anything is to wait.
-  if (nodes.length > 0 && hooks.size === 0 && nodes.every(({ at, dependsOn }) => at === 0 && dependsOn.length === 0)) {
-    return { before: [{ phase: "Sync", wave: 0, objects }], after: [], onFailure: [], hooks };
-  }
   comeBeforeTheirs(nodes, question);
   const edges = edgesOf(nodes, { ...question, resting });
   if ("problems" in edges) return edges;

@@ -9,6 +9,7 @@ import { listPath, objectPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { isNotFound } from "#cli/session/rollout-subject.ts";
 import type { Session } from "#cli/session/session.ts";
+import { firstOf } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { FleetMember, UnreadableMember } from "#shared/fleet/api/fleet-member.ts";
 import type {
@@ -261,6 +262,9 @@ async function discoveredOf(session: Session, name: string): Promise<Discovered 
   return requireReadable(found).status.discovered;
 }
 
+/** Of documents, in one line. */
+const mostKnown = 8;
+
 function noSuchSubject({ namespace, kind, name }: Subject, { from, documents }: Changes): CliFailure {
   if (from === "installation")
     return new CliFailure(`no ${kind} ${namespace}/${name} there, nor in the documents of -f`, {
@@ -276,14 +280,11 @@ function noSuchSubject({ namespace, kind, name }: Subject, { from, documents }: 
       document.kind === "SyncGroup" && document.spec.templates.some((one) => `${metadata.name}.${one.name}` === name);
     return isTemplate ? [`sync/${name}`, own] : [own];
   });
-  const shown =
-    known.length > mostKnown
-      ? `${known.slice(0, mostKnown).join(", ")} and ${known.length - mostKnown} more`
-      : known.join(", ");
   return new CliFailure(`no ${kind} ${namespace}/${name} in the documents of -f`, {
     exit: "wrongInput",
-    next: known.length === 0 ? "a document of kind SyncGroup or Sync in a file of -f" : `they have ${shown}`,
+    next:
+      known.length === 0
+        ? "a document of kind SyncGroup or Sync in a file of -f"
+        : `they have ${firstOf(known, { most: mostKnown })}`,
   });
 }
-
-const mostKnown = 8;

@@ -1,3 +1,4 @@
+import { firstOf } from "#shared/base/counted.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 
 /**
@@ -16,6 +17,5 @@ export function foreignText(text: string, maxLength: number): string {
 /** The first few of many names, and how many more there are. */
 export function foreignList(names: readonly string[], most: number): string {
   const shown = names.slice(0, most).map((name) => foreignText(name, 120));
-  const left = names.length - shown.length;
-  return left > 0 ? `${shown.join(", ")} and ${left} more` : shown.join(", ");
+  return firstOf(shown, { most, count: names.length });
 }

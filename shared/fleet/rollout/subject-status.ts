@@ -1,5 +1,6 @@
 /** The status half of a SyncGroup or Sync: the one place that says what state it is in. */
 
+import { firstOf } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
@@ -280,6 +281,5 @@ function deletionText(facts: StatusFacts, counts: string): string {
 }
 
 function named(clusters: readonly string[], count = clusters.length): string {
-  const shown = clusters.slice(0, namesShown);
-  return `${shown.join(", ")}${count > shown.length ? ` and ${count - shown.length} more` : ""}`;
+  return firstOf(clusters, { most: namesShown, count });
 }

@@ -15,8 +15,8 @@ export function oldest(items: readonly Listed[], host: Host): Html {
     return older.filter(({ clusters }) => clusters > 0).map((version) => ({ item, version, newest }));
   });
   if (behind.length === 0) return nothing("Nobody is behind: every cluster is on the newest content of its groups.");
-  const rows = behind
-    .toSorted(byAge)
+  const sorted = behind.toSorted((a, b) => (a.version.at < b.version.at ? -1 : 1));
+  const rows = sorted
     .slice(0, shown)
     .map(({ item, version, newest }): Child[] => [
       subjectLink(item, host),
@@ -26,7 +26,7 @@ export function oldest(items: readonly Listed[], host: Host): Html {
       version.stages.join(", "),
       revisionText(newest?.revision),
     ]);
-  const left = behind.toSorted(byAge).slice(shown);
+  const left = sorted.slice(shown);
   const clusters = left.reduce((sum, { version }) => sum + version.clusters, 0);
   return html`${table(
     "Oldest revisions",
@@ -34,10 +34,6 @@ export function oldest(items: readonly Listed[], host: Host): Html {
     rows,
   )}
 ${left.length === 0 ? "" : html`<p>And ${count(left.length)} more with ${counted(clusters)}: all of them are among the ${host.link({ path: "/versions" }, "versions")}.</p>`}`;
-}
-
-function byAge(a: { readonly version: { readonly at: string } }, b: typeof a): number {
-  return a.version.at < b.version.at ? -1 : 1;
 }
 
 function counted(clusters: number): string {

@@ -2,7 +2,6 @@
  * What a user writes, validated: one schema per kind gives the check, the type and the published JSON Schema.
  * Unknown fields are errors that name the field meant; a field that does nothing yet is not in the schema.
  */
-
 import * as z from "zod";
 import { excerpt, excerptOf } from "#shared/base/excerpt.ts";
 import { findPath } from "#shared/base/find-path.ts";
@@ -114,8 +113,9 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
   }
   const got = valueAt(root, issue.path);
   if (isHidden(issue)) return [{ field, message: issue.message }];
-  if (got === undefined) return [{ field, message: `is required: ${lowerFirst(schemaWords(issue.message))}` }];
-  return [{ field, message: `${schemaWords(issue.message)} (got ${excerptOf(got)})` }];
+  const wanted = schemaWords(issue.message);
+  if (got === undefined) return [{ field, message: `is required: ${lowerFirst(wanted)}` }];
+  return [{ field, message: `${wanted} (got ${excerptOf(got)})` }];
 }
 
 function kindOf(root: unknown): WritableKind {

@@ -1,4 +1,5 @@
 /** What a schema says by itself, in the words of who writes documents; what a schema was told to say stays. */
+import { counted } from "#shared/base/counted.ts";
 
 const things: Readonly<Record<string, string>> = {
   string: "a text",
@@ -25,21 +26,23 @@ const known: readonly (readonly [RegExp, (found: Found) => string])[] = [
   [
     /^Too (small|big): expected array to have [<>]=?(\d+) items?$/,
     ([, way, bound = ""]) =>
-      way === "big"
-        ? `must have at most ${bound} ${bound === "1" ? "item" : "items"}`
-        : `must have at least ${bound} ${bound === "1" ? "item: write one, or leave the field out" : "items"}`,
+      `must have at ${mostOrLeast(way)} ${counted(Number(bound), "item")}` +
+      (way === "small" && bound === "1" ? ": write one, or leave the field out" : ""),
   ],
   [
     /^Too (small|big): expected string to have [<>]=?(\d+) characters?$/,
-    ([, way, bound = ""]) =>
-      `must have at ${way === "big" ? "most" : "least"} ${bound} ${bound === "1" ? "character" : "characters"}`,
+    ([, way, bound = ""]) => `must have at ${mostOrLeast(way)} ${counted(Number(bound), "character")}`,
   ],
   [
     /^Too (small|big): expected (?:number|int) to be [<>]=(-?\d+)$/,
-    ([, way, bound = ""]) => `must be at ${way === "big" ? "most" : "least"} ${bound}`,
+    ([, way, bound = ""]) => `must be at ${mostOrLeast(way)} ${bound}`,
   ],
   [/^Invalid (?:option|input): expected (?:one of )?(".*)$/, ([, words = ""]) => `must be ${wordsOf(words)}`],
 ];
+
+function mostOrLeast(way: string | undefined): string {
+  return way === "big" ? "most" : "least";
+}
 
 function wordsOf(text: string): string {
   const words = [...text.matchAll(/"([^"]*)"/g)].map(([, word = ""]) => word);

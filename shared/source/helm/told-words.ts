@@ -23,10 +23,10 @@ export const ownWords = `
   prepend properties push quote quoted range raw read recursion reference referenced reflect regexp rendering renders
   repetition required reserved rest reverse right runtime scalar schema scheme second semantic semver sequence set
   short should simple SimpleHead.apiVersion SimpleHead.kind size slice slice/array space special sprig.certificate
-  stack start stream string struct superfluous syntax tab tabs tag violates violate template templates text than that the there this time to
+  stack start stream string struct superfluous syntax tab tabs tag template templates text than that the there this time to
   token toml too tpl trailing type types uint uint16 uint32 uint64 uint8 unable unclosed undefined unexpected uniq
   unknown unmarshal unmarshaling unquoted unrecognized unsupported unterminated untyped URL url use user userinfo
-  using UTF-8 util.SimpleHead valid value values variable verb version want was when while whitespace with without
+  using UTF-8 util.SimpleHead valid value values variable verb version violate violates want was when while whitespace with without
   wrong YAML yaml year zero zone
 `;
 /** How many, and where in the text: no part of it. */

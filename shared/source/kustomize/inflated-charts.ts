@@ -3,7 +3,9 @@
  * given to kustomize as resources. kustomize itself would run whatever Helm it finds, and fetch what is not there.
  */
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { dnsLabel } from "#shared/base/name-schema.ts";
 import { chartFile } from "#shared/source/helm/chart.ts";
+import { maxReleaseName } from "#shared/source/helm/helm-options.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";
 import {
@@ -20,8 +22,6 @@ import type { ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
 const maxCharts = 20;
 /** Of all that are built for one rendering: some would take all the time that a function has. */
 const maxChartsInAll = 50;
-/** As Helm has it. */
-const maxReleaseName = 53;
 /** Arguments of a program have little room. */
 const maxApiVersions = 200;
 /** Where kustomize looks for charts when nothing is said. */
@@ -101,7 +101,7 @@ function readChartEntry(scope: KustomizeScope, entry: ChartEntry): InflatedChart
     !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(releasename)
   )
     refuse("releaseName", `must be 1 to ${maxReleaseName} characters of a-z, 0-9, - and ., as Helm wants it`);
-  if (typeof namespace === "string" && !/^(?:[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$/.test(namespace))
+  if (typeof namespace === "string" && namespace !== "" && !dnsLabel.test(namespace))
     refuse("namespace", "is no name of a namespace: at most 63 characters of a-z, 0-9 and -");
   if (
     kubeversion !== undefined &&

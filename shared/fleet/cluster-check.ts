@@ -3,9 +3,9 @@
 /** In their order: a link is looked at when those before it hold. A cluster with an endpoint has `secret` for the first four. */
 export const clusterLinks = [
   "cluster",
-  "region",
   "role",
   "externalId",
+  "region",
   "eks",
   "secret",
   "network",

@@ -10,8 +10,8 @@ import {
 
 /** Those that ask accounts for their clusters: in the bundles of the functions that do, and in no other. */
 export interface AccountClients {
-  /** The STS of a region, asked with the function's own credentials: its region's endpoint, never the global one. */
-  sts(scope: { readonly region: string }): STSClient;
+  /** The STS of Starling's own region, asked with the function's own credentials: the region's endpoint, never the global one. */
+  readonly sts: STSClient;
   /** The EKS of a region, asked with the credentials of whoever may see the clusters there. */
   eks(scope: { readonly region: string; readonly credentials: ClientCredentials }): EKSClient;
 }
@@ -25,7 +25,7 @@ export function clusterClients(options?: ClientOptions<keyof ClusterClients>): C
 
 export function accountClients(options?: ClientOptions<keyof AccountClients>): AccountClients {
   return {
-    sts: ({ region }) => new STSClient({ ...clientConfig("sts", options), region }),
+    sts: new STSClient(clientConfig("sts", options)),
     eks: ({ region, credentials }) => new EKSClient({ ...clientConfig("eks", options), region, credentials }),
   };
 }

@@ -19,7 +19,7 @@ interface Scope {
 
 /** What lists clusters over accounts: in the bundle of the one function that does. */
 export interface DiscoveryClients extends RowClients {
-  sts(scope: { readonly region: string }): STSClient;
+  readonly sts: STSClient;
   eks(scope: Scope): EKSClient;
   tagging(scope: Scope): ResourceGroupsTaggingAPIClient;
   organizations(scope: Scope): OrganizationsClient;

@@ -1,6 +1,5 @@
 /** Accounts with EKS clusters and roles, and a clock that is put forward by hand. */
 
-import type { STSClient } from "@aws-sdk/client-sts";
 import { type EksCluster, EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type CallFailure, type EksStsCall, type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
 import { IamRoles } from "#local/aws/iam/iam-roles.ts";
@@ -76,7 +75,6 @@ export async function startEksWorld(): Promise<EksWorld> {
       eks: server.endpoint,
     },
   });
-  const opened: STSClient[] = [];
   const operations = () => server.calls().map(({ service, operation }) => `${service} ${operation}`);
   return {
     principals,
@@ -114,15 +112,10 @@ export async function startEksWorld(): Promise<EksWorld> {
       return cluster;
     },
     access() {
-      const sts: AwsClients["sts"] = (scope) => {
-        const client = aws.sts(scope);
-        opened.push(client);
-        return client;
-      };
-      return new EksAccess({ sts, eks: aws.eks, clock, installation: "test" });
+      return new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation: "test" });
     },
     async stop() {
-      for (const client of opened) client.destroy();
+      aws.sts.destroy();
       await server.stop();
     },
   };

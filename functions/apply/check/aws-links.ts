@@ -12,44 +12,36 @@ export async function awsLinks(cluster: ClusterRow, { connector, eks }: CheckedW
   if (target === undefined) return [];
   const assumed = await assumedRole(target, eks);
   if (assumed.some(({ state }) => state !== "ok")) return assumed;
-  return [...assumed, await describedCluster(target, eks)];
+  return [...assumed, ...(await describedCluster(target, eks))];
 }
 
 type Role = NonNullable<EksTarget["role"]>;
 
+/** Where there is no role, Starling is itself, which nobody has to allow. */
 async function assumedRole(target: EksTarget, eks: CheckedWay["eks"]): Promise<readonly LinkFinding[]> {
-  const { region } = target.cluster;
-  const active: LinkFinding = { link: "region", state: "ok", value: region };
+  const { role } = target;
+  if (role === undefined) return [];
   try {
     await eks.session(target);
   } catch (error) {
-    return roleTrouble(error, target);
+    return [roleTrouble(error, { ...target, role })];
   }
-  if (target.role === undefined) return [active];
-  const { arn, externalId } = target.role;
-  return [active, { link: "role", state: "ok", value: arn }, await onlyWith(externalId, { target, eks })];
+  return [{ link: "role", state: "ok", value: role.arn }, await onlyWith(role.externalId, { target, eks })];
 }
 
-function roleTrouble(error: unknown, { cluster, role }: EksTarget): readonly LinkFinding[] {
-  const { region } = cluster;
+function roleTrouble(error: unknown, { cluster, role }: EksTarget & { readonly role: Role }): LinkFinding {
   const [code, message] = [errorCode(error), errorMessage(error)];
-  if (code === "RoleDenied" && role !== undefined) {
-    const active: LinkFinding = { link: "region", state: "ok", value: region };
-    return [
-      active,
-      { link: "role", state: "broken", value: role.arn, code, message, remedy: deniedRemedy(message, role) },
-    ];
-  }
-  if (code === "TokenTooLarge" && role !== undefined) {
+  const found = { link: "role", value: role.arn, code, message } as const;
+  if (code === "RoleDenied") return { ...found, state: "broken", remedy: deniedRemedy(message, role) };
+  if (code === "TokenTooLarge") {
     const remedy = "take session tags and session policies away from the role of Starling's apply function";
-    return [{ link: "role", state: "broken", value: role.arn, code, message, remedy }];
+    return { ...found, state: "broken", remedy };
   }
-  const found = { link: "region", value: region, code, message } as const;
-  if (code === "RegionDisabled") return [{ ...found, state: "broken", remedy: enableRegion(cluster) }];
-  if (/ENOTFOUND/.test(message)) {
-    return [{ ...found, state: "broken", remedy: "correct the region in spec.eks.arn: there is no STS of that name" }];
+  if (code === "RegionDisabled") {
+    const remedy = `in account ${cluster.accountId}: activate the STS endpoint that the message names, in the account settings of IAM`;
+    return { ...found, state: "broken", remedy };
   }
-  return [{ ...found, state: "unknown", remedy: "look at the AWS Health Dashboard, and check again in a minute" }];
+  return { ...found, state: "unknown", remedy: "look at the AWS Health Dashboard, and check again in a minute" };
 }
 
 /** STS tells nobody which of these it is; only whose own permissions do not allow it, it says. */
@@ -60,10 +52,6 @@ function deniedRemedy(message: string, { arn, externalId }: Role): string {
   }
   const name = arn.split("/").at(-1) ?? "";
   return `see that the role exists, trusts output ApplyRole of the control stack, and asks for the external id ${externalId}: aws iam get-role --role-name ${quoted(name)} --query Role.AssumeRolePolicyDocument`;
-}
-
-function enableRegion({ region, accountId }: EksArn): string {
-  return `in account ${accountId}: aws account enable-region --region-name ${region}, and activate its STS endpoint in the account settings of IAM`;
 }
 
 /** Who asks with another id has to be refused: else every Cluster, and everybody whom the role trusts, may use it. */
@@ -97,16 +85,31 @@ const eksRemedies: Readonly<Record<string, (cluster: EksArn) => string>> = {
   EksClusterNotActive: ({ name, region }) => `aws eks wait cluster-active --name ${name} --region ${region}`,
 };
 
-async function describedCluster(target: EksTarget, eks: CheckedWay["eks"]): Promise<LinkFinding> {
+/** Whether the region is one that the cluster's account has, and what EKS says of the cluster there. */
+async function describedCluster(target: EksTarget, eks: CheckedWay["eks"]): Promise<readonly LinkFinding[]> {
   const { cluster } = target;
+  const region: LinkFinding = { link: "region", state: "ok", value: cluster.region };
   const found = { link: "eks", value: cluster.arn } as const;
   try {
     await eks.endpoint(target);
-    return { ...found, state: "ok" };
+    return [region, { ...found, state: "ok" }];
   } catch (error) {
     const [code, message] = [errorCode(error), errorMessage(error)];
+    const regionRemedy = remedyOfRegion({ code, message }, cluster);
+    if (regionRemedy !== undefined) return [{ ...region, state: "broken", code, message, remedy: regionRemedy }];
     const remedy = eksRemedies[code]?.(cluster);
-    if (remedy === undefined) return { ...found, state: "unknown", code, message, remedy: "check again in a minute" };
-    return { ...found, state: "broken", code, message, remedy };
+    if (remedy !== undefined) return [region, { ...found, state: "broken", code, message, remedy }];
+    return [region, { ...found, state: "unknown", code, message, remedy: "check again in a minute" }];
   }
+}
+
+/** @returns undefined where the region is not what is wrong. */
+function remedyOfRegion(
+  { code, message }: { readonly code: string; readonly message: string },
+  { region, accountId }: EksArn,
+): string | undefined {
+  if (code === "RegionOff") {
+    return `in account ${accountId}: aws account enable-region --region-name ${region}; or correct the region in spec.eks.arn`;
+  }
+  return /ENOTFOUND/.test(message) ? "correct the region in spec.eks.arn: there is no EKS of that name" : undefined;
 }

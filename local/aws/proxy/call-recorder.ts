@@ -84,7 +84,7 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
       );
       return {
         ...clients,
-        sts: (scope) => watched(clients.sts(scope), functionName),
+        sts: watched(clients.sts, functionName),
         // What a role may do that was assumed is up to its own account.
         eks: (scope) =>
           watched(clients.eks(scope), functionName, async () => {

@@ -5,7 +5,6 @@ import { eksToken } from "#shared/adapters/aws/eks-token.ts";
 import { expiringAfter } from "#shared/adapters/aws/expiring-after.ts";
 import { type Identity, RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import type { Clock } from "#shared/base/clock.ts";
-import { defined } from "#shared/base/defined.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 
 /** A cluster, and the role it is reached with; none: as the function itself. */
@@ -15,7 +14,8 @@ export interface EksTarget {
 }
 
 export interface EksAccessOptions {
-  readonly sts: (scope: { readonly region: string }) => STSClient;
+  /** Of Starling's own region. */
+  readonly sts: STSClient;
   readonly eks: EksClusterOptions["eks"];
   readonly clock: Clock;
   readonly installation: string;
@@ -39,21 +39,12 @@ export class EksAccess {
   readonly #clock: Clock;
   readonly #tokens: LRUCache<string, KeptToken>;
 
-  constructor({ sts, eks, clock, installation }: EksAccessOptions) {
-    const clients = new Map<string, STSClient>();
-    const clientOf: EksAccessOptions["sts"] = ({ region }) => {
-      const client = clients.get(region) ?? sts({ region });
-      clients.set(region, client);
-      return client;
-    };
-    this.#options = { sts: clientOf, eks, clock, installation };
+  constructor(options: EksAccessOptions) {
+    const { sts, eks, clock, installation } = options;
+    this.#options = options;
     this.#clock = clock;
     this.#tokens = new LRUCache({ max: mostTokens, ...expiringAfter(tokenMs, clock) });
-    this.#sessions = new RoleSessions({
-      sts: (region) => clientOf({ region }),
-      clock,
-      sessionName: `starling-${installation}`,
-    });
+    this.#sessions = new RoleSessions({ sts, clock, sessionName: `starling-${installation}` });
     this.#clusters = new EksClusters({ eks, sessions: this.#sessions, clock });
   }
 
@@ -64,17 +55,17 @@ export class EksAccess {
 
   /** @throws StarlingError as `EksClusters` does. */
   endpoint(target: EksTarget): Promise<EksEndpoint> {
-    return this.#clusters.endpoint(target.cluster, identityOf(target));
+    return this.#clusters.endpoint(target.cluster, target);
   }
 
   /** Credentials of the role. @throws StarlingError as `RoleSessions` does. */
   session(target: EksTarget): Promise<SessionCredentials> {
-    return this.#sessions.credentials(identityOf(target));
+    return this.#sessions.credentials(target);
   }
 
   /** What answered at the endpoint was not the cluster. */
   distrust(target: EksTarget): void {
-    this.#clusters.distrust(target.cluster, identityOf(target));
+    this.#clusters.distrust(target.cluster, target);
   }
 
   /**
@@ -87,13 +78,9 @@ export class EksAccess {
     const kept = this.#tokens.get(id);
     if (kept !== undefined && !refresh) return kept.token;
     const refused = refresh && kept !== undefined ? { refused: kept.credentials } : {};
-    const credentials = await this.#sessions.credentials(identityOf(target), refused);
+    const credentials = await this.#sessions.credentials(target, refused);
     const token = await eksToken(target.cluster, credentials, this.#clock.now());
     this.#tokens.set(id, { token, credentials });
     return token;
   }
-}
-
-function identityOf({ cluster, role }: EksTarget): Identity {
-  return { region: cluster.region, ...defined({ role }) };
 }

@@ -1,6 +1,7 @@
 import { DescribeClusterCommand, type EKSClient, EKSServiceException } from "@aws-sdk/client-eks";
 import { LRUCache } from "lru-cache";
 import { isExpired } from "#shared/adapters/aws/in-new-session.ts";
+import { regionOff } from "#shared/adapters/aws/inventory-error.ts";
 import type { Identity, RoleSessions, SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import { SharedQuestions } from "#shared/adapters/aws/shared-questions.ts";
 import type { Clock } from "#shared/base/clock.ts";
@@ -53,8 +54,8 @@ export class EksClusters {
   }
 
   /**
-   * @throws StarlingError `EksClusterNotFound`, `EksClusterNotActive`, `EksDenied`, `EksThrottled`, `EksUnavailable`,
-   *   and those of the role's session
+   * @throws StarlingError `EksClusterNotFound`, `EksClusterNotActive`, `EksDenied`, `RegionOff`, `EksThrottled`,
+   *   `EksUnavailable`, and those of the role's session
    */
   async endpoint(cluster: EksArn, identity: Identity): Promise<EksEndpoint> {
     const id = JSON.stringify([cluster.arn, identity.role?.arn, identity.role?.externalId]);
@@ -150,6 +151,12 @@ function eksError(error: unknown, cluster: EksArn): StarlingError {
     return told(
       "EksDenied",
       `${arn} may not be described: allow eks:DescribeCluster on it to the role that Starling reaches it with (${rawMessage(error)})`,
+    );
+  }
+  if (regionOff.has(name)) {
+    return told(
+      "RegionOff",
+      `region ${cluster.region} is not enabled for account ${cluster.accountId}, to which ${arn} belongs; enable it there, or correct spec.eks.arn`,
     );
   }
   if (throttles.has(name)) return told("EksThrottled", `EKS answers no question about ${arn} for now: ${name}`);

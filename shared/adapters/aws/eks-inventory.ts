@@ -41,7 +41,7 @@ interface Scope {
 }
 
 export interface EksInventoryOptions {
-  readonly sts: (scope: { readonly region: string }) => STSClient;
+  readonly sts: STSClient;
   readonly eks: (scope: Scope) => EKSClient;
   readonly tagging: (scope: Scope) => ResourceGroupsTaggingAPIClient;
   readonly organizations: (scope: Scope) => OrganizationsClient;
@@ -66,14 +66,9 @@ export class EksInventory {
   readonly #sessions: RoleSessions;
 
   constructor(options: EksInventoryOptions) {
-    const sts = new Map<string, STSClient>();
     this.#options = options;
     this.#sessions = new RoleSessions({
-      sts(region) {
-        const client = sts.get(region) ?? options.sts({ region });
-        sts.set(region, client);
-        return client;
-      },
+      sts: options.sts,
       clock: options.clock,
       sessionName: `starling-${options.installation}`,
       caller: { function: "discover", settings: "context clusterAccounts and organization" },
@@ -203,7 +198,7 @@ export class EksInventory {
       arn: `arn:${partitionOf(place.region)}:iam::${place.account}:role/${looker.role}`,
       externalId: looker.externalId,
     };
-    const credentials = await this.#sessions.credentials({ region: this.#options.region, role });
+    const credentials = await this.#sessions.credentials({ role });
     try {
       return await ask({ region: place.region, credentials });
     } catch (error) {

@@ -3,7 +3,7 @@ import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { errorMessage, rawMessage, StarlingError } from "#shared/base/errors.ts";
 
 /** What a service says of a session that another region accepts: this one is not enabled for the account. */
-const regionOff: ReadonlySet<string> = new Set([
+export const regionOff: ReadonlySet<string> = new Set([
   "UnrecognizedClientException",
   "InvalidClientTokenId",
   "InvalidClientTokenIdException",
@@ -39,7 +39,7 @@ export function inventoryError(
   if (regionOff.has(name)) {
     return told(
       "RegionOff",
-      `${place.region} is not enabled for the account; enable it there, or leave it out of regions`,
+      `${place.region} is not enabled for account ${place.account}; enable it there, or leave it out of regions`,
     );
   }
   if (denied.has(name)) return told("AccountDenied", `allow ${action} to the role ${role} (${rawMessage(error)})`);

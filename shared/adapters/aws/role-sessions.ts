@@ -11,9 +11,8 @@ export interface RoleIdentity {
   readonly externalId: string;
 }
 
-/** Who Starling is to be in a region: a role, or itself where there is none. */
+/** Who Starling is to be: a role, or itself where there is none. */
 export interface Identity {
-  readonly region: string;
   readonly role?: RoleIdentity | undefined;
 }
 
@@ -23,18 +22,16 @@ export interface SessionCredentials extends SigningCredentials {
 }
 
 export interface RoleSessionOptions {
-  /** Clients with the function's own credentials, one for each region. */
-  readonly sts: (region: string) => STSClient;
+  /**
+   * Of Starling's own region, with the function's own credentials. Sessions of a regional endpoint are good in every region
+   * that the role's account has enabled; in other regions Starling's account may not be known.
+   */
+  readonly sts: STSClient;
   readonly clock: Clock;
   /** Whose role is to be trusted, and which of the stacks' settings say whom it may assume. */
   readonly caller?: { readonly function: string; readonly settings: string };
   /** Shown in the CloudTrail of the account: `starling-<installation>`. */
   readonly sessionName: string;
-}
-
-interface RoleTarget {
-  readonly region: string;
-  readonly role: RoleIdentity;
 }
 
 interface KeptSession {
@@ -54,8 +51,8 @@ const refusalSeconds = 60;
 const mostKept = 1000;
 
 /**
- * Temporary credentials of roles, kept for as long as the process lives: one AssumeRole for each role, external id and
- * region at a time, whoever asks.
+ * Temporary credentials of roles, kept for as long as the process lives: one AssumeRole for each role and
+ * external id at a time, whoever asks.
  */
 export class RoleSessions {
   readonly #options: RoleSessionOptions;
@@ -75,15 +72,15 @@ export class RoleSessions {
     identity: Identity,
     options: { readonly refused?: SessionCredentials } = {},
   ): Promise<SessionCredentials> {
-    const { region, role } = identity;
-    if (role === undefined) return this.#options.sts(region).config.credentials();
-    const id = JSON.stringify([role.arn, role.externalId, region]);
+    const { role } = identity;
+    if (role === undefined) return this.#options.sts.config.credentials();
+    const id = JSON.stringify([role.arn, role.externalId]);
     const kept = this.#kept.get(id);
     const now = this.#options.clock.now().getTime();
     const usable = kept !== undefined && !isRefused(kept, options.refused, now) ? kept : undefined;
     if (usable !== undefined && !endsWithin(renewalSeconds, usable, now)) return usable.credentials;
     try {
-      return (await this.#started(id, { region, role })).credentials;
+      return (await this.#started(id, role)).credentials;
     } catch (error) {
       // STS being away is no reason to give up what is good for some minutes more.
       if (usable === undefined || endsWithin(lastSeconds, usable, now)) throw error;
@@ -91,18 +88,19 @@ export class RoleSessions {
     }
   }
 
-  #started(id: string, { region, role }: RoleTarget): Promise<KeptSession> {
+  #started(id: string, role: RoleIdentity): Promise<KeptSession> {
     return this.#questions.ask(id, async () => {
-      const session = await this.#start({ region, role });
+      const session = await this.#start(role);
       this.#kept.set(id, session);
       return session;
     });
   }
 
-  async #start({ region, role }: RoleTarget): Promise<KeptSession> {
+  async #start(role: RoleIdentity): Promise<KeptSession> {
+    const { sts } = this.#options;
     const startedAt = this.#options.clock.now().getTime();
     try {
-      const { Credentials: given } = await this.#options.sts(region).send(
+      const { Credentials: given } = await sts.send(
         new AssumeRoleCommand({
           RoleArn: role.arn,
           RoleSessionName: sessionNameOf(this.#options.sessionName),
@@ -112,7 +110,7 @@ export class RoleSessions {
       );
       return { credentials: credentialsIn(given), startedAt };
     } catch (error) {
-      throw sessionError(error, { region, role }, this.#options.caller ?? applyFunction);
+      throw sessionError(error, { role, region: await sts.config.region() }, this.#options.caller ?? applyFunction);
     }
   }
 }
@@ -144,6 +142,11 @@ function isRefused(session: KeptSession, refused: SessionCredentials | undefined
   return refused?.accessKeyId === session.credentials.accessKeyId && session.startedAt + refusalSeconds * 1000 <= now;
 }
 
+/** The account that a role belongs to. */
+function accountOf(roleArn: string): string {
+  return roleArn.split(":")[4] ?? "";
+}
+
 /** STS takes 2 to 64 characters of these. */
 function sessionNameOf(name: string): string {
   return name.replaceAll(/[^\w+=,.@-]/g, "-").slice(0, 64);
@@ -153,7 +156,7 @@ const applyFunction = { function: "apply", settings: "context clusterRoles, clus
 
 function sessionError(
   error: unknown,
-  { region, role: { arn, externalId } }: RoleTarget,
+  { region, role: { arn, externalId } }: { readonly region: string; readonly role: RoleIdentity },
   caller: NonNullable<RoleSessionOptions["caller"]>,
 ): StarlingError {
   const name = error instanceof STSServiceException ? error.name : "";
@@ -166,7 +169,7 @@ function sessionError(
   }
   if (name === "RegionDisabledException") {
     return new StarlingError(
-      `role ${arn} cannot be assumed in ${region}: STS is not active there for its account; activate the region in the account's IAM settings`,
+      `role ${arn} cannot be assumed: STS is not active in ${region}, where Starling is, for account ${accountOf(arn)}; activate the region in the IAM settings of that account`,
       { code: "RegionDisabled", retry: "transient", data, cause: error },
     );
   }

@@ -122,9 +122,9 @@ async function check(of: ClusterSpec = spec, row = clusterRow(of)): Promise<read
 const statesOf = (links: readonly LinkFinding[]) => links.map(({ link, state }) => `${link} ${state}`);
 const ways = [
   "cluster",
-  "region",
   "role",
   "externalId",
+  "region",
   "eks",
   "network",
   "accessEntry",
@@ -137,9 +137,9 @@ test("a cluster that lets Starling in as it should is ok at every link, each wit
   const links = await check();
   expect(links).toEqual([
     { link: "cluster", state: "ok", value: arn },
-    { link: "region", state: "ok", value: "eu-west-1" },
     { link: "role", state: "ok", value: spokeRole },
     { link: "externalId", state: "ok", value: externalId },
+    { link: "region", state: "ok", value: "eu-west-1" },
     { link: "eks", state: "ok", value: arn },
     { link: "network", state: "ok", value: connection.server },
     { link: "accessEntry", state: "ok", value: spokeRole },
@@ -203,15 +203,21 @@ const broken: readonly Broken[] = [
     says: ["any external id", `"sts:ExternalId": "${externalId}"`],
   },
   {
-    what: "a region that is off",
-    spoil: () => stsSays("RegionDisabledException", "STS is not activated in this region for account"),
-    ...{ link: "region", code: "RegionDisabled", value: "eu-west-1" },
+    what: "a region that the cluster's account has not enabled",
+    spoil: () => eksSays("UnrecognizedClientException", "The security token included in the request is invalid.", 403),
+    ...{ link: "region", code: "RegionOff", value: "eu-west-1" },
     says: ["aws account enable-region --region-name eu-west-1", "account 444455556666"],
+  },
+  {
+    what: "an STS of Starling's region that the role's account has switched off",
+    spoil: () => stsSays("RegionDisabledException", "STS is not activated in this region for account"),
+    ...{ link: "role", code: "RegionDisabled", value: spokeRole },
+    says: ["us-east-1", "account 444455556666"],
   },
   {
     what: "an STS that is away",
     spoil: () => stsSays("InternalFailure", "try again", 500),
-    ...{ link: "region", code: "StsUnavailable", state: "unknown" },
+    ...{ link: "role", code: "StsUnavailable", state: "unknown" },
     says: ["check again"],
   },
   {

@@ -17,7 +17,7 @@ const systemOf = (uid: string) => ({ body: { metadata: { name: "kube-system", ui
 const server = forAllTests(() => startRecordingServer(() => systemOf("1")));
 
 const noEks = new EksAccess({
-  sts: () => new STSClient({ region: "eu-west-1" }),
+  sts: new STSClient({ region: "eu-west-1" }),
   eks: () => new EKSClient({ region: "eu-west-1" }),
   clock: systemClock,
   installation: "test",

@@ -27,7 +27,7 @@ const world = forAllTests(startEksWorld);
 let sts: STSClient;
 let eks: EKSClient;
 beforeAll(() => {
-  sts = world.aws.sts({ region: "eu-west-1" });
+  sts = world.aws.sts;
   eks = world.aws.eks({ region: "eu-west-1", credentials: world.own });
   for (const name of ["c", "a", "b"]) {
     world.addCluster(homeCluster(name), { tags: { env: "test" } });
@@ -35,10 +35,7 @@ beforeAll(() => {
   world.addCluster(homeCluster("elsewhere", "us-east-2"));
   world.addCluster(spokeCluster("theirs"), { status: "CREATING" });
 });
-afterAll(() => {
-  sts.destroy();
-  eks.destroy();
-});
+afterAll(() => eks.destroy());
 
 const wanted = { RoleArn: spokeRole, RoleSessionName: "starling-test", ExternalId: externalId };
 

@@ -55,10 +55,12 @@ describe("a session of a role", () => {
     });
   });
 
-  test("is another one for another region, from that region's STS", async () => {
+  test("comes from the STS of Starling's own region, and is good for clusters of every region", async () => {
     await access.token(target(spokeCluster("spoke"), { role }), anew);
-    await access.token(target(spokeCluster("far", "ap-south-1"), { role }), anew);
-    expect(world.server.calls().map(({ region }) => region)).toEqual(["eu-west-1", "ap-south-1"]);
+    const token = await access.token(target(spokeCluster("far", "ap-south-1"), { role }), anew);
+    expect(world.server.calls().map(({ service, region }) => `${service} ${region}`)).toEqual(["sts us-east-1"]);
+    const signed = Buffer.from(token.replace("k8s-aws-v1.", ""), "base64url").toString();
+    expect(new URL(signed).host).toBe("sts.ap-south-1.amazonaws.com");
   });
 
   test("is needed for no cluster that Starling reaches as itself", async () => {
@@ -83,10 +85,15 @@ describe("a session of a role", () => {
   });
 
   test.each([
-    ["RegionDisabledException", 403, "RegionDisabled", /STS is not active there/],
+    [
+      "RegionDisabledException",
+      403,
+      "RegionDisabled",
+      /STS is not active in us-east-1, where Starling is, for account 444455556666;/,
+    ],
     ["PackedPolicyTooLarge", 400, "TokenTooLarge", /session tags/],
-    ["InternalFailure", 500, "StsUnavailable", /STS in eu-west-1 says/],
-    ["ExpiredToken", 403, "StsUnavailable", /STS in eu-west-1 says/],
+    ["InternalFailure", 500, "StsUnavailable", /STS in us-east-1 says/],
+    ["ExpiredToken", 403, "StsUnavailable", /STS in us-east-1 says/],
   ])("that ends in %s (%d) is %s", async (code, status, expected, message) => {
     world.fail(() => ({ status, code, message: "no" }));
     const asked = access.token(target(spokeCluster("spoke"), { role }), anew);
@@ -157,6 +164,7 @@ describe("where a cluster is", () => {
     ["ThrottlingException", 400, "EksThrottled", /answers no question .* ThrottlingException/],
     ["AccessDeniedException", 403, "EksDenied", /allow eks:DescribeCluster on it/],
     ["ServerException", 500, "EksUnavailable", /EKS says/],
+    ["UnrecognizedClientException", 403, "RegionOff", /eu-west-1 is not enabled for account 111122223333/],
   ])("is not told on %s (%d): %s", async (code, status, expected, message) => {
     world.fail(() => ({ status, code, message: "no" }));
     const asked = access.endpoint(target(homeArn));

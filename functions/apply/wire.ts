@@ -11,6 +11,7 @@ import { SqsReturns } from "#shared/adapters/aws/sqs-returns.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClients } from "#shared/lambda/cluster-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -42,6 +43,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     log,
     metrics: embeddedMetrics("apply", installation, output),
     connector,
+    newAddress: (cluster: ClusterRow) => connector.newAddress(cluster),
     installation,
   };
   return sqsHandler({

@@ -62,7 +62,7 @@ export function localEksAuthenticator(eks: LocalEks): ReturnType<typeof eksAuthe
 
 /**
  * Registers clusters of this machine as EKS clusters of two accounts, and with Starling by their ARN: no secret holds a
- * token. One whose address has changed since is registered by that address: EKS is asked once an hour, and faults of the
+ * token. One whose address has changed since is registered by that address: EKS is asked once a day, and faults of the
  * new port are to be felt now.
  */
 export async function registerEksClusters(

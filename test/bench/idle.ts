@@ -4,13 +4,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { InvocationReport } from "#local/aws/lambda/event-source-loop.ts";
 import { registerClusters } from "#local/machine/register-clusters.ts";
+import { registerEksClusters } from "#local/machine/register-eks-clusters.ts";
 import { type Stack, startStack } from "#local/machine/stack.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
-import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
+import type { BenchOptions, BenchResult } from "#test/bench/bench.ts";
 import { median, rounded } from "#test/bench/figures.ts";
-import { monthHours, prices } from "#test/bench/prices.ts";
+import { billOf, type Spent, standingOf } from "#test/bench/idle-bill.ts";
+import { roundRobin } from "#test/bench/round-robin.ts";
 import { embeddedVersion } from "#test/bench/server-version.ts";
-import { ofType, synthesizeTemplates } from "#test/synth/synthesized.ts";
+import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const defaultClusters = 20;
 const defaultRounds = 3;
@@ -21,32 +23,22 @@ const objectsOfEach = 20;
 const fleets = [100, 1_000, 10_000] as const;
 /** More than an interval and its jitter. */
 const roundMs = 660_000;
-const looksPerMonth = (monthHours * 60) / 10;
-const ticksPerMonth = monthHours * 60;
 const longestMs = 900_000;
 const pauseMs = 200;
-/** Queues that Lambda polls, one of them FIFO, with so many long polls of 20 s at once when nothing comes. */
-const polled = { standard: 4, fifo: 1, polls: 5, seconds: 20 } as const;
-/** What Lambda and the function say of an invocation without a finding. */
-const logBytes = 1_000;
-/** Series of metrics that functions count in a fleet in sync: of the tick, how late it is and how many targets are ready. */
-const ownMetrics = 2;
 const gib = 1024;
 const memoryMiB: Readonly<Record<string, number>> = { apply: 1024, tick: 512 };
 
-interface Spent extends Figures {
-  readonly writeUnits: number;
-  readonly readUnits: number;
-  readonly sqsRequests: number;
-  readonly s3Reads: number;
-  readonly s3Writes: number;
-  readonly secretReads: number;
-  readonly kubeRequests: number;
-  readonly applyInvocations: number;
-  /** Of other functions, but for the tick. */
-  readonly otherInvocations: number;
-  readonly applyGbSeconds: number;
-  readonly tickGbSeconds: number;
+/** How clusters are reached: each by a token in a secret, or by IAM, by workers in many sandboxes and from far away. */
+const ways = ["token", "eks"] as const;
+type Way = (typeof ways)[number];
+/** Of the apply function; a look comes to any of them. */
+const sandboxesOfEks = 20;
+const latencyOfEks = { latency: { ms: 40, jitterMs: 20 } } as const;
+
+interface Idle {
+  readonly target: string;
+  readonly look: Spent;
+  readonly quiet: Spent;
 }
 
 /**
@@ -54,6 +46,42 @@ interface Spent extends Figures {
  * minutes. Requests, units and times are measured for each round of looks; the rest is arithmetic, as docs/cost.md has it.
  */
 export async function idle(options: BenchOptions): Promise<BenchResult> {
+  const found = { token: await idleFleet("token", options), eks: await idleFleet("eks", options) };
+  const standing = standingOf((await synthesizeTemplates()).resources);
+  const bills = ways.flatMap((way) => {
+    const { look, quiet } = found[way];
+    return fleets.map(
+      (size) =>
+        [`USD a month, ${size} clusters x 5 Syncs, by ${way}`, billOf(size, { look, quiet, standing })] as const,
+    );
+  });
+  const thousand = (way: Way) => billOf(1_000, { ...found[way], standing }).total;
+  return {
+    target: found.token.target,
+    ratios: {
+      usdPerMonth1000x5vs100: rounded(thousand("token") / 100),
+      eksVsToken: rounded(thousand("eks") / thousand("token")),
+    },
+    figures: {
+      ...Object.fromEntries(ways.map((way) => [`a look at a cluster, by ${way}`, found[way].look])),
+      "a tick": found.token.quiet,
+      "what stands": standing,
+      ...Object.fromEntries(bills),
+    },
+    failures: ways.flatMap((way) => failuresOf(way, found[way].look)),
+  };
+}
+
+function failuresOf(way: Way, { applyInvocations, eksRequests }: Spent): readonly string[] {
+  return [
+    ...(applyInvocations === 1 ? [] : [`a cluster by ${way} had ${applyInvocations} invocations for one look`]),
+    ...(eksRequests === 0
+      ? []
+      : [`a look at a cluster by ${way} asks EKS ${eksRequests} times; its row has the address`]),
+  ];
+}
+
+async function idleFleet(way: Way, options: BenchOptions): Promise<Idle> {
   const { clusters: [clusters = defaultClusters] = [], rounds = defaultRounds, say } = options;
   const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
   const reports: InvocationReport[] = [];
@@ -65,46 +93,40 @@ export async function idle(options: BenchOptions): Promise<BenchResult> {
     capacity: "measured",
     clock,
     onInvocation: (report) => reports.push(report),
+    ...(way === "eks" ? { sandboxes: roundRobin("apply", sandboxesOfEks) } : {}),
   });
   try {
-    await bringInSync(stack, clusters);
-    const failures: string[] = [];
+    await bringInSync(stack, { clusters, way });
     const looks: Spent[] = [];
     const quiet = await spent(stack, reports, () => timeOf(() => stack.machine.tick()));
     for (let round = 1; round <= warmRounds + rounds; round++) {
       aheadMs += roundMs;
       const cost = await spent(stack, reports, () => lookAtAll(stack, { clusters, reports }));
       const others = reports.filter((report) => !isLook(report)).map(({ functionName }) => functionName);
-      say(`round ${round}: ${JSON.stringify(cost)} ${others.join(" ")} ${JSON.stringify(stack.machine.proxy.calls())}`);
+      say(
+        `${way} ${round}: ${JSON.stringify(cost)} ${others.join(" ")} ${JSON.stringify(stack.machine.proxy.calls())}`,
+      );
       if (round > warmRounds) looks.push(perCluster(cost, { quiet, clusters }));
     }
-    const look = medianOf(looks);
-    if (look.applyInvocations !== 1) failures.push(`a cluster had ${look.applyInvocations} invocations for one look`);
-    const alarms = ofType((await synthesizeTemplates()).resources, "AWS::CloudWatch::Alarm").length;
-    const bills = fleets.map((size) => [size, billOf(size, { look, quiet, alarms })] as const);
-    const thousand = bills.find(([size]) => size === 1_000)?.[1].total ?? Number.NaN;
-    return {
-      target: `embedded ${await embeddedVersion(stack.clusters.connections())}`,
-      ratios: { usdPerMonth1000x5vs100: rounded(thousand / 100) },
-      figures: {
-        "a look at a cluster": look,
-        "a tick": quiet,
-        ...Object.fromEntries(bills.map(([size, bill]) => [`USD a month, ${size} clusters x 5 Syncs`, bill])),
-      },
-      failures,
-    };
+    const target = `embedded ${await embeddedVersion(stack.clusters.connections())}`;
+    return { target, look: medianOf(looks), quiet };
   } finally {
     await stack.stop();
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
-async function bringInSync(stack: Stack, clusters: number): Promise<void> {
-  await registerClusters(
-    Array.from({ length: clusters }, (_, index) => ({ connection: stack.clusters.addCluster(`c-${index}`) })),
-    stack.machine,
-    stack.session,
-  );
+async function bringInSync(
+  stack: Stack,
+  { clusters, way }: { readonly clusters: number; readonly way: Way },
+): Promise<void> {
+  const added = Array.from({ length: clusters }, (_, index) => ({
+    connection: stack.clusters.addCluster(`c-${index}`),
+  }));
+  await (way === "eks" ? registerEksClusters : registerClusters)(added, stack.machine, stack.session);
+  if (way === "eks") {
+    for (const { connection } of added) await stack.clusters.setFaults(connection.name, latencyOfEks);
+  }
   await stack.git.createRepository(
     "app",
     Object.fromEntries(templates.map((name) => [`${name}/objects.yaml`, objectsIn(name)])),
@@ -158,14 +180,16 @@ async function settled({ machine }: Stack): Promise<void> {
 
 /** @param work - gives the milliseconds of the tick. */
 async function spent(stack: Stack, reports: InvocationReport[], work: () => Promise<number>): Promise<Spent> {
-  const { proxy } = stack.machine;
+  const { proxy, eks } = stack.machine;
   proxy.resetCalls();
+  const askedBefore = eks.calls().length;
   stack.clusters.clearRequests();
   reports.length = 0;
   const tickMs = await work();
   const { "sqs:ReceiveMessage:empty": empty = 0, ...calls } = proxy.calls();
   const sum = (prefix: string) =>
     Object.entries(calls).reduce((total, [name, count]) => total + (name.startsWith(prefix) ? count : 0), 0);
+  const asked = eks.calls().slice(askedBefore);
   const applied = reports.filter(isLook);
   const applyMs = applied.reduce((total, { billedMs = 0 }) => total + billedMs, 0);
   const gbSeconds = (name: string, ms: number) => rounded((ms / 1000) * ((memoryMiB[name] ?? gib) / gib));
@@ -175,6 +199,8 @@ async function spent(stack: Stack, reports: InvocationReport[], work: () => Prom
     s3Reads: sum("s3:Get") + sum("s3:Head"),
     s3Writes: sum("s3:Put"),
     secretReads: sum("secretsmanager:"),
+    eksRequests: asked.filter(({ service }) => service === "eks").length,
+    stsRequests: asked.filter(({ operation }) => operation === "AssumeRole").length,
     kubeRequests: stack.clusters.requests().length,
     applyInvocations: applied.length,
     otherInvocations: reports.length - applied.length,
@@ -196,42 +222,6 @@ function medianOf(looks: readonly Spent[]): Spent {
   return Object.fromEntries(
     Object.keys(first).map((name) => [name, median(looks.map((look) => Number(look[name])))]),
   ) as Spent;
-}
-
-interface Bill extends Figures {
-  readonly total: number;
-}
-
-/** As in docs/cost.md. */
-function billOf(
-  clusters: number,
-  { look, quiet, alarms }: { readonly look: Spent; readonly quiet: Spent; readonly alarms: number },
-): Bill {
-  const looks = clusters * looksPerMonth;
-  const times = (name: keyof Spent & string) => looks * Number(look[name]) + ticksPerMonth * Number(quiet[name]);
-  const emptyPolls = (queues: number) => queues * polled.polls * ((monthHours * 3600) / polled.seconds);
-  const items = {
-    writes: times("writeUnits") * prices.writeUnit,
-    reads: times("readUnits") * prices.readUnit,
-    apply: looks * (look.applyInvocations * prices.lambdaRequest + look.applyGbSeconds * prices.lambdaGbSecond),
-    tick: ticksPerMonth * prices.lambdaRequest + times("tickGbSeconds") * prices.lambdaGbSecond,
-    messages: times("sqsRequests") * prices.sqsRequest,
-    polls: emptyPolls(polled.standard) * prices.sqsRequest + emptyPolls(polled.fifo) * prices.sqsFifoRequest,
-    blobs: times("s3Reads") * prices.s3Get + times("s3Writes") * prices.s3Put,
-    secrets: times("secretReads") * prices.secretRead,
-    logs: ((looks + ticksPerMonth) * logBytes * prices.logGb) / 1e9,
-    watch: alarms * prices.alarm + ownMetrics * prices.metric,
-  };
-  const total = Object.values(items).reduce((sum, item) => sum + item, 0);
-  return { ...(mapped(items) as typeof items), total: cents(total) };
-}
-
-function mapped(items: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
-  return Object.fromEntries(Object.entries(items).map(([name, value]) => [name, cents(value)]));
-}
-
-function cents(usd: number): number {
-  return Math.round(usd * 100) / 100;
 }
 
 function documents(stack: Pick<Stack, "git" | "gitSpec">): readonly unknown[] {

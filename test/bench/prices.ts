@@ -13,7 +13,10 @@ export const prices = {
   s3Put: 5 / 1e6,
   logGb: 0.5,
   secretRead: 0.05 / 1e4,
-  alarm: 0.1,
+  /** An alarm costs this for each metric that it watches. */
+  alarmMetric: 0.1,
+  compositeAlarm: 0.5,
+  dashboard: 3,
   /** A series of a custom metric. */
   metric: 0.3,
 } as const;

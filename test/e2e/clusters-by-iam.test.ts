@@ -140,7 +140,7 @@ test("clusters of an account that does not trust Starling are unreachable, say w
 
   expect(await checked("--all")).toEqual({ code: 0, found: all.map((name) => `${name} ok`) });
 
-  // EKS is asked once an hour: an address that is new on this machine has to be told, for faults of its port to be felt.
+  // EKS is asked once a day: an address that is new on this machine has to be told, for faults of its port to be felt.
   const [moved = ""] = home;
   const { server } = await stack.clusters.openPort(moved);
   await addFleet(stack, 4);

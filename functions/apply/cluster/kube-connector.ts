@@ -10,7 +10,7 @@ import { tokenFor } from "#shared/fleet/cluster-secret.ts";
 import { parseEksArn, roleArnIn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
-import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterRow, EksAddress } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { SecretReader } from "#shared/ports.ts";
 
@@ -21,7 +21,7 @@ const keptKinds = 100_000;
 
 export interface ConnectorPorts {
   readonly secrets: SecretReader;
-  readonly eks: Pick<EksAccess, "endpoint" | "token" | "distrust">;
+  readonly eks: Pick<EksAccess, "endpoint" | "address" | "token" | "distrust">;
   /** The one that deadlines are told in. */
   readonly clock: SleepingClock;
   readonly installation: string;
@@ -100,11 +100,18 @@ export class KubeConnector implements ClusterConnector {
     if (target !== undefined) this.#ports.eks.distrust(target);
   }
 
+  /** Where EKS says that it is, when its row does not say so yet. */
+  newAddress(cluster: ClusterRow): EksAddress | undefined {
+    const target = this.targetOf(cluster);
+    const address = target && this.#ports.eks.address(target);
+    return address?.askedAt === cluster.status.address?.askedAt ? undefined : address;
+  }
+
   /** Where it is, and with what it is reached; neither is kept. */
   async endpointOf(cluster: ClusterRow): Promise<KubeEndpoint> {
     const spec = specOf(cluster);
     const target = this.targetOf(cluster);
-    if (target !== undefined) return this.#eksEndpoint(target);
+    if (target !== undefined) return this.#eksEndpoint(target, cluster.status.address);
     if (spec.endpoint !== undefined) return this.#secretEndpoint(spec.endpoint);
     throw invalidSpec("neither eks nor endpoint");
   }
@@ -120,9 +127,9 @@ export class KubeConnector implements ClusterConnector {
     return { cluster, role: { arn: roleArnIn(cluster, access.role.name), externalId } };
   }
 
-  async #eksEndpoint(target: EksTarget): Promise<KubeEndpoint> {
+  async #eksEndpoint(target: EksTarget, known: EksAddress | undefined): Promise<KubeEndpoint> {
     const { eks } = this.#ports;
-    const { server, caData } = await eks.endpoint(target);
+    const { server, caData } = await eks.endpoint(target, known);
     return {
       server,
       caData,

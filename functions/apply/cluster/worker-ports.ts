@@ -1,5 +1,5 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
-import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterRow, EksAddress } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { BlobStore, Ids, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
@@ -20,5 +20,7 @@ export interface WorkerPorts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly connector: ClusterConnector;
+  /** Where EKS says that a cluster is, when its row does not say so yet; left out where no cluster is in EKS. */
+  readonly newAddress?: (cluster: ClusterRow) => EksAddress | undefined;
   readonly installation: string;
 }

@@ -305,7 +305,8 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
     if (result.reason === "IdentityMismatch") context.ports.connector.distrust(cluster);
     if (result.phase === "Unreachable") return { result };
     const version = isSeenLongAgo(cluster, { result, now: clock.now() }) ? await client.serverVersion() : undefined;
-    return { result, contact: { uid: result.clusterUid, version } };
+    const address = context.ports.newAddress?.(cluster);
+    return { result, contact: { uid: result.clusterUid, version, address } };
   } catch (error) {
     if (error instanceof LeaseLost || error instanceof RoutineYields || isOwnFault(error)) throw error;
     if (error instanceof WriteWithheld) return { result: withheldFinding("cut off", error.why), contact: {} };

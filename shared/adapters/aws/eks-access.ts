@@ -6,6 +6,7 @@ import { expiringAfter } from "#shared/adapters/aws/expiring-after.ts";
 import { type Identity, RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
+import type { EksAddress } from "#shared/fleet/rows/object-rows.ts";
 
 /** A cluster, and the role it is reached with; none: as the function itself. */
 export interface EksTarget {
@@ -53,9 +54,17 @@ export class EksAccess {
     return new EksAccess(this.#options);
   }
 
-  /** @throws StarlingError as `EksClusters` does. */
-  endpoint(target: EksTarget): Promise<EksEndpoint> {
-    return this.#clusters.endpoint(target.cluster, target);
+  /**
+   * @param known - what the Cluster's row says of it.
+   * @throws StarlingError as `EksClusters` does.
+   */
+  endpoint(target: EksTarget, known?: EksAddress): Promise<EksEndpoint> {
+    return this.#clusters.endpoint(target.cluster, target, known);
+  }
+
+  /** What is remembered of it; undefined when nobody asked. */
+  address(target: EksTarget): EksAddress | undefined {
+    return this.#clusters.address(target.cluster, target);
   }
 
   /** Credentials of the role. @throws StarlingError as `RoleSessions` does. */

@@ -9,6 +9,7 @@ import { defined } from "#shared/base/defined.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { errorMessage, rawMessage, StarlingError } from "#shared/base/errors.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
+import type { EksAddress } from "#shared/fleet/rows/object-rows.ts";
 
 /** Where a cluster answers, and who vouches for it. */
 export interface EksEndpoint {
@@ -30,11 +31,16 @@ export interface EksClusterOptions {
 interface KeptEndpoint {
   readonly endpoint: EksEndpoint;
   readonly askedAt: number;
+  /** Earlier than `askedAt` where EKS did not answer the last question. */
+  readonly answeredAt: number;
   readonly until: number;
 }
 
-/** Endpoint and authority of a cluster change when it is made anew, or its authority is: hardly ever. */
-const keptSeconds = 3600;
+/**
+ * Endpoint and authority of a cluster hardly ever change: when the cluster or its authority is made anew. Nobody answers at
+ * the old ones then, or somebody else, and EKS is asked at once.
+ */
+const keptSeconds = 86_400;
 /** Between two questions about one cluster, whatever goes wrong there. */
 const leastSeconds = 60;
 /** Of some kilobytes each. */
@@ -42,7 +48,7 @@ const mostKept = 1000;
 const usable: ReadonlySet<string> = new Set(["ACTIVE", "UPDATING"]);
 const throttles: ReadonlySet<string> = new Set(["ThrottlingException", "TooManyRequestsException", "Throttling"]);
 
-/** What DescribeCluster says, remembered for an hour: never asked for each piece of work, whose number has no bound. */
+/** What DescribeCluster says, remembered for a day: never asked for each piece of work, whose number has no bound. */
 export class EksClusters {
   readonly #options: EksClusterOptions;
   readonly #kept = new LRUCache<string, KeptEndpoint>({ max: mostKept });
@@ -54,19 +60,38 @@ export class EksClusters {
   }
 
   /**
+   * @param known - what the Cluster's row says of it: taken for what EKS said then, unless this process knows better.
    * @throws StarlingError `EksClusterNotFound`, `EksClusterNotActive`, `EksDenied`, `RegionOff`, `EksThrottled`,
    *   `EksUnavailable`, and those of the role's session
    */
-  async endpoint(cluster: EksArn, identity: Identity): Promise<EksEndpoint> {
-    const id = JSON.stringify([cluster.arn, identity.role?.arn, identity.role?.externalId]);
+  async endpoint(cluster: EksArn, identity: Identity, known?: EksAddress): Promise<EksEndpoint> {
+    const id = idOf(cluster, identity);
+    if (known?.arn === cluster.arn) this.#recall(id, known);
     const kept = this.#kept.get(id);
     if (kept !== undefined && kept.until > this.#options.clock.now().getTime()) return kept.endpoint;
     return this.#ask(id, { cluster, identity, kept });
   }
 
+  /** What EKS said last, or what the row said of that. */
+  address(cluster: EksArn, identity: Identity): EksAddress | undefined {
+    const kept = this.#kept.get(idOf(cluster, identity));
+    if (kept === undefined) return undefined;
+    const { server, caData } = kept.endpoint;
+    return { arn: cluster.arn, server, caData, askedAt: new Date(kept.answeredAt).toISOString() };
+  }
+
+  /** An older answer than the one that this process has is not taken: it may have been found wrong since. */
+  #recall(id: string, { server, caData, askedAt }: EksAddress): void {
+    const answeredAt = Date.parse(askedAt);
+    const kept = this.#kept.get(id);
+    if (kept !== undefined && kept.answeredAt >= answeredAt) return;
+    const until = answeredAt + keptSeconds * 1000;
+    this.#kept.set(id, { endpoint: { server, caData }, askedAt: answeredAt, answeredAt, until });
+  }
+
   /** What answers there is not the cluster, or nothing does: EKS is asked again, though not more than once a minute. */
   distrust(cluster: EksArn, identity: Identity): void {
-    const id = JSON.stringify([cluster.arn, identity.role?.arn, identity.role?.externalId]);
+    const id = idOf(cluster, identity);
     const kept = this.#kept.get(id);
     if (kept === undefined) return;
     this.#kept.set(id, { ...kept, until: Math.min(kept.until, kept.askedAt + leastSeconds * 1000) });
@@ -77,11 +102,11 @@ export class EksClusters {
     try {
       return await this.#questions.ask(id, async () => {
         const endpoint = await this.#describe(question);
-        this.#kept.set(id, { endpoint, askedAt: now, until: now + keptSeconds * 1000 });
+        this.#kept.set(id, { endpoint, askedAt: now, answeredAt: now, until: now + keptSeconds * 1000 });
         return endpoint;
       });
     } catch (error) {
-      // What was true an hour ago most likely is: EKS being away is no reason not to reach a cluster.
+      // What was true a day ago most likely is: EKS being away is no reason not to reach a cluster.
       const { kept } = question;
       const isAway = error instanceof StarlingError && passing.has(error.code);
       if (kept === undefined || !isAway) throw error;
@@ -130,6 +155,10 @@ export class EksClusters {
       client.destroy();
     }
   }
+}
+
+function idOf(cluster: EksArn, { role }: Identity): string {
+  return JSON.stringify([cluster.arn, role?.arn, role?.externalId]);
 }
 
 interface Question {

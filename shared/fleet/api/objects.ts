@@ -62,7 +62,7 @@ export type SourceObject = ApiObject<"Source", SourceSpec, SourceStatus>;
 export type ClusterObject = ApiObject<
   "Cluster",
   ClusterSpec,
-  Omit<ClusterStatus, "blobsAt" | "renewedAt"> & {
+  Omit<ClusterStatus, "address" | "blobsAt" | "renewedAt"> & {
     readonly syncs?: SyncCounts;
     /** What its role is assumed with, for the role's trust policy. */
     readonly externalId?: string;
@@ -246,7 +246,7 @@ export function clusterObject(row: ClusterRow, installation: string, seen: SeenO
   const { discovered } = row;
   const isPlain = discovered === undefined && row.spec.kubeVersion === undefined;
   const found = { ...defined({ discovered }), ...(isPlain ? {} : { labels: labelsOf(row) }) };
-  const { blobsAt: _blobsAt, renewedAt: _renewedAt, ...known } = row.status;
+  const { address: _address, blobsAt: _blobsAt, renewedAt: _renewedAt, ...known } = row.status;
   const values = seen.values === undefined ? {} : valuesOf(row, seen.values);
   const status = {
     ...known,

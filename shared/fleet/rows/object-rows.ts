@@ -130,6 +130,18 @@ export interface SourceStatus {
 
 export type SourceRow = ObjectRow<"Source", SourceSpec, SourceStatus> & { readonly namespace: string };
 
+/**
+ * What EKS said of where a cluster is, once the cluster had answered there. It stands in the Cluster's row, so that a
+ * worker in a new sandbox does not ask EKS again.
+ */
+export interface EksAddress {
+  readonly arn: string;
+  readonly server: string;
+  /** PEM in base64. */
+  readonly caData: string;
+  readonly askedAt: string;
+}
+
 export interface ClusterStatus {
   /** uid of `kube-system`: the cluster's identity. */
   readonly uid?: string;
@@ -139,6 +151,7 @@ export interface ClusterStatus {
   readonly blobsAt?: string;
   /** The same of inventories alone, as versions wrote it that kept the others for ever; goes with the next `blobsAt`. */
   readonly renewedAt?: string;
+  readonly address?: EksAddress;
   /** uid of the other cluster that answers instead, while it does. */
   readonly mismatch?: string;
   readonly conditions: readonly Condition[];

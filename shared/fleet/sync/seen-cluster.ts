@@ -2,7 +2,7 @@
 
 import { defined } from "#shared/base/defined.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
-import type { ClusterRow, Condition } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterRow, Condition, EksAddress } from "#shared/fleet/rows/object-rows.ts";
 import type { Finding } from "#shared/fleet/sync/observe.ts";
 import { type AnyReason, toldReason } from "#shared/kube/reasons.ts";
 
@@ -20,6 +20,8 @@ const maxMessage = 1_000;
 export interface ClusterContact {
   readonly uid?: string | undefined;
   readonly version?: string | undefined;
+  /** Where EKS says that it is; given when the row does not say so yet. */
+  readonly address?: EksAddress | undefined;
 }
 
 export interface Sighting {
@@ -52,7 +54,9 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
   const mismatch = away && reason === "IdentityMismatch" ? bounded(result.otherUid, maxUid) : undefined;
   const same =
     before?.status === status && before.reason === reason && uid === cluster.status.uid && mismatch === otherBefore;
-  if (same && (away || !isSeenLongAgo(cluster, sighting))) return undefined;
+  const address = contact?.address ?? cluster.status.address;
+  const isKnown = address?.askedAt === cluster.status.address?.askedAt;
+  if (same && isKnown && (away || !isSeenLongAgo(cluster, sighting))) return undefined;
   const condition: Condition = {
     type: "Reachable",
     status,
@@ -66,7 +70,7 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
     version: cluster.version + 1,
     status: {
       ...known,
-      ...defined({ mismatch, uid, version }),
+      ...defined({ mismatch, uid, version, address }),
       ...(away ? {} : { lastSeenAt: now }),
       conditions: [condition],
     },

@@ -125,9 +125,9 @@ describe("a token", () => {
 });
 
 describe("where a cluster is", () => {
-  test("is asked once an hour, however often it is needed", async () => {
+  test("is asked once a day, however often it is needed", async () => {
     await Promise.all([1, 2, 3].map(() => access.endpoint(target(homeArn))));
-    world.pass(59);
+    world.pass(24 * 60 - 1);
     const described = { server: "https://127.0.0.1:9", caData: "QQ==", authenticationMode: "API", publicAccess: true };
     expect(await access.endpoint(target(homeArn))).toEqual(described);
     expect(world.count("eks DescribeCluster")).toBe(1);
@@ -145,9 +145,44 @@ describe("where a cluster is", () => {
     expect(await access.endpoint(target(homeArn))).toMatchObject({ server: "https://127.0.0.1:10" });
   });
 
+  test("is not asked where the Cluster's row has it, for a day after EKS said so", async () => {
+    await access.endpoint(target(homeArn));
+    const known = access.address(target(homeArn));
+    const another = world.access();
+    expect(await another.endpoint(target(homeArn), known)).toMatchObject({
+      server: "https://127.0.0.1:9",
+      caData: "QQ==",
+    });
+    expect(another.address(target(homeArn))).toEqual(known);
+    expect(world.count("eks DescribeCluster")).toBe(1);
+    world.pass(24 * 60 + 1);
+    await another.endpoint(target(homeArn), known);
+    expect(world.count("eks DescribeCluster")).toBe(2);
+  });
+
+  test("is asked where the row has it of another cluster", async () => {
+    await access.endpoint(target(spokeCluster("spoke"), { role }));
+    const known = access.address(target(spokeCluster("spoke"), { role }));
+    world.addCluster(homeArn, { endpoint: "https://127.0.0.1:10" });
+    expect(await world.access().endpoint(target(homeArn), known)).toMatchObject({ server: "https://127.0.0.1:10" });
+  });
+
+  test("is asked when nobody is where the row says, and the row is not believed again", async () => {
+    await access.endpoint(target(homeArn));
+    const known = access.address(target(homeArn));
+    world.addCluster(homeArn, { endpoint: "https://127.0.0.1:10" });
+    world.pass(2);
+    const another = world.access();
+    await another.endpoint(target(homeArn), known);
+    another.distrust(target(homeArn));
+    expect(await another.endpoint(target(homeArn), known)).toMatchObject({ server: "https://127.0.0.1:10" });
+    expect(await another.endpoint(target(homeArn), known)).toMatchObject({ server: "https://127.0.0.1:10" });
+    expect(world.count("eks DescribeCluster")).toBe(2);
+  });
+
   test("stays what it was while EKS is away", async () => {
     await access.endpoint(target(homeArn));
-    world.pass(61);
+    world.pass(24 * 60 + 1);
     world.fail(() => ({ status: 400, code: "ThrottlingException", message: "Rate exceeded" }));
     await expect(access.endpoint(target(homeArn))).resolves.toMatchObject({ server: "https://127.0.0.1:9" });
     const asked = world.count("eks DescribeCluster");

@@ -58,6 +58,24 @@ describe("what a look at a Sync says of its cluster", () => {
     expect(seenCluster(first, seenAfter(301))?.status.lastSeenAt).toBe(seenAfter(301).now.toISOString());
   });
 
+  test("an address that EKS gave is noted when the cluster has answered there, and once", () => {
+    const address = {
+      arn: "arn:aws:eks:eu-west-1:111122223333:cluster/a",
+      server: "https://a.eks.example",
+      caData: "QQ==",
+      askedAt: "2026-11-21T07:59:59.000Z",
+    };
+    const answered = seenCluster(clusterWith({ conditions: [] }), { result: ready, contact: { uid: "u" }, now });
+    if (answered === undefined) throw new Error("the first answer was not noted");
+    const noted = seenCluster(answered, { result: ready, contact: { uid: "u", address }, now });
+    expect(noted?.status).toEqual({ ...answered.status, address });
+    if (noted === undefined) throw new Error("the address was not noted");
+    expect(seenCluster(noted, { result: ready, contact: { uid: "u" }, now })).toBeUndefined();
+    expect(seenCluster(noted, { result: away, now })?.status.address).toEqual(address);
+    const moved = { ...address, server: "https://b.eks.example", askedAt: "2026-11-21T08:00:00.000Z" };
+    expect(seenCluster(noted, { result: ready, contact: { address: moved }, now })?.status.address).toEqual(moved);
+  });
+
   test("a failure on our side, before the cluster was asked, says nothing of it", () => {
     const missing = { phase: "Retrying", reason: toldReason("SecretNotFound"), message: "" } as const;
     expect(seenCluster(clusterWith({ conditions: [] }), { result: missing, now })).toBeUndefined();

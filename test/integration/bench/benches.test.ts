@@ -28,7 +28,7 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["drift", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectl"]],
   ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
   ["fanout", ["--clusters", "2"], []],
-  ["idle", ["--clusters", "2", "--rounds", "1"], ["usdPerMonth1000x5vs100"]],
+  ["idle", ["--clusters", "2", "--rounds", "1"], ["eksVsToken", "usdPerMonth1000x5vs100"]],
   ["render", ["--rounds", "1"], ["helmVsBinary", "kustomizeVsBinary", "perInput1000vs10"]],
   ["rollout", ["--clusters", "4", "--rounds", "1"], ["overCriticalPath", "recoveryVsQuiet"]],
   ["look", ["--clusters", "3,12", "--rounds", "1", "--objects", "2"], ["overview12vs3", "requests12vs3"]],

@@ -1,4 +1,4 @@
-import { RemovalPolicy, Validations } from "aws-cdk-lib";
+import { RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
 import { AccessLogFormat } from "aws-cdk-lib/aws-apigateway";
 import {
   CfnStage,
@@ -84,6 +84,9 @@ export class FrontDoor extends Construct {
     }
 
     const logs = new LogGroup(this, "AccessLog", {
+      // CloudWatch Logs keeps one resource policy of 5,120 characters for all groups that services write to. Groups below
+      // this path need no statement of their own there.
+      logGroupName: `/aws/vendedlogs/apis/${Stack.of(this).stackName}/access`,
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY,
     });

@@ -632,6 +632,14 @@ describe("the ways in", () => {
     }
   });
 
+  test("the access log needs no statement in the account's resource policy of CloudWatch Logs", () => {
+    const destinations = ofType(resources, "AWS::ApiGatewayV2::Stage").map(({ Properties }) => {
+      const { DestinationArn } = Properties.AccessLogSettings as { DestinationArn: { "Fn::GetAtt": [string, string] } };
+      return resources.find(({ id }) => id === DestinationArn["Fn::GetAtt"][0])?.Properties.LogGroupName;
+    });
+    expect(destinations).toEqual(["/aws/vendedlogs/apis/starling-control/access"]);
+  });
+
   test("no function has a URL", () => control.resourceCountIs("AWS::Lambda::Url", 0));
 
   test("the schedule's role may invoke tick and store what it could not, and nothing else", () => {

@@ -97,20 +97,27 @@ async function unknownPrincipal(
   return { ...found, message: `no access entry of ${name} names the role: ${message}`, remedy };
 }
 
+/** What `publicAccessCidrs` has where nobody is left out. */
+const everywhere = "0.0.0.0/0";
+
 async function networkRemedy(
   code: string,
   { target, way }: { readonly target: EksTarget | undefined; readonly way: CheckedWay },
 ): Promise<string> {
   if (target === undefined) return "correct spec.endpoint: server, caData and tlsServerName are what is connected to";
   const { name, region } = target.cluster;
-  const { publicAccess } = await way.eks.endpoint(target);
+  const { publicAccess, publicCidrs = [] } = await way.eks.endpoint(target);
+  const open = `aws eks update-cluster-config --name ${name} --region ${region} --resources-vpc-config endpointPublicAccess=true,publicAccessCidrs=0.0.0.0/0`;
   if (publicAccess === false) {
-    return `its endpoint is private, and Starling's functions are not in its network: aws eks update-cluster-config --name ${name} --region ${region} --resources-vpc-config endpointPublicAccess=true,publicAccessCidrs=…`;
+    return `its endpoint is private, and Starling's functions run outside of every VPC: they reach a public endpoint only, which lets nobody in without IAM and RBAC: ${open}`;
+  }
+  if (!publicCidrs.includes(everywhere)) {
+    return `its public endpoint lets in ${publicCidrs.join(", ")} only, and Starling's functions have no fixed address that could be added: let everybody ask, which lets nobody in without IAM and RBAC: ${open}`;
   }
   if (code === "InvalidAuthority" || code.startsWith("ERR_TLS") || code.includes("CERT")) {
     return `what answers there is not ${name}: look for a proxy in between, and at certificateAuthority of aws eks describe-cluster --name ${name} --region ${region}`;
   }
-  return `let Starling in: publicAccessCidrs of aws eks describe-cluster --name ${name} --region ${region} --query cluster.resourcesVpcConfig`;
+  return `its public endpoint lets everybody ask, and did not answer: look at the cluster's health with aws eks describe-cluster --name ${name} --region ${region} --query cluster.health, and check again in a minute`;
 }
 
 async function identityLink(cluster: ClusterRow, client: ClusterClient): Promise<LinkFinding> {

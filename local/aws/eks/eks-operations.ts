@@ -92,7 +92,7 @@ function listClusters({ query, accountId, region }: EksRequest, register: EksReg
 }
 
 function described(cluster: EksCluster): object {
-  const { publicAccess: isPublic = true } = cluster;
+  const { publicAccess: isPublic = true, publicCidrs = ["0.0.0.0/0"] } = cluster;
   const made = cluster.status !== "CREATING" && cluster.status !== "PENDING";
   return {
     name: cluster.name,
@@ -105,7 +105,7 @@ function described(cluster: EksCluster): object {
     resourcesVpcConfig: {
       endpointPublicAccess: isPublic,
       endpointPrivateAccess: !isPublic,
-      publicAccessCidrs: isPublic ? ["0.0.0.0/0"] : [],
+      publicAccessCidrs: isPublic ? publicCidrs : [],
     },
     tags: cluster.tags,
   };

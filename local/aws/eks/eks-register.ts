@@ -27,6 +27,8 @@ export interface EksCluster {
   readonly authenticationMode?: "API" | "API_AND_CONFIG_MAP" | "CONFIG_MAP";
   /** Left out: it answers from everywhere. */
   readonly publicAccess?: boolean;
+  /** From where it answers then; everywhere when left out. */
+  readonly publicCidrs?: readonly string[];
   readonly createdAt: Date;
   readonly accessEntries: readonly AccessEntry[];
 }

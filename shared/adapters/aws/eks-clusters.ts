@@ -20,6 +20,8 @@ export interface EksEndpoint {
   readonly authenticationMode?: string;
   /** Whether it answers from outside of its network. */
   readonly publicAccess?: boolean;
+  /** From where it answers then. */
+  readonly publicCidrs?: readonly string[];
 }
 
 export interface EksClusterOptions {
@@ -149,6 +151,7 @@ export class EksClusters {
         ...defined({
           authenticationMode: accessConfig?.authenticationMode,
           publicAccess: resourcesVpcConfig?.endpointPublicAccess,
+          publicCidrs: resourcesVpcConfig?.publicAccessCidrs,
         }),
       };
     } finally {

@@ -248,13 +248,19 @@ const broken: readonly Broken[] = [
     what: "an address where nobody is",
     spoil: () => setCluster({ endpoint: "https://127.0.0.1:9" }),
     ...{ link: "network", code: "ECONNREFUSED", value: "https://127.0.0.1:9" },
-    says: ["publicAccessCidrs", "aws eks describe-cluster --name spoke"],
+    says: ["lets everybody ask", "aws eks describe-cluster --name spoke"],
+  },
+  {
+    what: "an allow-list, which cannot have addresses of Starling's functions",
+    spoil: () => setCluster({ endpoint: "https://127.0.0.1:9", publicCidrs: ["203.0.113.0/24", "198.51.100.7/32"] }),
+    ...{ link: "network", code: "ECONNREFUSED" },
+    says: ["203.0.113.0/24, 198.51.100.7/32 only", "no fixed address", "publicAccessCidrs=0.0.0.0/0"],
   },
   {
     what: "an address in a network of its own",
     spoil: () => setCluster({ endpoint: "https://127.0.0.1:9", publicAccess: false }),
     ...{ link: "network", code: "ECONNREFUSED" },
-    says: ["its endpoint is private", "endpointPublicAccess=true"],
+    says: ["its endpoint is private", "outside of every VPC", "endpointPublicAccess=true,publicAccessCidrs=0.0.0.0/0"],
   },
   {
     what: "another server at the address",

@@ -128,7 +128,10 @@ describe("where a cluster is", () => {
   test("is asked once a day, however often it is needed", async () => {
     await Promise.all([1, 2, 3].map(() => access.endpoint(target(homeArn))));
     world.pass(24 * 60 - 1);
-    const described = { server: "https://127.0.0.1:9", caData: "QQ==", authenticationMode: "API", publicAccess: true };
+    const described = {
+      ...{ server: "https://127.0.0.1:9", caData: "QQ==", authenticationMode: "API" },
+      ...{ publicAccess: true, publicCidrs: ["0.0.0.0/0"] },
+    };
     expect(await access.endpoint(target(homeArn))).toEqual(described);
     expect(world.count("eks DescribeCluster")).toBe(1);
     world.pass(2);

@@ -80,8 +80,8 @@ export function concurrency(settings: ConcurrencySettings): Concurrency {
 }
 
 function refuseTooMuch(said: Said, { bounds, quota }: { readonly bounds: Bounds; readonly quota: number }): void {
+  if (fitsInto(quota, bounds)) return;
   const needed = taken(bounds) + roomForDoors;
-  if (needed <= quota) return;
   const names = Object.entries(said).map(([queue, bound]) => `${queue}Concurrency ${bound}`);
   throw new Error(
     `setting ${names.join(" and ")}: with the other queues, the API and the timer that takes ${needed} concurrent ` +
@@ -112,6 +112,10 @@ function taken(bounds: Bounds): number {
   return queues.reduce((sum, queue) => sum + bounds[queue] * wanted[queue].takes, 0);
 }
 
+function fitsInto(quota: number, bounds: Bounds): boolean {
+  return taken(bounds) + roomForDoors <= quota;
+}
+
 /** Told at each synthesis: an account that is too small shows as a fleet that is slow, and as nothing else. */
 export function sayWhichQuota(scope: IConstruct, concurrency: Concurrency): void {
   const { bounds, boundsThen, clusters, quota, quotaToAskFor } = concurrency;
@@ -120,7 +124,9 @@ export function sayWhichQuota(scope: IConstruct, concurrency: Concurrency): void
   const lacking =
     bounds.apply < boundsThen.apply
       ? `${bounds.apply} clusters are worked on at once instead of ${boundsThen.apply}`
-      : "none can be kept for the timer";
+      : fitsInto(quota, bounds)
+        ? "none can be kept for the timer"
+        : `functions wait for each other: the queues alone may run ${taken(bounds) + discoverAtOnce} at once`;
   const remedy = "ask for them (Service Quotas, Lambda, L-B99A9384), then say so by setting concurrency";
   const told = quota >= quotaToAskFor ? `${needs}; ${enough}` : `${needs}; while ${enough}, ${lacking}: ${remedy}`;
   Annotations.of(scope).addInfoV2("starling:concurrency", told);

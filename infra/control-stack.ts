@@ -32,6 +32,7 @@ export class ControlStack extends Stack {
     const { settings, state, clusterRoles, concurrency } = props;
     const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole, discoverRole, oldestRevisionDays } =
       settings;
+    const { domain: name, domainCertificate: certificateArn } = settings;
     this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
       installation,
@@ -44,6 +45,7 @@ export class ControlStack extends Stack {
       concurrency,
       oldestRevisionDays,
       gitAllow,
+      ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),
       ...defined({ gitCa, applyRoleArn: applyRole, discoverRoleArn: discoverRole }),
     });
     const receivers = defined({ topicArn: alarmTopicArn, email: alarmEmail });
@@ -56,6 +58,9 @@ export class ControlStack extends Stack {
     this.applyRoleArn = caller.roleArn;
     this.policies = policies;
     this.#say("ApiUrl", apiUrl, `For people and CI: starling context add NAME --stack ${this.stackName}`);
+    if (wiring.domainTarget !== undefined) {
+      this.#say("DomainTarget", wiring.domainTarget, `What the DNS record of ${name} is to be an alias of`);
+    }
     this.#say("WebhookUrl", webhookUrl, "For the git host: content type application/json, event push");
     this.#say("WebhookSecretArn", state.webhookSecretArn, "Where to write the secret that the git host signs with");
     this.#say("ApplyRole", caller.roleArn, "Whom the roles of clusters trust");

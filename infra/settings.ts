@@ -177,6 +177,20 @@ export const settingsSchema = z.strictObject({
       wanted: "the ARN of a role of this account, such as the output DiscoverRole of the control stack had",
       does: "The same for the function that looks for clusters, which the roles of ClusterDiscoveries trust.",
     }),
+  domain: nameOf(/^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/)
+    .optional()
+    .register(settingRows, {
+      type: "host name",
+      wanted: "a host name in small letters, such as starling.example.com, together with domainCertificate",
+      does: "Host name of the API and the webhook, instead of one that is made anew with the control stack. Needs `domainCertificate`.",
+    }),
+  domainCertificate: nameOf(/^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[\w-]{1,64}$/)
+    .optional()
+    .register(settingRows, {
+      type: "ARN",
+      wanted: "the ARN of a certificate of ACM in this region, together with domain",
+      does: "Certificate for `domain`, in ACM of the stack's region.",
+    }),
   alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
     .optional()
     .register(settingRows, {
@@ -201,11 +215,19 @@ export const settingNames = Object.keys(settingsSchema.shape) as readonly (keyof
 /** @throws Error with all that is wrong, a line for each: the setting, its value, and what to write instead. */
 export function readSettings(given: Readonly<Record<string, unknown>>): Settings {
   const result = settingsSchema.safeParse(given);
-  if (result.success) return result.data;
+  if (result.success) return refuseHalfADomain(result.data);
   const problems = result.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" ? issue.keys.map(unknownSetting) : [wrongValue(issue, given)],
   );
   throw new Error([...new Set(problems)].join("\n"));
+}
+
+/** A host name without a certificate cannot be served, and a certificate alone serves nothing. */
+function refuseHalfADomain(settings: Settings): Settings {
+  const { domain, domainCertificate } = settings;
+  if ((domain === undefined) === (domainCertificate === undefined)) return settings;
+  const [has, lacks] = domain === undefined ? ["domainCertificate", "domain"] : ["domain", "domainCertificate"];
+  throw new Error(`setting ${has} needs setting ${lacks}: give both, or neither`);
 }
 
 function wrongValue(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {

@@ -31,7 +31,7 @@ import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FleetDashboard } from "#infra/constructs/fleet-dashboard.ts";
 import { FleetWatch } from "#infra/constructs/fleet-watch.ts";
-import { FrontDoor } from "#infra/constructs/front-door.ts";
+import { FrontDoor, type FrontDoorProps } from "#infra/constructs/front-door.ts";
 import { GitCaLayer } from "#infra/constructs/git-ca-layer.ts";
 import { OperationsDashboard } from "#infra/constructs/operations-dashboard.ts";
 import { SavedQueries } from "#infra/constructs/saved-queries.ts";
@@ -61,6 +61,7 @@ export interface WiringProps {
   readonly oldestRevisionDays: number;
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
+  readonly domain?: FrontDoorProps["domain"];
   /** PEM certificates to trust for git besides the public authorities. */
   readonly gitCa?: string;
   /** Whom clusters trust already. */
@@ -73,6 +74,7 @@ export interface WiringProps {
 export class Wiring extends Construct {
   readonly apiUrl: string;
   readonly webhookUrl: string;
+  readonly domainTarget: string | undefined;
   readonly policies: ApiPolicies;
   /** Names in CloudWatch. */
   readonly dashboards: { readonly fleet: string; readonly operations: string };
@@ -210,7 +212,12 @@ export class Wiring extends Construct {
       timeout: Duration.seconds(10),
       memoryMiB: 512,
     });
-    const door = new FrontDoor(this, "FrontDoor", { api: api.lambda, webhook: webhook.lambda });
+    const door = new FrontDoor(this, "FrontDoor", {
+      api: api.lambda,
+      webhook: webhook.lambda,
+      ...defined({ domain: props.domain }),
+    });
+    this.domainTarget = door.domainTarget;
     this.apiUrl = door.apiUrl;
     this.webhookUrl = door.webhookUrl;
     this.policies = door.policies;

@@ -1,16 +1,20 @@
 import { RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
 import { AccessLogFormat } from "aws-cdk-lib/aws-apigateway";
 import {
+  ApiMapping,
   CfnStage,
+  DomainName,
   HttpApi,
   HttpMethod,
   HttpNoneAuthorizer,
   HttpStage,
   type IHttpRouteAuthorizer,
   LogGroupLogDestination,
+  SecurityPolicy,
 } from "aws-cdk-lib/aws-apigatewayv2";
 import { HttpIamAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
 import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
+import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
@@ -44,12 +48,16 @@ export interface FrontDoorProps {
   readonly api: IFunction;
   /** Open to the internet: the function itself verifies who sent the event. */
   readonly webhook: IFunction;
+  /** An address that does not change when the stack is made anew. */
+  readonly domain?: { readonly name: string; readonly certificateArn: string };
 }
 
 /** The two ways in from outside, throttled each by itself, with an access log that holds no bodies and no headers. */
 export class FrontDoor extends Construct {
   readonly apiUrl: string;
   readonly webhookUrl: string;
+  /** What the DNS record of the domain is an alias of. */
+  readonly domainTarget?: string;
   /** For people, and what they run. */
   readonly policies: ApiPolicies;
 
@@ -108,7 +116,22 @@ export class FrontDoor extends Construct {
     };
     defaultChild.node.addDependency(http);
     this.policies = new ApiPolicies(this, "Policies", http);
-    this.apiUrl = http.apiEndpoint;
-    this.webhookUrl = `${http.apiEndpoint}${webhookPath}`;
+    this.apiUrl = props.domain === undefined ? http.apiEndpoint : `https://${props.domain.name}`;
+    if (props.domain !== undefined) this.domainTarget = this.#serveAt(props.domain, { http, stage });
+    this.webhookUrl = `${this.apiUrl}${webhookPath}`;
+  }
+
+  #serveAt(
+    { name, certificateArn }: NonNullable<FrontDoorProps["domain"]>,
+    { http, stage }: { readonly http: HttpApi; readonly stage: HttpStage },
+  ): string {
+    const certificate = Certificate.fromCertificateArn(this, "Certificate", certificateArn);
+    const domain = new DomainName(this, "Domain", {
+      domainName: name,
+      certificate,
+      securityPolicy: SecurityPolicy.TLS_1_2,
+    });
+    new ApiMapping(this, "Mapping", { api: http, domainName: domain, stage });
+    return domain.regionalDomainName;
   }
 }

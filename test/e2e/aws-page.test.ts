@@ -65,6 +65,7 @@ describe("what is the account's own", () => {
       "npx cdk destroy",
       "npx cdk diff",
       "starling",
+      "until",
     ]);
   });
 
@@ -226,8 +227,12 @@ test("the page, from the context to the removal", { timeout: 560_000 }, async ()
       isDeepStrictEqual(await settings(world), everywhere("green")),
     );
     await run("starling rollout status shop -w");
-    await restoreTable(world, backup);
-    const restoring = section(8);
+    const [freezing = "", ...restoring] = section(8);
+    await runAll([freezing]);
+    const brake = (await world.rows()).filter(({ pk }) => pk === "BRAKE");
+    expect(brake).toHaveLength(1);
+    await restoreTable(world, [...backup.filter(({ pk }) => pk !== "BRAKE"), ...brake]);
+    expect((await run("starling get freezes")).out).toContain("restored");
     const look = restoring.findIndex((command) => command.includes("--dry-run"));
     await runAll(restoring.slice(0, look));
     const shown = await world.waitFor("what the clusters refuse", async () => {
@@ -247,6 +252,19 @@ test("the page, from the context to the removal", { timeout: 560_000 }, async ()
   } finally {
     await world.close();
   }
+});
+
+test("the page names every resource that stays when the stacks are removed", async () => {
+  const stacks = await synthesize({});
+  const kept = Object.values(stacks)
+    .flatMap(({ Resources }) => Object.values(Resources))
+    .filter((resource) => "DeletionPolicy" in resource && resource.DeletionPolicy !== "Delete");
+  const [table = ""] = pageText("aws.md").split("| stays |").slice(1);
+  const rows = table.split("\n\n")[0] ?? "";
+  const named = [...rows.matchAll(/\(`(AWS::\w+::\w+)`\)/g)].map(([, type = ""]) => type);
+  expect(named.toSorted()).toEqual([...new Set(kept.map(({ Type }) => Type))].toSorted());
+  expect(pageText("aws.md")).toContain("Ten resources of six kinds stay");
+  expect([kept.length, named.length]).toEqual([10, 6]);
 });
 
 test("no block of commands is left out", () => {

@@ -61,6 +61,9 @@ describe("a setting that is wrong is refused by name, with its value and what to
       "on-call",
       /^setting alarmTopicArn is "on-call"; give it the ARN of an SNS topic, such as arn:aws:sns:/,
     ],
+    ["domain", "Starling", /^setting domain is "Starling"; give it a host name in small letters, such as starling/],
+    ["domain", "https://starling.example.com", /^setting domain is "https:/],
+    ["domainCertificate", "arn:aws:iam::111122223333:server-certificate/x", /^setting domainCertificate is "arn/],
     ["alarmTopicArn", "arn:aws:sqs:eu-west-1:111122223333:on-call", /^setting alarmTopicArn is/],
     [
       "alarmEmail",

@@ -1,0 +1,49 @@
+/** An address that stays when the control stack is removed and deployed again. */
+import { describe, expect, test } from "vitest";
+import { readSettings } from "#infra/settings.ts";
+import { synthesize } from "#local/template/synthesize.ts";
+import { templateFaults } from "#test/support/template-faults.ts";
+import { ofType, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
+
+const domain = "starling.example.com";
+const domainCertificate = "arn:aws:acm:us-east-1:111122223333:certificate/0a1b2c3d-0000-4000-8000-000000000000";
+const context = { domain, domainCertificate };
+
+describe("with a domain and a certificate", () => {
+  test("the API and the webhook have the host name, and the outputs say what its DNS record points to", async () => {
+    const { control, resources } = await synthesizeTemplates(context);
+    const outputs = control.findOutputs("*") as Record<string, { readonly Value: unknown }>;
+    expect(textOf(outputs.ApiUrl?.Value)).toBe(`https://${domain}`);
+    expect(textOf(outputs.WebhookUrl?.Value)).toBe(`https://${domain}/hook/github`);
+    const [named, ...others] = ofType(resources, "AWS::ApiGatewayV2::DomainName");
+    expect(others).toEqual([]);
+    expect(named?.Properties).toMatchObject({
+      DomainName: domain,
+      DomainNameConfigurations: [{ CertificateArn: domainCertificate, SecurityPolicy: "TLS_1_2" }],
+    });
+    expect(textOf(outputs.DomainTarget?.Value)).toBe(`<${named?.id}.RegionalDomainName>`);
+    const [mapping] = ofType(resources, "AWS::ApiGatewayV2::ApiMapping");
+    const [api] = ofType(resources, "AWS::ApiGatewayV2::Api");
+    expect([textOf(mapping?.Properties.ApiId), textOf(mapping?.Properties.DomainName)]).toEqual([
+      `<${api?.id}>`,
+      `<${named?.id}>`,
+    ]);
+  });
+
+  test("AWS takes every property, and every reference leads somewhere", async () => {
+    expect(templateFaults(await synthesize(context))).toEqual([]);
+  });
+});
+
+test("without them nothing of it is made", async () => {
+  const { control, resources } = await synthesizeTemplates();
+  expect(ofType(resources, "AWS::ApiGatewayV2::DomainName")).toEqual([]);
+  expect(Object.keys(control.findOutputs("DomainTarget"))).toEqual([]);
+});
+
+test.each([
+  [{ domain }, "setting domain needs setting domainCertificate: give both, or neither"],
+  [{ domainCertificate }, "setting domainCertificate needs setting domain: give both, or neither"],
+])("one without the other is refused: %o", (given, message) => {
+  expect(() => readSettings(given)).toThrow(message);
+});

@@ -108,8 +108,13 @@ describe("a synthesis says which quota to ask for", () => {
     [
       {},
       "100 clusters (setting clusters) need 102 concurrent executions of Lambda; while 10 are there (setting concurrency), " +
-        "none can be kept for the timer: ask for them (Service Quotas, Lambda, L-B99A9384), " +
-        "then say so by setting concurrency",
+        "functions wait for each other: the queues alone may run 14 at once: ask for them (Service Quotas, Lambda, " +
+        "L-B99A9384), then say so by setting concurrency",
+    ],
+    [
+      { concurrency: "30" },
+      "100 clusters (setting clusters) need 102 concurrent executions of Lambda; while 30 are there (setting concurrency), " +
+        "none can be kept for the timer: ask for them",
     ],
     [
       { clusters: "1000" },

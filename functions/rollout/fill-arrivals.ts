@@ -11,8 +11,7 @@ import type { Transaction } from "#functions/rollout/transaction.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
-import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
-import { isSameLeg } from "#shared/fleet/rollout/legs.ts";
+import { catchUpBudget, isSameLeg } from "#shared/fleet/rollout/legs.ts";
 import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ArrivalRow, ArrivalsHeld, TargetState, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
@@ -172,9 +171,9 @@ function waitOf(step: Step, stage: string): ArrivalWait | undefined {
   return step.do === "away" ? "others" : undefined;
 }
 
-/** More of them failed than a content may fail there: no more are tried before the stage passes something, or somebody asks. */
+/** More catch-ups failed than the stage bears: no other is tried before the stage passes something, or somebody asks. */
 function isStopped({ row }: Known, { failedArrivals, members }: UnitStage): boolean {
-  return failedArrivals > resolveCount(relationOf(row).rollout.maxFailures, members);
+  return failedArrivals > catchUpBudget(relationOf(row).rollout, members);
 }
 
 const given: ReadonlySet<TargetState> = new Set<TargetState>(["Succeeded", "Failed", "Unreachable"]);

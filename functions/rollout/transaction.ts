@@ -2,6 +2,7 @@ import { withContent } from "#functions/rollout/ledger.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { defined } from "#shared/base/defined.ts";
+import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { isSameLeg, legKey, refOf, superseded, withOutcome, withoutOutcome } from "#shared/fleet/rollout/legs.ts";
 import { arrivalsAfter } from "#shared/fleet/rollout/slots.ts";
 import type { StatusFacts } from "#shared/fleet/rollout/subject-status.ts";
@@ -234,12 +235,12 @@ export class Transaction {
     this.#countArrival(arrival, keys.arrival.read(arrival).state, -1);
   }
 
-  #countArrival({ stage }: Pick<ArrivalRow, "stage">, state: ArrivalState, by: number): void {
+  #countArrival({ stage, reason }: Pick<ArrivalRow, "stage" | "reason">, state: ArrivalState, by: number): void {
     this.countArrivals({ [state]: by });
     // What was found of those that wait was of others.
     if (state === "waiting") this.edit({ arrivalsHeld: undefined });
-    // One that does not answer says nothing of what it came to.
-    if (state === "failed")
+    // A cluster that does not answer, or could not be rendered for, says nothing about the rollout.
+    if (state === "failed" && !isRenderFailure(reason))
       this.editStage(stage, (one) => ({ ...one, failedArrivals: Math.max(0, one.failedArrivals + by) }));
   }
 

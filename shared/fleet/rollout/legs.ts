@@ -84,6 +84,14 @@ export function boundOf({ maxConcurrent }: Pace, members: number): number {
 }
 
 /**
+ * Failed catch-ups that a stage bears before it lets no other cluster catch up. One is always free, so that one bad joiner stops
+ * nobody. A catch-up that could not be rendered says nothing about the rollout, and is not counted.
+ */
+export function catchUpBudget({ maxFailures }: Pick<Pace, "maxFailures">, members: number): number {
+  return Math.max(1, resolveCount(maxFailures, members));
+}
+
+/**
  * Where a leg stands. Percentages are of what it changes; while not all of that is known, of what it may change.
  * A deletion needs no evidence, and leaves nobody behind.
  */
@@ -95,8 +103,8 @@ export function verdictOf(leg: LegRow, pace: Pace, farewell = false): LegVerdict
   const budget = farewell ? 0 : resolveCount(pace.maxFailures, changed);
   if (failures > budget && (isOver || !farewell)) {
     const word = failures === 1 ? "cluster" : "clusters";
-    const worst = leg.failures.at(-1);
-    const why = worst === undefined ? "" : `: ${worst.cluster}: ${worst.reason}`;
+    const [first] = leg.failures;
+    const why = first === undefined ? "" : `: ${first.cluster}: ${first.reason}`;
     const message = `${failures} ${word} failed of ${changed} in stage ${leg.stage} (allows ${budget})${why}`;
     return { phase: "Halted", reason: farewell ? "DeletionFailed" : "TooManyFailures", message };
   }
@@ -129,7 +137,10 @@ function passedText({ size, stage, counts }: LegRow): string {
   return `stage ${stage} passed: ${parts.join(", ")}`;
 }
 
-/** Those that failed, or do not answer, are named, the last of them. @param leg - counts it already. */
+/**
+ * The row names the first targets that failed, and the last that do not answer. A failure that counts against the budget stands
+ * before every preexisting one. @param leg - counts it already.
+ */
 export function withOutcome(
   leg: LegRow,
   {
@@ -143,9 +154,13 @@ export function withOutcome(
 ): LegRow {
   if (state === "Unreachable") return { ...leg, away: [...leg.away, cluster].slice(-keptFailures) };
   if (state !== "Failed") return leg;
+  const failure = { cluster, reason: excerpt(reason, keptText), ...defined({ preexisting }) };
+  const counted = leg.failures.filter((one) => one.preexisting !== true);
+  const others = leg.failures.filter((one) => one.preexisting === true);
+  const failures = preexisting === true ? [...counted, ...others, failure] : [...counted, failure, ...others];
   return {
     ...leg,
-    failures: [...leg.failures, { cluster, reason: excerpt(reason, keptText) }].slice(-keptFailures),
+    failures: failures.slice(0, keptFailures),
     preexistingFailures: leg.preexistingFailures + (preexisting === true ? 1 : 0),
   };
 }

@@ -212,8 +212,10 @@ function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Ass
 /** Who is not well when nothing changes, since when and why, and what ends it. */
 function behindTexts(
   { type, namespace, name }: SubjectRow,
-  { settled, behind = [], unit: { unreadable = [] } }: StatusFacts,
+  { settled, behind = [], stopped = 0, unit: { unreadable = [] } }: StatusFacts,
 ): readonly string[] {
+  const others = stopped === 1 ? "1 more cluster does not catch up" : `${stopped} more clusters do not catch up`;
+  const because = stopped === 0 ? "" : `; ${others} because of that`;
   const text = (state: Behind["state"], ends: (first: string, count: number) => string) => {
     // Of those that cannot be read it is said why.
     const own = behind.filter((one) => one.state === state && !unreadable.includes(one.cluster));
@@ -229,7 +231,7 @@ function behindTexts(
   };
   const object = `${type.toLowerCase()}/${name} -n ${namespace}`;
   return [
-    ...text("failed", () => `; to try again: starling reconcile ${object}`),
+    ...text("failed", () => `${because}; to try again: starling reconcile ${object}`),
     ...text("unreachable", (first, count) => {
       const again =
         count === 1 ? "and is given what it lacks when it does" : "and are given what they lack when they do";

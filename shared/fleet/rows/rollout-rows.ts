@@ -118,7 +118,7 @@ export interface UnitStage {
   readonly changing: number;
   /** Slots of clusters that came to it; absent where a version wrote it that did not count them. */
   readonly arriving?: number;
-  /** Clusters that failed as arrivals since it passed a content last. */
+  /** Catch-ups that failed since the stage passed a content last; those that could not be rendered are not counted. */
   readonly failedArrivals: number;
 }
 
@@ -298,8 +298,12 @@ export interface LegRow extends Row, LegRef {
   readonly counts: Readonly<Record<TargetState, number>>;
   /** Failed targets that were not ready before: against no budget, and no evidence. */
   readonly preexistingFailures: number;
-  /** The last ten. */
-  readonly failures: readonly { readonly cluster: string; readonly reason: string }[];
+  /** The first ten: those that count against the budget stand before the preexisting ones. */
+  readonly failures: readonly {
+    readonly cluster: string;
+    readonly reason: string;
+    readonly preexisting?: true;
+  }[];
   /** Targets that do not answer: the last ten by name. */
   readonly away: readonly string[];
   /** A `reconcile` asked then for what failed. */

@@ -3,8 +3,9 @@
  * nothing before it is resumed is not said. Pure.
  */
 import { defined } from "#shared/base/defined.ts";
-import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { catchUpBudget } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingIn, changingOf, membersOfAll, ownBound } from "#shared/fleet/rollout/slots.ts";
 import { unreadableText } from "#shared/fleet/rollout/subject-status.ts";
@@ -163,13 +164,14 @@ function arrivalWaits({ unit, row, failedArrivals }: WaitFacts): readonly Wait[]
   const { rollout } = relationOf(row);
   const pace = { verb: "pace", field: "maxFailures" } as const;
   const names = failedArrivals.map(({ cluster }) => cluster);
-  const [worst] = failedArrivals;
+  // What could not be rendered stops nobody: a failure that does is named first.
+  const worst = failedArrivals.find(({ reason }) => !isRenderFailure(reason)) ?? failedArrivals[0];
   const why = worst === undefined ? "" : `: ${worst.cluster}: ${worst.reason}`;
   const since = failedArrivals.map((arrival) => arrival.since).sort()[0];
   const stopped = unit.stages.flatMap(({ name, failedArrivals: failed, members }): readonly Wait[] => {
-    const allowed = resolveCount(rollout.maxFailures, members);
+    const allowed = catchUpBudget(rollout, members);
     if (failed <= allowed) return [];
-    const message = `no more that come are tried: ${failed} failed (allows ${allowed})${why}`;
+    const message = `no more that come are tried: ${failed} failed (allows ${allowed})${why}; ${unit.arrivals.waiting} wait`;
     return [
       {
         on: "arrivals",

@@ -84,5 +84,5 @@ function stageOf(number: number, { unit, legs }: Seen): UnitStage | undefined {
 function isServed({ stages, arrivalsHeld }: UnitRow, group: SubjectRow): boolean {
   const { maxFailures } = relationOf(group).rollout;
   const isFrozen = Object.values(arrivalsHeld?.frozen ?? {}).some((count) => count > 0);
-  return !isFrozen && stages.every((one) => one.failedArrivals <= resolveCount(maxFailures, one.members));
+  return !isFrozen && stages.every((one) => one.failedArrivals <= Math.max(1, resolveCount(maxFailures, one.members)));
 }

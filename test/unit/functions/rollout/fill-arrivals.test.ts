@@ -1,10 +1,10 @@
 /** How far a look goes among clusters that came, and what is asked for them. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { contentFor } from "#functions/rollout/fill-arrivals.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import { begin, counting, names, ownPaths, rings, worldOf } from "#test/support/planner-story.ts";
+import { allSay, begin, counting, names, ownPaths, playOn, rings, worldOf } from "#test/support/planner-story.ts";
 import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 import { stageOfUnit, unitOf } from "#test/support/unit-rows.ts";
@@ -98,4 +98,30 @@ test.each([
   const unit = unitOf([stageOfUnit("canary", { on: 5 }), stageOfUnit("early", { on: 4 }), stage]);
   const syncs = has === 0 ? [] : [syncRowOf("c", { desired: { rollout: has } })];
   expect(contentFor(syncs, stage, { unit })).toBe(content);
+});
+
+describe("one bad joiner", () => {
+  test("that cannot be rendered stops no other cluster from catching up, however many there are", async () => {
+    const made = await worldOf(["a"], { maxConcurrent: 2 }, ownPaths);
+    await made.rollOut();
+    for (const name of ["bad0", "bad1", "bad2"]) await made.addCluster(name, "all");
+    await made.plan();
+    await made.renderAll("no kind");
+    await made.plan();
+    expect(made.unit()).toMatchObject({ arrivals: { failed: 3 }, stages: [{ failedArrivals: 0 }] });
+    await made.addCluster("good", "all");
+    await playOn(made, 3);
+    expect((await made.sync("good"))?.observed?.phase).toBe("Ready");
+  });
+
+  test("that fails to apply stops no other cluster from catching up", async () => {
+    const made = await worldOf(["a"], { maxConcurrent: 2 });
+    await made.rollOut();
+    await made.addCluster("bad", "all");
+    await begin(made);
+    await allSay(made, "Failed");
+    await made.addCluster("good", "all");
+    await playOn(made, 3);
+    expect((await made.sync("good"))?.observed?.phase).toBe("Ready");
+  });
 });

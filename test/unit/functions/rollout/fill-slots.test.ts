@@ -175,15 +175,17 @@ describe("slots", () => {
     expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
-  test("of arrivals stop when more of them failed than a content may, and legs go on", async () => {
+  test("are given to no further catch-up after a second one failed, and legs go on", async () => {
     const made = await worldOf(names(4), { maxConcurrent: 2, maxFailures: 0 });
     await made.rollOut();
-    for (const name of names(3, "n")) await made.addCluster(name, "all");
+    for (const name of names(4, "n")) await made.addCluster(name, "all");
     await made.plan();
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["n000"]);
     await allSay(made, "Failed");
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["n001"]);
+    await allSay(made, "Failed");
     expect(made.slots()).toEqual([]);
-    expect(made.unit()).toMatchObject({ arrivals: { waiting: 2, failed: 1 }, stages: [{ failedArrivals: 1 }] });
+    expect(made.unit()).toMatchObject({ arrivals: { waiting: 2, failed: 2 }, stages: [{ failedArrivals: 2 }] });
     await made.setSource("bbb");
     await made.rollOut();
     expect(made.stages()).toEqual({ all: "2" });
@@ -195,15 +197,17 @@ test("arrivals of a stage that takes no more of them are not read again at each 
   async function rowsRead(count: number): Promise<number> {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
-    await made.addCluster("a0", "rest");
-    await begin(made);
-    await made.finish("a0", "Failed");
+    for (const name of ["a0", "a1"]) {
+      await made.addCluster(name, "rest");
+      await begin(made);
+      await allSay(made, "Failed");
+    }
     for (const name of names(count)) await made.addCluster(name, "rest");
     await begin(made);
     expect(made.slots()).toEqual([]);
     const counted = counting(made.table);
     await made.plan(counted.table);
-    await made.setGroup({ ...rings, maxConcurrent: 2, maxFailures: 1 });
+    await made.setGroup({ ...rings, maxConcurrent: 2, maxFailures: 2 });
     await begin(made);
     expect(made.slots().length).toBeGreaterThan(0);
     return counted.read();

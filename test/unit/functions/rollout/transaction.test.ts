@@ -37,12 +37,12 @@ test("a leg names the last ten that do not answer, and none that does again", as
   });
 });
 
-test("a leg names the last ten that failed", async () => {
+test("a leg names the first ten that failed", async () => {
   const made = await worldOf(names(12), { maxConcurrent: "100%", maxFailures: 1 });
   await begin(made);
   for (const name of names(12)) await made.finish(name, "Failed");
   await made.plan();
-  expect(made.leg("all").failures.map(({ cluster }) => cluster)).toEqual(names(12).slice(2));
+  expect(made.leg("all").failures.map(({ cluster }) => cluster)).toEqual(names(12).slice(0, 10));
 });
 
 test("of each target it is kept what became of it, since when, and with what", async () => {

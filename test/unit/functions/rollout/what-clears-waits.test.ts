@@ -202,7 +202,15 @@ const stories: readonly Story[] = [
     make: deleted("Ready", "Ready", "Ready", "Unreachable"),
     clear: ["unregister rest", "orphan"],
   },
-  { on: "arrivals", when: "they stop others", make: joined("Failed"), clear: ["reconcile", "pace maxFailures"] },
+  {
+    on: "arrivals",
+    when: "they stop others",
+    make: async (made) => {
+      await joined("Failed")(made);
+      await say(made, "Failed");
+    },
+    clear: ["reconcile", "pace maxFailures"],
+  },
   { on: "arrivals", when: "they stop nobody", pace: lax, make: joined("Failed"), clear: ["reconcile"] },
   { on: "slots", when: "all are taken", make: begin, clear: ["pace maxConcurrent"] },
   { on: "slots", when: "a stage's own are taken", pace: two, make: begin, clear: ["pace maxConcurrent"] },

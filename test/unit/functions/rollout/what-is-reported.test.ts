@@ -46,7 +46,7 @@ test("a leg that stands still for another reason than before", async () => {
   expect(reported(made)).toContain("1#all Halted: 1 cluster failed of 3 in stage all (allows 0): a: Failed");
   await made.finish("b", "Failed");
   await made.plan();
-  expect(reported(made)).toEqual(["1#all Halted: 2 clusters failed of 3 in stage all (allows 0): b: Failed"]);
+  expect(reported(made)).toEqual(["1#all Halted: 2 clusters failed of 3 in stage all (allows 0): a: Failed"]);
   await made.plan();
   expect(reported(made)).toEqual([]);
 });

@@ -9,6 +9,7 @@ import {
   superseded,
   verdictOf,
   waitingOf,
+  withOutcome,
   withVerdict,
 } from "#shared/fleet/rollout/legs.ts";
 import type { LegPhase } from "#shared/fleet/rows/rollout-rows.ts";
@@ -85,15 +86,28 @@ describe("the budget of failures", () => {
     expect(verdictOf(legOfUnit(leg), { ...strict, maxFailures }).phase).toBe(phase);
   });
 
-  test("says how many, of how many, where, and why the last did", () => {
+  test("says how many, of how many, where, and why the first did", () => {
     const failures = [
       { cluster: "a", reason: "Invalid" },
       { cluster: "b", reason: "NotReady" },
     ];
     const leg = legOfUnit({ stage: "early", counts: { Failed: 2, Waiting: 4, Unchanged: 3 }, failures });
-    const message = "2 clusters failed of 6 in stage early (allows 0): b: NotReady";
+    const message = "2 clusters failed of 6 in stage early (allows 0): a: Invalid";
     expect(verdictOf(leg, strict)).toEqual({ phase: "Halted", reason: "TooManyFailures", message });
   });
+});
+
+test("a failure that does not count never takes the place of the first one that does", () => {
+  const failed = (cluster: string, preexisting?: true) => ({
+    cluster,
+    state: "Failed" as const,
+    reason: "R",
+    preexisting,
+  });
+  let leg = legOfUnit({ stage: "early", counts: { Failed: 3, Waiting: 1 } });
+  for (const one of [failed("sick1", true), failed("bad"), failed("sick2", true)]) leg = withOutcome(leg, one);
+  expect(leg.failures.map(({ cluster }) => cluster)).toEqual(["bad", "sick1", "sick2"]);
+  expect(verdictOf(leg, strict).message).toBe("1 cluster failed of 4 in stage early (allows 0): bad: R");
 });
 
 describe("the budget of those that do not answer", () => {

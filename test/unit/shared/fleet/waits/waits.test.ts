@@ -570,16 +570,16 @@ describe("clusters that came outside the legs and failed", () => {
     const { legs, stages } = going(leg(119, "canary", { ...passed, counts: { Succeeded: 4 } }));
     const facts = factsOf({
       legs,
-      stages: stages.map((one) => ({ ...one, failedArrivals: 1 })),
-      unit: { arrivals },
-      facts: { failedArrivals: [arrival("c9")] },
+      stages: stages.map((one) => ({ ...one, failedArrivals: 2 })),
+      unit: { arrivals: { ...arrivals, failed: 2 } },
+      facts: { failedArrivals: [arrival("c9"), arrival("c8")] },
     });
     expect(waitsOf(facts)).toEqual([
       {
         on: "arrivals",
         stage: "canary",
-        clusters: { count: 1, names: ["c9"] },
-        message: "no more that come are tried: 1 failed (allows 0): c9: ApplyFailed: 1 of 4 objects failed",
+        clusters: { count: 2, names: ["c9", "c8"] },
+        message: "no more that come are tried: 2 failed (allows 1): c9: ApplyFailed: 1 of 4 objects failed; 1 wait",
         since: "2026-11-20T08:01:00.000Z",
         clear: [{ verb: "reconcile" }, { verb: "pace", field: "maxFailures" }],
       },

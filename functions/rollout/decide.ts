@@ -1,6 +1,7 @@
 import { toForget } from "#functions/rollout/forget.ts";
 import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { mostAssignments, portionOf } from "#functions/rollout/slot-portion.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
@@ -25,12 +26,6 @@ import { because } from "#shared/fleet/rows/said-reason.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
-
-/**
- * Of one cluster in one step; what is left follows when these are done. With what goes with them they always fit: twelve stages
- * leave room for 74 rows, of which up to 20 are templates that the cluster is not given any more, and 4 its slot and the like.
- */
-export const mostAssignments = 50;
 
 /** A cluster that may be next. */
 export interface Candidate {
@@ -197,9 +192,11 @@ export function requestOf(
   return [{ input: input.digest, source, revision, besides, ...build }];
 }
 
-/** Assignments that a step writes at once. */
-export function assignedAtOnce(step: Step): number {
+/** Rows of Syncs that a step writes at once. */
+export function assignedAtOnce(step: Step, rows: ClusterRows): number {
   if (step.do === "forget") return step.syncs.length;
   if (step.do === "leave") return step.leaving.length;
-  return step.do === "assign" ? Math.min(mostAssignments, step.assignments.length) + step.leaving.length : 0;
+  if (step.do !== "assign") return 0;
+  const { written, paused } = portionOf(rows, step);
+  return written.length + paused.length + step.leaving.length;
 }

@@ -1,6 +1,8 @@
 import { assign, wakeUp } from "#functions/rollout/assign.ts";
-import { type Candidate, mostAssignments, type Step } from "#functions/rollout/decide.ts";
+import type { Candidate, Step } from "#functions/rollout/decide.ts";
+import { parkSync } from "#functions/rollout/park.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { followsText, portionOf } from "#functions/rollout/slot-portion.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
@@ -8,8 +10,6 @@ import { refOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { later, queuedUntil } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface Giving extends Candidate {
   readonly step: Extract<Step, { do: "assign" }>;
@@ -20,13 +20,14 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
   const { rows, step, content, stage, leg, order, only } = giving;
   const { cluster, fleet, slot, syncs } = rows;
   const { known, now } = transaction;
-  const written = step.assignments.slice(0, mostAssignments);
+  const { written, goingOn, paused, isPart } = portionOf(rows, step);
   let isKnown = true;
   for (const assignment of written) {
     const before = syncs.find(({ name }) => name === assignment.name);
     isKnown &&= before !== undefined && before.desired.action !== "orphan";
     assign(transaction, { ...assignment, before }, ports);
   }
+  for (const sync of paused) parkSync(transaction, sync, { reason: followsText, at: transaction.at });
   // A Cluster that was deleted, or registered anew, since it was looked at gets nothing. What is assigned to it is forgotten
   // after that, before or after this is written; for the rest a check costs as much as a write.
   if (!isKnown && fleet !== undefined)
@@ -37,10 +38,10 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
       cluster,
       stage,
       content: content.number,
-      attempts: { ...goingOn(giving, attempts), ...attempts },
+      attempts: { ...goingOn, ...attempts },
       since: transaction.at,
       ...defined({ leg: leg && refOf(leg), order, restores: only && content.number }),
-      ...(written.length < step.assignments.length ? { unwritten: true as const } : {}),
+      ...(isPart ? { unwritten: true as const } : {}),
     },
     slot,
   );
@@ -54,15 +55,4 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
     deadline: deadline < first ? deadline : first,
     queuedUntil: queuedUntil(transaction.unit.queuedUntil, now),
   });
-}
-
-/**
- * What its slot was for, and is neither done nor given anew or left alone: a worker goes on with that, whatever else its
- * cluster is given.
- */
-function goingOn({ rows: { slot, syncs }, step }: Giving, given: SlotRow["attempts"]): SlotRow["attempts"] {
-  const leaving = new Set(step.leaving.map(({ name }) => name));
-  const isOpen = (sync: SyncRow) => slot?.attempts[sync.name] === sync.desired.attempt && isOutstanding(sync);
-  const open = syncs.filter((sync) => isOpen(sync) && !(sync.name in given) && !leaving.has(sync.name));
-  return Object.fromEntries(open.map(({ name, desired }) => [name, desired.attempt]));
 }

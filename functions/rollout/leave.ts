@@ -1,7 +1,7 @@
 import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
+import { parkSlot } from "#functions/rollout/park.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type ClusterRows, isBehind, seeClusters } from "#functions/rollout/read-clusters.ts";
-import { parkSlot } from "#functions/rollout/settle-slots.ts";
 import { isSelected } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 

@@ -25,6 +25,7 @@ export async function lookPage(
   const rows = await ports.table.getMany(wanted, { newer: "kept" });
   const syncs = rows.filter((row) => row.type === "SyncOnCluster");
   const asked = await Promise.all(syncs.map((sync) => askSync(sync, { asked: job.number, now, ports })));
+  if (asked.length > 0) transaction.noteOtherWrites();
   // The rest of the page has its turn with the next step.
   if (asked.includes(false)) return job;
   transaction.messages.push(...page.map(({ cluster }) => ({ to: "apply" as const, cluster })));

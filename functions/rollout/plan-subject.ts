@@ -14,32 +14,27 @@ import { giveBack } from "#functions/rollout/give-back.ts";
 import { listsIn } from "#functions/rollout/lists.ts";
 import { refreshMembers } from "#functions/rollout/members.ts";
 import { mendList } from "#functions/rollout/mend-list.ts";
+import { type Remaining, requireProgress } from "#functions/rollout/no-progress.ts";
 import type { GivenPorts, PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { type Known, readSubject, unitFor } from "#functions/rollout/read-subject.ts";
+import { type Known, readSubject } from "#functions/rollout/read-subject.ts";
 import { renewBlobs } from "#functions/rollout/renew-blobs.ts";
 import { noteWanted, rest } from "#functions/rollout/rest.ts";
 import { retryRendered } from "#functions/rollout/retry-rendered.ts";
 import { runJob } from "#functions/rollout/run-job.ts";
 import { sealNextLeg } from "#functions/rollout/seal-leg.ts";
 import { type Round, settleSlots, slotsToLookAt } from "#functions/rollout/settle-slots.ts";
-import { subjectWrite } from "#functions/rollout/subject-write.ts";
+import { tellUnplanned } from "#functions/rollout/tell-unplanned.ts";
 import { reports, type Transaction } from "#functions/rollout/transaction.ts";
-import { toldOfResume, wakeResumed } from "#functions/rollout/wake-resumed.ts";
-import { readRow } from "#shared/adapters/read-row.ts";
-import { isConflict, isNewerRow, isRowTooLarge, type StarlingError, unlessLost } from "#shared/base/errors.ts";
+import { wakeResumed } from "#functions/rollout/wake-resumed.ts";
+import { isConflict, isNewerRow, isRowTooLarge, isStuck, unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { legFields, subjectFields } from "#shared/fleet/log-fields.ts";
-import { due, later } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
-import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
+import { legFields } from "#shared/fleet/log-fields.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { RolloutMessage } from "#shared/messages.ts";
-import type { Write } from "#shared/ports.ts";
 
 const maxConflicts = 20;
 /** A message has 256 KB, and a name at most 63 bytes. */
 const mostNamed = 1000;
-/** Until a subject that lacks a row is looked at again. */
-const newerSeconds = 600;
 
 /** What a call of the planner is about. */
 export interface Call {
@@ -82,8 +77,10 @@ export async function planSubject(subject: Subject, call: Call, given: GivenPort
       if (known === undefined) return;
       if (look === undefined) await ports.sender.send(reports(subject, known.unit.untold));
       look ??= await beginLook(known, call, ports);
-      const transaction = await step(known, look, ports);
+      const before = remainingOf(look);
+      const { step, transaction } = await decideNext(known, look, ports);
       if (transaction === "done") return;
+      requireProgress({ step, transaction }, before, remainingOf(look));
       if (transaction.hasChanged()) {
         // The call may be over before it rests, and something else be wanted by the next one.
         noteWanted(transaction);
@@ -92,7 +89,7 @@ export async function planSubject(subject: Subject, call: Call, given: GivenPort
       await ports.sender.send(transaction.messages);
       tellOfWork(transaction, ports);
     } catch (error) {
-      if (isRowTooLarge(error) || isNewerRow(error)) return tell(subject, error, ports);
+      if (isRowTooLarge(error) || isNewerRow(error) || isStuck(error)) return tellUnplanned(subject, error, ports);
       if (!isConflict(error) || ++conflicts > maxConflicts) throw error;
       [known, look] = [undefined, undefined];
     }
@@ -141,60 +138,59 @@ async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Pro
   return { ...fresh, round, asked, answering: [...asked], isRendered, until: call.until };
 }
 
-/** @returns `done` when there is nothing more to decide for now. */
-async function step(known: Known, look: Look, ports: PlannerPorts): Promise<Transaction | "done"> {
-  return unlessLost(nextOrRest(known, look, ports), () => mendList(known, ports));
+/** What a step decided, and the step's name. */
+interface Decided {
+  readonly step: string;
+  /** `done`: there is nothing more to decide for now. */
+  readonly transaction: Transaction | "done";
 }
 
-async function nextOrRest(known: Known, look: Look, ports: PlannerPorts): Promise<Transaction | "done"> {
-  return (await nextStep(known, look, ports)) ?? (await rest(known, look.round, ports));
+async function decideNext(known: Known, look: Look, ports: PlannerPorts): Promise<Decided> {
+  const mended = async () => ({ step: "mendList", transaction: await mendList(known, ports) });
+  return unlessLost(nextOrRest(known, look, ports), mended);
 }
 
-/** @returns undefined when there is nothing more to decide for now; `done` when the subject is gone. */
-async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<Transaction | undefined | "done"> {
-  if (isGoing(known, "orphan")) return forgetSubject(known, ports);
-  const step =
-    (await wakeResumed(known, ports)) ??
-    (await settleSlots(known, look.round, ports)) ??
-    (await letComeBack(known, look.answering, ports)) ??
-    giveBack(known, ports) ??
+async function nextOrRest(known: Known, look: Look, ports: PlannerPorts): Promise<Decided> {
+  for (const [step, take] of stepsOf(known, look, ports)) {
+    const transaction = await take();
+    if (transaction !== undefined) return { step, transaction };
+  }
+  return { step: "rest", transaction: await rest(known, look.round, ports) };
+}
+
+type Step = readonly [name: string, take: () => MaybeStep | Promise<MaybeStep>];
+type MaybeStep = Transaction | "done" | undefined;
+
+/** In this order, the first that has something to do. A step is `done` when the subject is gone. */
+function stepsOf(known: Known, look: Look, ports: PlannerPorts): readonly Step[] {
+  if (isGoing(known, "orphan")) return [["forgetSubject", () => forgetSubject(known, ports)]];
+  return [
+    ["wakeResumed", () => wakeResumed(known, ports)],
+    ["settleSlots", () => settleSlots(known, look.round, ports)],
+    ["letComeBack", () => letComeBack(known, look.answering, ports)],
+    ["giveBack", () => giveBack(known, ports)],
     // Jobs first: a list of members that is computed while they run would add to them.
-    (await runJob(known, ports)) ??
-    (await refreshMembers(known, ports)) ??
-    (await endLegs(known, ports)) ??
-    (look.isRendered ? await retryRendered(known, look.waiting, ports) : undefined) ??
-    (await sealNextLeg(known, look.round, ports)) ??
-    takeUpReconcile(known, ports);
-  if (step !== undefined) return step;
-  look.isFed = true;
-  return (
-    (await fillSlots(known, { ...look, all: look.round.all, ports })) ??
-    (await followReconcile(known, ports)) ??
-    (await collectPast(known, ports)) ??
-    (await renewBlobs(known, ports)) ??
-    (isGoing(known, "delete") ? farewell(known, ports) : undefined)
-  );
+    ["runJob", () => runJob(known, ports)],
+    ["refreshMembers", () => refreshMembers(known, ports)],
+    ["endLegs", () => endLegs(known, ports)],
+    ["retryRendered", () => (look.isRendered ? retryRendered(known, look.waiting, ports) : undefined)],
+    ["sealNextLeg", () => sealNextLeg(known, look.round, ports)],
+    ["takeUpReconcile", () => takeUpReconcile(known, ports)],
+    [
+      "fillSlots",
+      () => {
+        look.isFed = true;
+        return fillSlots(known, { ...look, all: look.round.all, ports });
+      },
+    ],
+    ["followReconcile", () => followReconcile(known, ports)],
+    ["collectPast", () => collectPast(known, ports)],
+    ["renewBlobs", () => renewBlobs(known, ports)],
+    ["farewell", () => (isGoing(known, "delete") ? farewell(known, ports) : undefined)],
+  ];
 }
 
-/**
- * What cannot be written, or read, would be tried again for ever: people are told what to make smaller, or to update,
- * where they look. A subject that cannot be read itself is shown as what it is by whoever lists it.
- */
-async function tell(subject: Subject, error: StarlingError, ports: PlannerPorts): Promise<void> {
-  const { code, message } = error;
-  ports.log.error("a subject cannot be planned", { ...subjectFields(subject), code, error: message });
-  const row = await readRow(ports.table, keys.object(subject.namespace, subject.kind, subject.name));
-  if (row === undefined || isNewer(row)) return;
-  const now = ports.clock.now();
-  const reason = isNewerRow(error) ? ("NewerRow" as const) : ("RowTooLarge" as const);
-  const desired = { ok: false as const, reason, message };
-  const write = subjectWrite(row, { unit: unitFor(row, subject, undefined), legs: new Map(), desired, now });
-  const woken = await toldOfResume({ subject, row }, ports);
-  await ports.table.write([isNewerRow(error) && "put" in write ? again(write, now) : write]);
-  await ports.sender.send(woken ?? []);
-}
-
-/** Nobody may be there to wake it when the stack is updated. */
-function again(write: Extract<Write, { put: Row }>, now: Date): Write {
-  return { ...write, put: due(write.put, later(now, newerSeconds)) };
+/** What a look still has to do: every step that writes nothing makes less of it, or notes what it looked at. */
+function remainingOf({ round, answering, waiting, arrivals }: Look): Remaining {
+  return { slot: round.slots[0], counts: [round.slots.length, answering.length, waiting.size, arrivals.size] };
 }

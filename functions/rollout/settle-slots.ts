@@ -2,6 +2,7 @@ import { assign, wakeUp } from "#functions/rollout/assign.ts";
 import { forgetSyncs } from "#functions/rollout/forget.ts";
 import { hadBefore, missedIn, namesWanted } from "#functions/rollout/give-back.ts";
 import { strayedFrom } from "#functions/rollout/let-go.ts";
+import { endOf, isLetGo, parkSlot, parkSync, shrinkSlot } from "#functions/rollout/park.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -16,10 +17,9 @@ import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { freezeOfAll, freezeOver, freezeText, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import { arrivalStates, clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { arrivalStates, clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ArrivalRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -64,7 +64,9 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
   for (const [index, one] of seen.entries()) {
     const { slot, syncs, clock } = one;
     if (transaction.room() < 4 + syncs.length) {
-      round.slots.unshift(...page.slice(index));
+      // A step of its own has no more room for it than this one.
+      const smaller = index === 0 ? shrinkSlot(transaction, one) : slot;
+      round.slots.unshift(smaller, ...page.slice(index + 1));
       break;
     }
     const settled = await settle(transaction, one, ports);
@@ -135,7 +137,7 @@ async function readSeen(
     const arrivals = rows.filter((row) => row.type === "Arrival").filter(({ cluster }) => cluster === slot.cluster);
     return { slot, syncs, arrivals, clock, verdict, parked };
   });
-  const ending = judged.filter(({ slot, parked }) => slot.parking !== undefined || parked !== undefined);
+  const ending = judged.filter((one) => one.slot.parking !== undefined || one.parked !== undefined || isCutShort(one));
   const asked = ending.map(({ slot }) => keys.lease(slot.cluster));
   const leases = new Map((await table.getMany(asked, { newer: "kept" })).map((row) => [clusterOf(row), row]));
   return judged.map((one) => ({ ...one, lease: leases.get(one.slot.cluster) }));
@@ -178,14 +180,28 @@ async function settle(
   if (parked !== undefined) {
     for (const sync of syncs) parkSync(transaction, sync, parked);
     parkSlot(transaction, seen);
-  } else transaction.dropSlot(slot);
+  } else if (isCutShort(seen)) parkSlot(transaction, seen);
+  else transaction.dropSlot(slot);
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
   if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
   else await settleTarget(transaction, seen, ports);
   // Nothing was taken back of what is wanted again: the group is suspended.
   const missed = missedIn(transaction, slot, syncs);
   if (missed !== undefined) transaction.putArrival(slot.cluster, "waiting", { why: "returned", content: missed });
-  return parked === undefined ? undefined : endOf(lease, transaction.now);
+  return parked === undefined && !isCutShort(seen) ? undefined : endOf(lease, transaction.now);
+}
+
+/**
+ * An attempt of the slot ends, and its worker did not say so: it was forgotten with its Cluster, left to the cluster, or paused
+ * because the slot had no room. The worker may believe for a while that the attempt goes on.
+ */
+function isCutShort({ slot, syncs, verdict }: Pick<Seen, "slot" | "syncs" | "verdict">): boolean {
+  if (verdict.state === "Assigned") return false;
+  if (slot.unwritten === true) return true;
+  return Object.entries(slot.attempts).some(([name, attempt]) => {
+    const desired = syncs.find((sync) => sync.name === name)?.desired;
+    return desired?.attempt !== attempt || desired.action === "orphan";
+  });
 }
 
 async function settleTarget(transaction: Transaction, seen: Seen, ports: PlannerPorts): Promise<void> {
@@ -212,44 +228,6 @@ function settleArrival(transaction: Transaction, { cluster, stage, restores }: S
   if (state === "Waiting" || state === "Assigned") transaction.putArrival(cluster, "waiting", again);
   if (state === "Failed") transaction.putArrival(cluster, "failed", { ...again, reason, stage });
   if (state === "Unreachable") transaction.putArrival(cluster, "away", { ...again, reason, stage });
-}
-
-/** Nothing is written there any more until the planner assigns anew. */
-function parkSync(transaction: Transaction, sync: SyncRow, parked: Parked): void {
-  const { observed, desired } = sync;
-  // What was seen of an earlier attempt says nothing: nobody may begin this one any more.
-  const isDone = observed?.attempt === desired.attempt && (observed.phase === "Ready" || observed.phase === "Gone");
-  if (isDone) return;
-  const row: SyncRow = { ...sync, parked };
-  transaction.put<SyncRow>({ ...row, stateSk: stateIndex.sk(stateOf(row), row) }, sync);
-}
-
-/** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */
-export function parkSlot(transaction: Transaction, { slot, lease }: Pick<Seen, "slot" | "lease">): void {
-  if (lease !== undefined && isNewer(lease)) {
-    transaction.putSlot({ ...slot, parking: { fence: Number.MAX_SAFE_INTEGER } }, slot);
-    return;
-  }
-  // Whoever takes the lease after this reads that nothing is to be written.
-  const when = lease === undefined ? ("absent" as const) : { version: lease.version };
-  transaction.write({ check: keys.lease(slot.cluster), when });
-  if (lease !== undefined && isLive(lease, transaction.now))
-    transaction.putSlot({ ...slot, parking: { fence: lease.fence } }, slot);
-  else transaction.dropSlot(slot);
-}
-
-function isLive(lease: FoundLease, now: Date): boolean {
-  return isNewer(lease) || (lease.leaseUntil ?? "") > now.toISOString();
-}
-
-/** Nobody says so when it does. */
-function endOf(lease: FoundLease | undefined, now: Date): Pick<Verdict, "deadline"> | undefined {
-  const isKnown = lease !== undefined && !isNewer(lease) && isLive(lease, now);
-  return isKnown ? defined({ deadline: lease.leaseUntil }) : undefined;
-}
-
-function isLetGo(fence: number, lease: FoundLease | undefined, now: Date): boolean {
-  return lease === undefined || !isLive(lease, now) || (!isNewer(lease) && lease.fence > fence);
 }
 
 /** Rows of Syncs that were deleted from the cluster. An orphan's row stays: its attempts must never repeat. */

@@ -46,7 +46,7 @@ export async function takeTurns<Next extends Candidate>(
     if (isLast && leg !== undefined && order >= leg.next) continue;
     const decided = decide(candidate, renderings, transaction);
     const step = (await isMissed(candidate, decided)) ? itsTurn : withinBound(candidate, decided, transaction);
-    if (transaction.room() < 4 + assignedAtOnce(step)) break;
+    if (transaction.room() < 4 + assignedAtOnce(step, rows)) break;
     if (step.do === "assign") {
       // What failed in this very step may be more than it may bear.
       if (leg !== undefined && isOverBudget(transaction, leg)) break;

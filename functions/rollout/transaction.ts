@@ -1,5 +1,6 @@
 import { withContent } from "#functions/rollout/ledger.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { isSameRow } from "#functions/rollout/same-row.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
@@ -64,6 +65,7 @@ export class Transaction {
   /** By key, those that are there; with what was read of them. */
   readonly #arrivals = new Map<string, Row | undefined>();
   readonly #reported: LegRef[] = [];
+  #isNews = false;
 
   constructor(known: Known, now: Date) {
     this.known = known;
@@ -94,6 +96,30 @@ export class Transaction {
 
   hasChanged(): boolean {
     return this.#unit !== this.known.unit || this.#changedLegs().length + this.#writes.length > 0;
+  }
+
+  /** False where everything that it writes is there already: the next step would decide the same again. */
+  isNews(): boolean {
+    const { unit, legs } = this.known;
+    return (
+      this.#isNews ||
+      (this.#unit !== unit && !isSameRow(this.#unit, unit)) ||
+      this.#changedLegs().some((leg) => !isSameRow(leg, legs.get(legKey(leg)))) ||
+      this.#saysMore()
+    );
+  }
+
+  #saysMore(): boolean {
+    const said = this.status();
+    if (!("put" in said)) return false;
+    const { asOf: _new, ...status } = (said.put as Known["row"]).status;
+    const { asOf: _old, ...before } = this.known.row.status;
+    return !isSameRow(status, before);
+  }
+
+  /** Something is written outside of the transaction, or somebody else's write was met there: the next step finds other rows. */
+  noteOtherWrites(): void {
+    this.#isNews = true;
   }
 
   edit(change: UnitChange): void {
@@ -149,10 +175,12 @@ export class Transaction {
     this.messages.push(...reports(this.known.subject, [refOf(leg)]));
   }
 
-  putSlot(slot: Omit<SlotRow, keyof Row>, before?: SlotRow): void {
-    this.put<SlotRow>({ ...slot, ...keys.slot(this.known.subject, slot.cluster), type: "Slot" }, before);
+  /** @returns the row as it is after this step. */
+  putSlot(slot: Omit<SlotRow, keyof Row>, before?: SlotRow): SlotRow {
+    const put = this.put<SlotRow>({ ...slot, ...keys.slot(this.known.subject, slot.cluster), type: "Slot" }, before);
     if (before !== undefined) this.#countSlot(before, -1);
     this.#countSlot(slot, 1);
+    return put;
   }
 
   dropSlot(slot: SlotRow): void {
@@ -252,11 +280,15 @@ export class Transaction {
   }
 
   /** A row over the one that was read, or where there was none. */
-  put<Written extends Row>(row: Omit<Written, "schema" | "version">, before?: Written): void {
-    this.#writes.push(putOver(row, before));
+  put<Written extends Row>(row: Omit<Written, "schema" | "version">, before?: Written): Written {
+    const write = putOver(row, before);
+    this.#writes.push(write);
+    this.#isNews ||= before === undefined || !isSameRow(row, before);
+    return write.put;
   }
 
   delete(row: Row): void {
+    this.#isNews = true;
     this.#writes.push({ delete: { pk: row.pk, sk: row.sk }, when: { version: row.version } });
   }
 

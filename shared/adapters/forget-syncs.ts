@@ -2,8 +2,9 @@ import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { due } from "#shared/fleet/rows/due.ts";
+import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { believedSeconds } from "#shared/fleet/rows/lease-row.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
@@ -13,6 +14,11 @@ import type { Table } from "#shared/ports.ts";
 const transactionWrites = 100;
 /** The planner and the cluster's worker write the same rows, each a few times at most. */
 const forgetTries = 10;
+
+interface ForgettingPorts {
+  readonly table: Table;
+  readonly clock: Clock;
+}
 
 /**
  * The rows of a cluster's Syncs, also of those that were forgotten.
@@ -48,12 +54,8 @@ export async function requireForgettable(table: Table, cluster: string): Promise
  * @param remedy - when others write the same rows all the time.
  * @returns how many Syncs that were. @throws StarlingError `Conflict`, with the remedy.
  */
-export async function forgetSyncs(
-  ports: { readonly table: Table; readonly clock: Clock },
-  cluster: string,
-  remedy: string,
-): Promise<number> {
-  await dismissWorker(cluster, ports.table);
+export async function forgetSyncs(ports: ForgettingPorts, cluster: string, remedy: string): Promise<number> {
+  await dismissWorker(cluster, ports);
   const forgotten = new Set<string>();
   for (let attempt = 1; attempt <= forgetTries; attempt++) {
     const syncs = (await syncsOn(ports.table, cluster)).filter((row) => isAssigned(row) || row.observed !== undefined);
@@ -74,16 +76,20 @@ export async function forgetSyncs(
 }
 
 /**
- * Takes the lease from whoever works there now: every write of a worker goes with its lease, and nothing that was seen
- * for what is forgotten is to be put back. Who takes it after this reads what the cluster is now.
+ * Takes the lease from the worker that has it: a worker writes no row without its lease, and nothing that it saw of what is
+ * forgotten may be put back. In the cluster it may still write, until it reads the rows again. The lease stays taken, by
+ * nobody, until that has passed: no other worker begins before, and the planner keeps the cluster's slot.
  */
-async function dismissWorker(cluster: string, table: Table): Promise<void> {
+async function dismissWorker(cluster: string, { table, clock }: ForgettingPorts): Promise<void> {
   const lease = await table.get(keys.lease(cluster));
   if (lease?.owner === undefined) return;
-  const { owner: _owner, leaseUntil: _until, ...free } = lease;
+  const { owner: _owner, ...free } = lease;
+  const read = later(clock.now(), believedSeconds);
+  const leaseUntil = free.leaseUntil !== undefined && free.leaseUntil > read ? free.leaseUntil : read;
   try {
-    // Each one who takes it raises the version.
-    await table.write([{ put: { ...free, version: lease.version + 1 }, when: { version: lease.version } }]);
+    // Each worker that takes it raises the version.
+    const put = { ...due(free, leaseUntil), leaseUntil, version: lease.version + 1 };
+    await table.write([{ put, when: { version: lease.version } }]);
   } catch (error) {
     if (!isConflict(error)) throw error;
   }

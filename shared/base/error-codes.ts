@@ -67,7 +67,14 @@ export const errorCodes = [
 ] as const;
 
 /** Those that are also said where nothing was thrown: they stand among the reasons of what they are about. */
-type SharedCode = "Conflict" | "KindUnavailable" | "NewerRow" | "OutOfTime" | "RenderingLost" | "RowTooLarge";
+type SharedCode =
+  | "Conflict"
+  | "KindUnavailable"
+  | "NewerRow"
+  | "NoProgress"
+  | "OutOfTime"
+  | "RenderingLost"
+  | "RowTooLarge";
 
 export type ErrorCode = (typeof errorCodes)[number] | SharedCode;
 

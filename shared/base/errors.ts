@@ -52,6 +52,11 @@ export function isNewerRow(error: unknown): error is StarlingError {
   return error instanceof StarlingError && error.code === "NewerRow";
 }
 
+/** A step of the planner changed nothing: the same step would follow for ever. */
+export function isStuck(error: unknown): error is StarlingError {
+  return error instanceof StarlingError && error.code === "NoProgress";
+}
+
 /** A blob that is gone, or that has other bytes than were stored. What may not be read is not lost. */
 function isBlobLost(error: unknown): error is StarlingError {
   return error instanceof StarlingError && (error.code === "BlobNotFound" || error.code === "BlobCorrupt");

@@ -118,6 +118,7 @@ export const reasons = [
   "SourceNotReady",
   "RowTooLarge",
   "NewerRow",
+  "NoProgress",
   "RenderFailed",
   "DeadlineExceeded",
   "TooManyFailures",

@@ -3,14 +3,13 @@ import type { Clock } from "#shared/base/clock.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { believedSeconds } from "#shared/fleet/rows/lease-row.ts";
 import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Standing, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** In a phase that writes for longer, the rows are read again after so long. */
-const staleSeconds = 15;
 /** What a run was begun by counts for its first turn, where that begins so soon. */
 const justReadSeconds = 5;
 
@@ -118,7 +117,7 @@ export class WriteGate {
     await this.#lease.ensure();
     const now = this.#ports.clock.now();
     const known = this.#known;
-    const isFresh = known !== undefined && now.getTime() - known.at.getTime() < staleSeconds * 1000;
+    const isFresh = known !== undefined && now.getTime() - known.at.getTime() < believedSeconds * 1000;
     const withheld = isFresh ? withheldFrom(attempt, known.standing, now) : await this.ask(attempt);
     if (withheld !== undefined) throw new WriteWithheld(withheld);
     // Reading may have taken long.

@@ -97,19 +97,15 @@ export function become(
   const { tags, version, createdAt } = description;
   const accepted = before?.discovered?.labels ?? {};
   const { labels, refused } = labelsFrom(spec, { eks, version, tags }, accepted);
-  const tagged = valuesFrom(spec, tags, before?.discovered?.values ?? {});
   const discovered: Discovered = {
     by: discovery,
     arn: eks.arn,
     labels,
-    values: { ...tagged.values, ...said?.values },
+    values: { ...valuesFrom(spec, tags), ...said?.values },
     ...defined({ access: spec.access, createdAt }),
   };
-  const notTaken = {
-    ...(refused.length === 0 ? {} : { refusedTags: refused }),
-    ...(tagged.refused.length === 0 ? {} : { refusedValues: tagged.refused }),
-  };
+  const refusedTags = refused.length === 0 ? {} : { refusedTags: refused };
   const { parameters: _before, ...others } = row;
-  const seen = { tags: tagsThatMatter(spec, tags), ...notTaken, ...defined({ parameters: said }) };
+  const seen = { tags: tagsThatMatter(spec, tags), ...refusedTags, ...defined({ parameters: said }) };
   return { is: "found", found: { ...others, ...seen }, discovered };
 }

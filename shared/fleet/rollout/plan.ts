@@ -58,7 +58,7 @@ export type DesiredPlan =
   /** Nothing to plan yet, and why. */
   | {
       readonly ok: false;
-      readonly reason: Among<"SourceNotFound" | "SourceNotReady" | "RowTooLarge" | "NewerRow">;
+      readonly reason: Among<"SourceNotFound" | "SourceNotReady" | "RowTooLarge" | "NewerRow" | "NoProgress">;
       readonly message: string;
     };
 

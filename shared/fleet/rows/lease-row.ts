@@ -1,6 +1,12 @@
 import type { Routine } from "#shared/fleet/rows/routine.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
+/**
+ * A worker reads its rows again after so long at the latest, before it writes to its cluster. Until then it believes what it
+ * read: an assignment that was forgotten or paused meanwhile may still be written.
+ */
+export const believedSeconds = 15;
+
 /** What a holder works at. */
 export interface Begun {
   /** `namespace/name` */

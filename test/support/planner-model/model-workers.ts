@@ -4,7 +4,7 @@ import { isConflict } from "#shared/base/errors.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import { believedSeconds, type LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -34,6 +34,9 @@ interface Found {
 interface Flight {
   readonly cluster: string;
   readonly fence: number;
+  /** Until then nothing is read again: the worker believes what it has read. */
+  readonly believesUntil: string;
+  readonly standing: Standing;
   readonly looks: readonly { readonly row: SyncRow; readonly found: Found; readonly wrote: boolean }[];
 }
 
@@ -87,6 +90,8 @@ export class ModelWorkers {
     this.flights.push({
       cluster,
       fence,
+      believesUntil: later(now(), believedSeconds),
+      standing,
       looks: looks.map((row) => {
         const before = this.#world.servers.requests;
         const found = this.#look(row, { outcome, fence, standing });
@@ -127,19 +132,21 @@ export class ModelWorkers {
   }
 
   /**
-   * Writes what a worker saw, unless its lease has gone to another one. Before it, the rest of its requests to the cluster,
-   * for which everything is read once more.
+   * Writes what a worker saw, unless its lease has gone to another one. Before it, the rest of its requests to the cluster:
+   * for these it believes what it read, and that the lease is its own, for 15 seconds; then it reads everything once more.
    */
   async land(index: number): Promise<void> {
     const [flight] = this.flights.splice(index % Math.max(1, this.flights.length), 1);
     if (flight === undefined) return;
+    const isBelieved = this.#world.now().toISOString() < flight.believesUntil;
+    if (isBelieved) for (const { row, wrote } of flight.looks) if (wrote) this.#write(row);
     const lease = await this.#world.table.get(keys.lease(flight.cluster));
     if (lease?.fence !== flight.fence || lease.owner === undefined) return;
-    const standing = await this.#standing(flight.cluster);
+    const standing = isBelieved ? flight.standing : await this.#standing(flight.cluster);
     for (const { row, found, wrote } of flight.looks) {
-      const fresh = await this.#world.table.get(row);
+      const fresh = isBelieved ? row : await this.#world.table.get(row);
       const why = wrote ? this.#withheld(fresh, { attempt: row.desired.attempt, standing }) : undefined;
-      if (wrote && fresh !== undefined && why === undefined) this.#write(fresh);
+      if (wrote && !isBelieved && fresh !== undefined && why === undefined) this.#write(fresh);
       // The freeze came while it was at it.
       const isCut = why?.reason === "Frozen";
       const cut = isCut ? this.#seen(row, { phase: "Applying", reason: "Frozen", message: "" }, flight.fence) : {};

@@ -2,6 +2,7 @@ import { reportChanges } from "#functions/report/report-changes.ts";
 import { toldOf } from "#functions/rollout/plan-batch.ts";
 import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
+import { forgetSyncs } from "#shared/adapters/forget-syncs.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
@@ -10,13 +11,11 @@ import { frozenIn, isStalled, legKey, waitingOf } from "#shared/fleet/rollout/le
 import { describeRevisions, desiredPlan } from "#shared/fleet/rollout/plan.ts";
 import type { Brake } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
-import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import { forgotten } from "#shared/fleet/rows/lineage.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRef, LegRow, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message, RolloutMessage } from "#shared/messages.ts";
-import { everyRow } from "#test/support/every-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { AgeWatch } from "#test/support/planner-model/age-watch.ts";
@@ -272,17 +271,14 @@ export class PlannerModel {
   /** As the API deletes a Cluster whose objects stay: first its row, then what was assigned to it is forgotten. */
   async unregister(name: string): Promise<void> {
     await this.world.removeCluster(name);
-    for (const row of await everyRow(this.table, ranges.syncsOn(name))) {
-      const { observed: _observed, dueShard: _shard, dueKey: _key, ...kept } = row;
-      const next: SyncRow = {
-        ...kept,
-        version: row.version + 1,
-        desired: forgotten(row, this.world.now.toISOString()),
-        stateSk: `Orphaned#${name}#${row.name}`,
-      };
-      await this.table.write([{ put: next, when: { version: row.version } }]);
-    }
+    await forgetSyncs(this.#ports({}), name, "try again");
     this.send([{ to: "rollout", subject }]);
+  }
+
+  /** As the API accepts another cluster under a name: what was assigned is forgotten, and only then its uid is another. */
+  async accept(name: string, cluster: Parameters<PlannerModel["setCluster"]>[1]): Promise<void> {
+    await forgetSyncs(this.#ports({}), name, "try again");
+    await this.setCluster(name, cluster);
   }
 
   isGone(): boolean {

@@ -24,9 +24,9 @@ export type Act =
   | { readonly do: "freeze"; readonly ring: number | undefined; readonly seconds: number | undefined }
   | { readonly do: "thaw"; readonly ring: number | undefined }
   | GroupAct
-  /** `anew`: registered once more, before anybody looks. */
+  /** `anew`: registered once more, before anybody looks. `accept`: another cluster is accepted under its name. */
   | {
-      readonly do: "join" | "leave" | "anew" | "deselect" | "move" | "flavour" | "away" | "back" | "busy";
+      readonly do: "join" | "leave" | "anew" | "accept" | "deselect" | "move" | "flavour" | "away" | "back" | "busy";
       readonly cluster: number;
     };
 
@@ -182,6 +182,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
         "join" as const,
         "leave" as const,
         "anew" as const,
+        "accept" as const,
         "deselect" as const,
         "move" as const,
         "flavour" as const,
@@ -542,6 +543,11 @@ export class Play {
     if (what === "leave" && known !== undefined) {
       fleet.delete(name);
       await model.unregister(name);
+    }
+    if (what === "accept" && known !== undefined) {
+      const accepted = { ...known, uid: `life${++this.#lives}` };
+      fleet.set(name, accepted);
+      await model.accept(name, accepted);
     }
     if (what === "anew" && known !== undefined) {
       await model.unregister(name);

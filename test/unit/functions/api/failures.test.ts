@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { apiHandler } from "#functions/api/api-handler.ts";
 import { otherCode } from "#shared/base/error-codes.ts";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
+import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -218,7 +219,7 @@ describe("deleting", () => {
     expect(left.filter(({ desired }) => desired.action !== "orphan")).toEqual([]);
   });
 
-  test("dismisses the worker that is there, whose fence stays", async () => {
+  test("dismisses the worker that is there; its fence and the end of its lease stay", async () => {
     const { api, table } = await withFailures();
     const lease = {
       type: "Lease",
@@ -236,7 +237,20 @@ describe("deleting", () => {
       schema: 1,
       version: 8,
       fence: 3,
+      // The worker may write in the cluster until then, and nobody begins before.
+      leaseUntil: lease.leaseUntil,
+      ...dueAttributes(keys.lease("c1"), lease.leaseUntil),
     });
+  });
+
+  test("keeps the lease of a dismissed worker taken for the 15 seconds for which that one believes what it read", async () => {
+    const { api, table } = await withFailures();
+    const now = "2026-11-20T08:00:00.000Z";
+    const lease = { type: "Lease", schema: 1, version: 7, fence: 3, owner: "worker", leaseUntil: later(now, 1) };
+    await table.write([{ put: { ...keys.lease("c1"), ...lease } }]);
+    expect(await api.call("DELETE", orphan)).toMatchObject({ status: 200 });
+    const left = await table.get(keys.lease("c1"));
+    expect([left?.owner, left?.leaseUntil]).toEqual([undefined, later(now, 15)]);
   });
 
   test("goes on when the lease changes hands meanwhile, and not when it cannot be taken", async () => {

@@ -1,0 +1,26 @@
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** What a look still has to do. */
+export interface Remaining {
+  /** The first that is to be looked at. */
+  readonly slot: SlotRow | undefined;
+  readonly counts: readonly number[];
+}
+
+/** @throws StarlingError `NoProgress` when a step changed nothing: the call would take the same step for ever. */
+export function requireProgress(
+  { step, transaction }: { readonly step: string; readonly transaction: Transaction },
+  before: Remaining,
+  after: Remaining,
+): void {
+  const isSame = before.counts.join() === after.counts.join();
+  if (!isSame || transaction.isNews()) return;
+  const { unit, known } = transaction;
+  const { slot } = before;
+  const row = slot === undefined ? `${unit.pk} ${unit.sk}` : `${slot.pk} ${slot.sk}`;
+  const size = slot === undefined ? "" : ` (attempts: ${Object.keys(slot.attempts).length})`;
+  const message = `the planner's step ${step} changes nothing for ${known.subject.name}: row ${row}${size}; it is tried again, ever later`;
+  throw new StarlingError(message, { code: "NoProgress", retry: "transient", data: { step, row } });
+}

@@ -1,0 +1,68 @@
+/** How an attempt ends that is not done: nothing more is written for it, and its slot is kept until no worker can write. */
+
+import type { FoundLease } from "#functions/rollout/read-clusters.ts";
+import { followsText, mostAssignments } from "#functions/rollout/slot-portion.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { defined } from "#shared/base/defined.ts";
+import type { Verdict } from "#shared/fleet/rollout/judge.ts";
+import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
+import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
+import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/** A slot, and what there is of its cluster. */
+interface Ending {
+  readonly slot: SlotRow;
+  readonly syncs: readonly SyncRow[];
+  readonly lease: FoundLease | undefined;
+}
+/** Nothing is written there any more until the planner assigns anew. */
+export function parkSync(transaction: Transaction, sync: SyncRow, parked: Parked): void {
+  const { observed, desired } = sync;
+  // What was seen of an earlier attempt says nothing: nobody may begin this one any more.
+  const isDone = observed?.attempt === desired.attempt && (observed.phase === "Ready" || observed.phase === "Gone");
+  if (isDone) return;
+  const row: SyncRow = { ...sync, parked };
+  transaction.put<SyncRow>({ ...row, stateSk: stateIndex.sk(stateOf(row), row) }, sync);
+}
+
+/**
+ * An older version of Starling let slots grow beyond one transaction. Such a slot keeps as many attempts as one has now; the
+ * others are paused, and the next turn gives them anew.
+ */
+export function shrinkSlot(transaction: Transaction, { slot, syncs }: Pick<Ending, "slot" | "syncs">): SlotRow {
+  const paused = syncs.slice(mostAssignments, 2 * mostAssignments);
+  for (const sync of paused) parkSync(transaction, sync, { reason: followsText, at: transaction.at });
+  const left = new Set(paused.map(({ name }) => name));
+  const attempts = Object.fromEntries(Object.entries(slot.attempts).filter(([name]) => !left.has(name)));
+  return transaction.putSlot({ ...slot, attempts, unwritten: true }, slot);
+}
+
+/** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */
+export function parkSlot(transaction: Transaction, { slot, lease }: Pick<Ending, "slot" | "lease">): void {
+  if (lease !== undefined && isNewer(lease)) {
+    transaction.putSlot({ ...slot, parking: { fence: Number.MAX_SAFE_INTEGER } }, slot);
+    return;
+  }
+  // Whoever takes the lease after this reads that nothing is to be written.
+  const when = lease === undefined ? ("absent" as const) : { version: lease.version };
+  transaction.write({ check: keys.lease(slot.cluster), when });
+  if (lease !== undefined && isLive(lease, transaction.now))
+    transaction.putSlot({ ...slot, parking: { fence: lease.fence } }, slot);
+  else transaction.dropSlot(slot);
+}
+
+function isLive(lease: FoundLease, now: Date): boolean {
+  return isNewer(lease) || (lease.leaseUntil ?? "") > now.toISOString();
+}
+
+/** Nobody says so when it does. */
+export function endOf(lease: FoundLease | undefined, now: Date): Pick<Verdict, "deadline"> | undefined {
+  const isKnown = lease !== undefined && !isNewer(lease) && isLive(lease, now);
+  return isKnown ? defined({ deadline: lease.leaseUntil }) : undefined;
+}
+
+export function isLetGo(fence: number, lease: FoundLease | undefined, now: Date): boolean {
+  return lease === undefined || !isLive(lease, now) || (!isNewer(lease) && lease.fence > fence);
+}

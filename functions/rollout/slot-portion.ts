@@ -1,0 +1,52 @@
+import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
+import type { Assignment } from "#shared/fleet/rollout/assignments.ts";
+import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/**
+ * Of one cluster in one step, and of one slot; what is left follows when these are done. With what goes with them they always
+ * fit: twelve stages leave room for 74 rows. Up to 20 of them are templates that the cluster is given, or is not given any
+ * more; up to 50 are removals, or attempts of its slot that are paused; and 4 are its slot and the like.
+ */
+export const mostAssignments = 50;
+
+/** Why an attempt is paused that its slot has no room for. */
+export const followsText = "it follows when the rest of its slot is done";
+
+/** What one step gives to a cluster, and what its slot is for afterwards. */
+export interface Portion {
+  readonly written: readonly Assignment[];
+  /** The slot's attempts that go on as they are, by name. */
+  readonly goingOn: SlotRow["attempts"];
+  /** Attempts of the slot that are paused, because the slot names `mostAssignments` at most. The next turn gives them anew. */
+  readonly paused: readonly SyncRow[];
+  /** Not everything is given by this step. */
+  readonly isPart: boolean;
+}
+
+/**
+ * Bounds the attempts of a slot. Without the bound, each renaming of all templates adds some to the slot of a cluster whose
+ * worker does not begin, until no transaction can hold the slot. What the content applies comes first; then removals that the
+ * slot names already.
+ */
+export function portionOf(
+  { slot, syncs }: Pick<ClusterRows, "slot" | "syncs">,
+  { assignments, leaving }: { readonly assignments: readonly Assignment[]; readonly leaving: readonly SyncRow[] },
+): Portion {
+  const isOpen = (sync: SyncRow) => slot?.attempts[sync.name] === sync.desired.attempt && isOutstanding(sync);
+  const left = new Set(leaving.map(({ name }) => name));
+  const open = syncs.filter((sync) => isOpen(sync) && !left.has(sync.name));
+  const openNames = new Set(open.map(({ name }) => name));
+  const rankOf = ({ name, desired }: Assignment) => (desired.action === "apply" ? 0 : openNames.has(name) ? 1 : 2);
+  const written = assignments.toSorted((a, b) => rankOf(a) - rankOf(b)).slice(0, mostAssignments);
+  const given = new Set(written.map(({ name }) => name));
+  const others = open.filter(({ name }) => !given.has(name));
+  const kept = others.slice(0, mostAssignments - written.length);
+  const paused = others.slice(kept.length);
+  return {
+    written,
+    goingOn: Object.fromEntries(kept.map(({ name, desired }) => [name, desired.attempt])),
+    paused,
+    isPart: written.length < assignments.length || paused.length > 0,
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * A slot is given to nobody else while its worker may write, also where the cluster was unregistered, or another one was
+ * accepted under its name. API servers count who is changing: by the requests that write, whatever any row says.
+ */
+import { expect, test } from "vitest";
+import { ModelGroup } from "#test/support/planner-model/model-group.ts";
+import { type Delivery, PlannerModel } from "#test/support/planner-model/planner-model.ts";
+import { type Act, Play } from "#test/support/planner-model/planner-steps.ts";
+
+const undisturbed: Delivery = { pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner: {} };
+
+async function deliverAll(model: PlannerModel, how: Partial<Delivery> = {}): Promise<void> {
+  for (let left = 200; left > 0 && (await model.deliver({ ...undisturbed, ...how })); left--);
+}
+
+/** Two clusters of a bound of one; the worker of the first is in the middle of an apply. */
+async function midApply(): Promise<{ model: PlannerModel; play: Play }> {
+  const model = new PlannerModel();
+  const play = new Play(model, { rings: [0, 0], group: new ModelGroup({ maxConcurrent: 1 }, 1, "one") });
+  await play.begin("rolled out");
+  await play.act({ do: "revise", content: 1 });
+  for (let left = 50; left > 0 && model.workers.flights.length === 0; left--)
+    await model.deliver({ ...undisturbed, lands: "later" });
+  expect(model.workers.flights).toHaveLength(1);
+  return { model, play };
+}
+
+test.each([
+  ["unregistered", "leave"],
+  ["registered anew", "anew"],
+  ["accepted anew", "accept"],
+  ["selected no more", "deselect"],
+] as const)(
+  "in the middle of an apply, and %s: nobody else is given the slot before the worker is through",
+  async (_what, act) => {
+    const { model, play } = await midApply();
+    const [{ cluster } = { cluster: "" }] = model.workers.flights;
+    await play.act({ do: act, cluster: Number(cluster.slice(1)) } as Act);
+    for (const seconds of [3, 5]) {
+      await deliverAll(model);
+      model.world.advanceClock(seconds);
+      await model.tick("current");
+    }
+    await model.workers.land(0);
+    expect(await model.calm()).toBe(true);
+    expect(model.servers.excesses()).toEqual([]);
+    expect(model.servers.given()).toMatchObject({ "c00 web.t0": expect.any(Array), "c01 web.t0": expect.any(Array) });
+  },
+);

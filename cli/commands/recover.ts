@@ -79,7 +79,8 @@ export async function recover(
     return "done";
   }
   const count = `${taken.length} ${taken.length === 1 ? "Sync" : "Syncs"}`;
-  const message = `${count} go on from what their clusters remember, to what their Sources have now; apply the documents of your fleet first, if these rows are older than them`;
+  const others = options.all === true ? "; clusters that were not asked yet go on likewise" : "";
+  const message = `${count} go on from what their clusters remember, to what their Sources have now${others}; apply the documents of your fleet first, if these rows are older than them`;
   await confirmConsequences(session, { message }, `${command} --yes`);
   const sources = await lookAtSources(session, taken);
   await accept(session, { taken, sources, options });
@@ -194,7 +195,7 @@ async function accept(session: Session, { taken, sources, options }: Accepting):
         ...defined({ token }),
       })),
       sources,
-      ...defined({ from: options.from, reason }),
+      ...defined({ from: options.from, reason, all: options.all }),
     };
     const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/recover`;
     const { recovered, moved, refused } = await session.api.call<RecoverAnswer>({ method: "POST", path, body });

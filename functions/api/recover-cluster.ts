@@ -36,6 +36,8 @@ export interface RecoverRequest {
   readonly sources: readonly { readonly namespace: string; readonly name: string; readonly number: number }[];
   /** An installation, or the uid of a Sync, that is gone, and whose Syncs are taken over. */
   readonly from?: string | undefined;
+  /** Also what clusters refuse later, of the same subjects: most clusters may not have been asked yet. */
+  readonly all: boolean;
   readonly caller: Caller;
 }
 
@@ -139,8 +141,9 @@ async function recoverSubject(
       when: { version: sync.version },
     }));
     const number = row === undefined ? 1 : (newestAct(row.operations) ?? 0) + 1;
-    const change =
-      row === undefined ? undefined : operationsChange(row, { ...row.operations, recovered: { ...act, number } }, now);
+    const scope = request.all ? { all: true as const, ...defined({ from: request.from }) } : {};
+    const recovered = { ...act, number, ...scope };
+    const change = row === undefined ? undefined : operationsChange(row, { ...row.operations, recovered }, now);
     try {
       await ports.table.write([...(change?.writes ?? []), ...writes]);
       return { names: syncs.map(nameOf), messages: change?.messages ?? [] };

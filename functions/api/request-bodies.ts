@@ -43,6 +43,7 @@ export const recoverBody = z.strictObject({
   ).min(1, "must have at least one Sync"),
   sources: boundedList(z.strictObject({ namespace: name, name, number }), maxRecovered).default([]),
   from: boundedText(300).optional(),
+  all: z.boolean().default(false),
 });
 
 export const freezeBody = z.strictObject({

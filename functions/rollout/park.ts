@@ -1,6 +1,7 @@
 /** How an attempt ends that is not done: nothing more is written for it, and its slot is kept until no worker can write. */
 
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
+import type { Seen } from "#functions/rollout/seen-slot.ts";
 import { followsText, mostAssignments } from "#functions/rollout/slot-portion.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -11,12 +12,6 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-/** A slot, and what there is of its cluster. */
-interface Ending {
-  readonly slot: SlotRow;
-  readonly syncs: readonly SyncRow[];
-  readonly lease: FoundLease | undefined;
-}
 /** Nothing is written there any more until the planner assigns anew. */
 export function parkSync(transaction: Transaction, sync: SyncRow, parked: Parked): void {
   const { observed, desired } = sync;
@@ -31,7 +26,7 @@ export function parkSync(transaction: Transaction, sync: SyncRow, parked: Parked
  * An older version of Starling let slots grow beyond one transaction. Such a slot keeps as many attempts as one has now; the
  * others are paused, and the next turn gives them anew.
  */
-export function shrinkSlot(transaction: Transaction, { slot, syncs }: Pick<Ending, "slot" | "syncs">): SlotRow {
+export function shrinkSlot(transaction: Transaction, { slot, syncs }: Pick<Seen, "slot" | "syncs">): SlotRow {
   const paused = syncs.slice(mostAssignments, 2 * mostAssignments);
   for (const sync of paused) parkSync(transaction, sync, { reason: followsText, at: transaction.at });
   const left = new Set(paused.map(({ name }) => name));
@@ -40,7 +35,7 @@ export function shrinkSlot(transaction: Transaction, { slot, syncs }: Pick<Endin
 }
 
 /** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */
-export function parkSlot(transaction: Transaction, { slot, lease }: Pick<Ending, "slot" | "lease">): void {
+export function parkSlot(transaction: Transaction, { slot, lease }: Pick<Seen, "slot" | "lease">): void {
   if (lease !== undefined && isNewer(lease)) {
     transaction.putSlot({ ...slot, parking: { fence: Number.MAX_SAFE_INTEGER } }, slot);
     return;

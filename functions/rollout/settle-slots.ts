@@ -4,10 +4,11 @@ import { hadBefore, missedIn, namesWanted } from "#functions/rollout/give-back.t
 import { strayedFrom } from "#functions/rollout/let-go.ts";
 import { endOf, isLetGo, parkSlot, parkSync, shrinkSlot } from "#functions/rollout/park.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { goOnFromRemembered } from "#functions/rollout/recover-slot.ts";
 import { startOver } from "#functions/rollout/retry.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
+import type { Seen } from "#functions/rollout/seen-slot.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
@@ -18,7 +19,7 @@ import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { freezeOfAll, freezeOver, freezeText, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { arrivalStates, clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { ArrivalRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -88,21 +89,6 @@ export function clockOf({ row }: Pick<Known, "row">, now: Date): Deadlines & { r
   const progressSeconds = secondsOf(relationOf(row).rollout.progressDeadline);
   const { suspended, resumed } = row.operations;
   return { now, progressSeconds, pausedAt: suspended?.at, resumedAt: resumed?.at };
-}
-
-type Clock = ReturnType<typeof clockOf>;
-
-/** A slot, and what there is of its cluster. */
-interface Seen {
-  readonly slot: SlotRow;
-  readonly syncs: readonly SyncRow[];
-  readonly arrivals: readonly ArrivalRow[];
-  readonly clock: Clock;
-  readonly verdict: Verdict;
-  /** Nothing more is to be written by this attempt: why. */
-  readonly parked: Parked | undefined;
-  /** Read of what gives its slot back while a worker may be writing. */
-  readonly lease: FoundLease | undefined;
 }
 
 async function readSeen(
@@ -176,6 +162,8 @@ async function settle(
     return undefined;
   }
   if (await takeBack(transaction, seen, ports)) return undefined;
+  const recovered = goOnFromRemembered(transaction, seen);
+  if (recovered !== undefined) return settle(transaction, recovered, ports);
   if (verdict.state === "Assigned" && parked === undefined) return verdict;
   if (parked !== undefined) {
     for (const sync of syncs) parkSync(transaction, sync, parked);

@@ -25,15 +25,17 @@ const later = [
   { "app/d.yaml": configMap("d", { k: "1" }), "platform/q.yaml": configMap("q", { size: "1" }) },
 ];
 
-function documents(world: World, branch = "main") {
+/** Every cluster is asked and refuses: the first refusals must not halt what the others are still to be given. */
+const atOnce = { maxConcurrent: 3, maxFailures: 3 };
+
+function documents(world: World, branch = "main", rollout: Readonly<Record<string, unknown>> = atOnce) {
   const template = { source: "app", apply: { interval: "60s" } };
   return [
     sourceDocument("app", { git: { url: world.git.url("app"), ref: { branch } }, interval: "30s" }),
     groupDocument("web", {
       clusters: { all: true },
       templates: parts.map((name) => ({ ...template, name, path: name })),
-      // Every cluster is asked and refuses: the first refusals must not halt what the others are still to be given.
-      rollout: { maxConcurrent: 3, maxFailures: 3 },
+      rollout,
     }),
   ];
 }
@@ -129,6 +131,10 @@ async function inOrder(world: World, changes: readonly (typeof later)[number][])
   await untilAtRest(world);
 }
 
+interface GroupStatus {
+  readonly status: { readonly state?: string };
+}
+
 type Contents = Awaited<ReturnType<typeof contents>>;
 
 function uidsIn(found: Contents) {
@@ -215,6 +221,44 @@ describe.each(storyTargets)("on $name", (target) => {
       await recovers(world, commit);
       const { "c1 d": _1, "c2 d": _2, "c3 d": _3, ...kept } = uidsIn(before);
       expect(uidsIn(await contents(world))).toEqual(kept);
+    } finally {
+      await world.close();
+    }
+  });
+
+  test("a lost table needs one recover, also where the group halts at its first cluster", {
+    timeout: 500_000,
+  }, async () => {
+    const world = await startWorld({ target });
+    try {
+      await begin(world);
+      await untilAtRest(world);
+      const before = await contents(world);
+      await restoreTable(world, []);
+      world.fleet.clearRequests();
+      await registerClusters(
+        clusters.map((name) => ({ connection: world.fleet.connection(name) })),
+        world.machine,
+        world.session,
+      );
+      await world.apply(...documents(world, "main", { maxConcurrent: 1, maxFailures: 0 }));
+      await world.waitFor("the group halts", async () => {
+        const groups = (await world.rows()).filter((row) => row.type === "SyncGroup") as (Row & GroupStatus)[];
+        return groups.some(({ status }) => status.state === "Halted");
+      });
+      expect(new Set(syncsOf(await world.rows()).map(({ cluster }) => cluster)).size).toBe(1);
+      expect(writes(world)).toEqual([]);
+      const commit = await world.push("app", { "app/a.yaml": configMap("a", { color: "green" }) });
+      const cli = openWorldCli(world);
+      try {
+        expect(await cli.run("recover --all --yes --reason lost")).toMatchObject({ code: 0 });
+        await world.untilInSync("web", commit, 240);
+      } finally {
+        cli.close();
+      }
+      expect(uidsIn(await contents(world))).toEqual(uidsIn(before));
+      const legs = (await world.rows()).filter((row) => row.type === "Leg") as (Row & { phase: string })[];
+      expect(legs.filter(({ phase }) => phase === "Halted")).toEqual([]);
     } finally {
       await world.close();
     }

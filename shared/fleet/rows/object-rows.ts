@@ -40,7 +40,12 @@ export interface Operations {
   /** The newest `rollout restart`: what is under way is sealed anew. */
   readonly restart?: Act;
   /** The newest `recover` of any of its Syncs: what is open is replaced by what is wanted now. */
-  readonly recovered?: Act;
+  readonly recovered?: Act & {
+    /** `recover --all`: each Sync that its cluster refuses after this goes on from what the cluster remembers, once. */
+    readonly all?: true;
+    /** An installation, or the uid of a Sync, that is gone, and whose Syncs are taken over. */
+    readonly from?: string;
+  };
   readonly deletion?: Act & { readonly cascade: "delete" | "orphan" };
   /** Of a Cluster: whom somebody has said that it is, by the uid that was seen. */
   readonly accepted?: Act & {

@@ -205,7 +205,10 @@ export interface SyncRow extends Row {
   readonly reconcile?: number;
   /** What people asked of this Sync on this cluster; written by `api`. */
   readonly operations?: { readonly prune?: PruneAct };
-  /** Who said last that it goes on from what its cluster remembers of other rows, and what that was. Written by `api`. */
+  /**
+   * Who said last that it goes on from what its cluster remembers of other rows, and what that was. Written by `api`, and after
+   * a `recover --all` by the planner.
+   */
   readonly recovered?: {
     readonly by: string;
     readonly at: string;

@@ -67,6 +67,17 @@ describe("recovering a cluster", () => {
     expect(await rowsOf(api)).toEqual(before);
   });
 
+  test("of all is written down for the clusters that the table never assigned, with the owner that is gone", async () => {
+    const api = await withRefused({ ...theirs, owner: "another-installation" });
+    const body = { syncs: [seen], sources: looked, all: true, from: "another-installation" };
+    expect(await api.call("POST", path, body)).toMatchObject({
+      status: 200,
+      body: { recovered: ["payments/shop.web"] },
+    });
+    const { subject } = await rowsOf(api);
+    expect(subject?.operations.recovered).toMatchObject({ by: principal, all: true, from: "another-installation" });
+  });
+
   test("writes what was seen, and leaves alone what has moved on or is somebody's", async () => {
     for (const [remembered, body] of [
       [{ ...theirs, token: "token-10-of-others", attempt: 10 }, {}],

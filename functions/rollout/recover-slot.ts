@@ -1,0 +1,46 @@
+import type { Seen } from "#functions/rollout/seen-slot.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { defined } from "#shared/base/defined.ts";
+import { judge } from "#shared/fleet/rollout/judge.ts";
+import { due } from "#shared/fleet/rows/due.ts";
+import { stateIndex } from "#shared/fleet/rows/keys.ts";
+import { accepted } from "#shared/fleet/rows/lineage.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+type Recovery = NonNullable<SubjectRow["operations"]["recovered"]>;
+
+/**
+ * After a `recover --all`, a Sync that its cluster refuses goes on from what the cluster remembers: the new table may never have
+ * assigned anything to that cluster when people asked. Each Sync does so once for each `recover`, so that two tables that are in
+ * use at the same time do not take turns.
+ * @returns the slot without these Syncs, which its cluster's next turn gives anew; undefined when nothing goes on like that.
+ */
+export function goOnFromRemembered(transaction: Transaction, seen: Seen): Seen | undefined {
+  const { slot, syncs, clock } = seen;
+  const { recovered: act } = transaction.known.row.operations;
+  if (act?.all !== true) return undefined;
+  const refused = syncs.filter((sync) => slot.attempts[sync.name] === sync.desired.attempt && isRefused(sync, act));
+  if (refused.length === 0) return undefined;
+  const { by, at, reason } = act;
+  for (const sync of refused) {
+    const next = { ...due(sync, undefined), ...accepted(sync, { by, at, ...defined({ reason }) }) };
+    transaction.put<SyncRow>({ ...next, stateSk: stateIndex.sk("Orphaned", sync) }, sync);
+  }
+  const names = new Set(refused.map(({ name }) => name));
+  const attempts = Object.fromEntries(Object.entries(slot.attempts).filter(([name]) => !names.has(name)));
+  const left = { ...slot, attempts, unwritten: true as const };
+  const others = syncs.filter(({ name }) => !names.has(name));
+  const verdict = judge(left, others, clock);
+  const parked = verdict.state === "Failed" ? { reason: verdict.reason, at: transaction.at } : undefined;
+  if (verdict.state === "Assigned") transaction.putSlot(left, slot);
+  return { ...seen, slot: left, syncs: others, verdict, parked };
+}
+
+function isRefused({ desired, observed, recovered }: SyncRow, act: Recovery): boolean {
+  const { remembered } = observed ?? {};
+  if (remembered === undefined || observed?.attempt !== desired.attempt || observed.phase !== "Failed") return false;
+  // What was applied since is protected again from another table.
+  if ((observed.applied?.at ?? "") >= act.at || recovered?.at === act.at) return false;
+  return remembered.owner === undefined || remembered.owner === act.from;
+}

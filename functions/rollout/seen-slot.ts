@@ -1,0 +1,19 @@
+import type { FoundLease } from "#functions/rollout/read-clusters.ts";
+import type { Deadlines, Verdict } from "#shared/fleet/rollout/judge.ts";
+import type { ArrivalRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+type Clock = Deadlines & { readonly now: Date };
+
+/** A slot, and what there is of its cluster. */
+export interface Seen {
+  readonly slot: SlotRow;
+  readonly syncs: readonly SyncRow[];
+  readonly arrivals: readonly ArrivalRow[];
+  readonly clock: Clock;
+  readonly verdict: Verdict;
+  /** Nothing more is to be written by this attempt: why. */
+  readonly parked: Parked | undefined;
+  /** Read of what gives its slot back while a worker may be writing. */
+  readonly lease: FoundLease | undefined;
+}

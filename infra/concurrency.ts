@@ -35,6 +35,8 @@ const wanted = {
   render: { clustersEach: 100, most: 10, takes: 2 },
   // Lambda takes no larger bound.
   apply: { clustersEach: 50, most: 1000, takes: 1 },
+  // Besides the others: a quarter of the workers for those few clusters that take long.
+  applySlow: { clustersEach: 200, most: 250, takes: 1 },
   report: { clustersEach: 200, most: 5, takes: 1 },
 } as const;
 

@@ -75,6 +75,7 @@ export const settingsSchema = z.strictObject({
   rolloutConcurrency: concurrencyOf("rollout", "groups are planned"),
   renderConcurrency: concurrencyOf("render", "renderings are made"),
   applyConcurrency: concurrencyOf("apply", "clusters are worked on"),
+  applySlowConcurrency: concurrencyOf("applySlow", "clusters that take long are worked on besides those"),
   reportConcurrency: concurrencyOf("report", "batches of reports are told"),
   clusterRoles: z
     .string()

@@ -103,13 +103,16 @@ export class Wiring extends Construct {
       fifo: true,
     });
     const toRender = new WorkQueue(this, "ToRender", { functionTimeout: Duration.minutes(2) });
-    const toApply = new WorkQueue(this, "ToApply", {
+    const workers = {
       functionTimeout: Duration.minutes(5),
       // The lease of a worker that died is over then, and keeps a second one out for as long as the first is alive.
       visibilityTimeout: Duration.seconds(330),
       // Two of them are looks at what was not ready yet, for which a message comes back by itself.
       maxReceiveCount: 7,
-    });
+    };
+    const toApply = new WorkQueue(this, "ToApply", workers);
+    // Of clusters that take long, so that they take the places of no other.
+    const toApplySlow = new WorkQueue(this, "ToApplySlow", workers);
     const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
 
     /** Of every function, when all of them are there. */
@@ -185,6 +188,7 @@ export class Wiring extends Construct {
         STARLING_DEAD_QUEUE_ROLLOUT: queueLengthOf(toRollout.deadLetters),
         STARLING_DEAD_QUEUE_RENDER: queueLengthOf(toRender.deadLetters),
         STARLING_DEAD_QUEUE_APPLY: queueLengthOf(toApply.deadLetters),
+        STARLING_DEAD_QUEUE_APPLY_SLOW: queueLengthOf(toApplySlow.deadLetters),
         STARLING_DEAD_QUEUE_REPORT: queueLengthOf(toReport.deadLetters),
         STARLING_DEAD_QUEUE_TICK: queueLengthOf(everyMinute.deadLetters),
         STARLING_WEBHOOK_SECRET: secretDescriptionOf(props.webhookSecretArn),
@@ -399,6 +403,7 @@ export class Wiring extends Construct {
         // For renderings that are lost, or needed still.
         STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_APPLY: toApply.ownWork(),
+        STARLING_QUEUE_APPLY_SLOW: toApplySlow.ownWork(),
         STARLING_QUEUE_REPORT: toReport.send(),
       },
       namedByRows: [
@@ -423,6 +428,7 @@ export class Wiring extends Construct {
     this.caller = { roleArn: apply.roleArn, externalId: externalIdOf(installationId, "<name of the Cluster>") };
     // What a cluster answers may fell its worker: no other cluster is in the same sandbox.
     apply.workOn(toApply, { batchSize: 1, maxConcurrency: bounds.apply });
+    apply.workOn(toApplySlow, { batchSize: 1, maxConcurrency: bounds.applySlow });
 
     // apply, rollout -> report: events, metrics, and one word to the planner
     const report = new StarlingFunction(this, "Report", {
@@ -474,6 +480,7 @@ export class Wiring extends Construct {
       Rollout: toRollout,
       Render: toRender,
       Apply: toApply,
+      ApplySlow: toApplySlow,
       Report: toReport,
     };
     const first = { api: api.lambda, webhook: webhook.lambda, tick: tick.lambda };

@@ -61,6 +61,9 @@ const applyMessage = z.strictObject({
   check: z.literal(true).optional(),
 });
 
+/** apply -> apply: the cluster has work, and takes long for it. The worker that finds this out hands it on; nobody else sends one. */
+const applySlowMessage = z.strictObject({ to: z.literal("applySlow"), cluster: z.string() });
+
 /** rollout, apply -> report: the state of a Sync on a cluster, or of a content in one stage, changed. */
 export const reportMessage = z.strictObject({
   to: z.literal("report"),
@@ -80,6 +83,7 @@ export const message = z.discriminatedUnion("to", [
   renderMessage,
   discoverMessage,
   applyMessage,
+  applySlowMessage,
   reportMessage,
 ]);
 

@@ -14,6 +14,7 @@ export const apiEnv = z.object({
   STARLING_DEAD_QUEUE_ROLLOUT: z.url(),
   STARLING_DEAD_QUEUE_RENDER: z.url(),
   STARLING_DEAD_QUEUE_APPLY: z.url(),
+  STARLING_DEAD_QUEUE_APPLY_SLOW: z.url(),
   STARLING_DEAD_QUEUE_REPORT: z.url(),
   STARLING_DEAD_QUEUE_TICK: z.url(),
   /** ARN: to say whether it has a value. */

@@ -37,6 +37,7 @@ export function wireApi(env: ApiEnv, aws: DoorClients, { clock = systemClock, ou
         rollout: env.STARLING_DEAD_QUEUE_ROLLOUT,
         render: env.STARLING_DEAD_QUEUE_RENDER,
         apply: env.STARLING_DEAD_QUEUE_APPLY,
+        applySlow: env.STARLING_DEAD_QUEUE_APPLY_SLOW,
         report: env.STARLING_DEAD_QUEUE_REPORT,
         tick: env.STARLING_DEAD_QUEUE_TICK,
       },

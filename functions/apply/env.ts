@@ -10,6 +10,7 @@ export const applyEnv = z.object({
   STARLING_SECRET_PREFIX: z.string().min(1),
   STARLING_QUEUE_RENDER: z.url(),
   STARLING_QUEUE_APPLY: z.url(),
+  STARLING_QUEUE_APPLY_SLOW: z.url(),
   STARLING_QUEUE_REPORT: z.url(),
 });
 export type ApplyEnv = z.infer<typeof applyEnv>;

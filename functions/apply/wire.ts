@@ -1,6 +1,7 @@
 import { answerCheck } from "#functions/apply/check/answer-check.ts";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import type { ApplyEnv } from "#functions/apply/env.ts";
+import type { Lane } from "#functions/apply/worker/lanes.ts";
 import { workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
@@ -13,8 +14,17 @@ import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClients } from "#shared/lambda/cluster-clients.ts";
-import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
+import {
+  byQueue,
+  type Delivered,
+  eachMessage,
+  type InvocationContext,
+  type SqsHandler,
+  sqsHandler,
+} from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
+
+type Woken = Delivered & { readonly cluster: string };
 
 export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock, output } = options;
@@ -36,6 +46,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     sender: new SqsSender(aws.sqs, {
       render: env.STARLING_QUEUE_RENDER,
       apply: env.STARLING_QUEUE_APPLY,
+      applySlow: env.STARLING_QUEUE_APPLY_SLOW,
       report: env.STARLING_QUEUE_REPORT,
     }),
     clock,
@@ -46,17 +57,27 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     newAddress: (cluster: ClusterRow) => connector.newAddress(cluster),
     installation,
   };
-  return sqsHandler({
-    queue: "apply",
-    log,
-    delays: new SqsReturns(aws.sqs, env.STARLING_QUEUE_APPLY),
-    work(messages, context) {
-      return eachMessage(messages, ({ cluster, check, receives, sentAt }) => {
-        if (check === true) return answerCheck(cluster, { table: ports.table, newWay });
-        const remainingMs = context.getRemainingTimeInMillis();
-        const budget = { remainingMs, receives, ...defined({ sentAt }) };
-        return connector.during(() => workCluster(cluster, budget, ports));
-      });
-    },
+  const work = (lane: Lane, { cluster, receives, sentAt }: Woken, context: InvocationContext) => {
+    const budget = { remainingMs: context.getRemainingTimeInMillis(), receives, lane, ...defined({ sentAt }) };
+    return connector.during(() => workCluster(cluster, budget, ports));
+  };
+  return byQueue({
+    [env.STARLING_QUEUE_APPLY]: sqsHandler({
+      queue: "apply",
+      log,
+      delays: new SqsReturns(aws.sqs, env.STARLING_QUEUE_APPLY),
+      work: (messages, context) =>
+        eachMessage(messages, (message) =>
+          message.check === true
+            ? answerCheck(message.cluster, { table: ports.table, newWay })
+            : work("common", message, context),
+        ),
+    }),
+    [env.STARLING_QUEUE_APPLY_SLOW]: sqsHandler({
+      queue: "applySlow",
+      log,
+      delays: new SqsReturns(aws.sqs, env.STARLING_QUEUE_APPLY_SLOW),
+      work: (messages, context) => eachMessage(messages, (message) => work("slow", message, context)),
+    }),
   });
 }

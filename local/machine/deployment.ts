@@ -114,15 +114,22 @@ function describedStacks(plan: MachinePlan, scope: (stack: string) => ValueScope
   }));
 }
 
-/** URLs of queues, by the folder of the function that works on them. */
+/** What is sent to a queue: its construct is called after that, such as `ToApplySlow`. */
+export function messagesOf(plan: MachinePlan, queue: string): QueueName {
+  const { logicalId = queue } = plan.queues.find(({ name }) => name === queue) ?? {};
+  const [, first = "", rest = ""] = /To([A-Z])(\w*?)Queue/.exec(logicalId) ?? [];
+  return `${first.toLowerCase()}${rest}` as QueueName;
+}
+
+/** URLs of queues that a function works on, by what is sent to them. */
 export function urlsByWorker(
   plan: MachinePlan,
   queues: ReadonlyMap<string, CreatedQueue>,
 ): Readonly<Record<QueueName, string>> {
   const urls: Partial<Record<string, string>> = {};
-  for (const { queue, function: worker } of plan.eventSources) {
+  for (const { queue } of plan.eventSources) {
     const url = queues.get(queue)?.url;
-    for (const { name, folder } of plan.functions) if (name === worker && url !== undefined) urls[folder] = url;
+    if (url !== undefined) urls[messagesOf(plan, queue)] = url;
   }
   return urls as Record<QueueName, string>;
 }

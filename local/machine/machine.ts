@@ -27,7 +27,7 @@ import { startLogs } from "#local/aws/services/logs-server.ts";
 import { startSecrets } from "#local/aws/services/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
 import { type FaultOptions, quiet } from "#local/aws/wire/fault-options.ts";
-import { type Deployment, deploy, only, roleArnOf, sessionArnOf } from "#local/machine/deployment.ts";
+import { type Deployment, deploy, messagesOf, only, roleArnOf, sessionArnOf } from "#local/machine/deployment.ts";
 import { keepGitCa } from "#local/machine/git-ca-file.ts";
 import { functionMaker, type RunOptions } from "#local/machine/machine-functions.ts";
 import { defaultTickEveryMs, largeAccount, overridePlan } from "#local/machine/plan-overrides.ts";
@@ -348,7 +348,7 @@ async function startSources({ plan, deployment, lambda, rate, options }: Parts, 
         ...defined({ onInvocation: options.onInvocation }),
       }),
     );
-    sources.set(worker.functionName as QueueName, await Promise.all(copies));
+    sources.set(messagesOf(plan, source.queue), await Promise.all(copies));
   }
   return sources;
 }

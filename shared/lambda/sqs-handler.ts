@@ -14,6 +14,8 @@ interface SqsRecord {
   readonly messageId: string;
   readonly receiptHandle: string;
   readonly body: string;
+  /** Of the queue. */
+  readonly eventSourceARN?: string;
   readonly attributes: { readonly ApproximateReceiveCount: string; readonly SentTimestamp?: string };
   readonly messageAttributes?: Readonly<Record<string, { readonly stringValue?: string }>>;
 }
@@ -32,7 +34,7 @@ export type SqsHandler = (event: SqsEvent, context: InvocationContext) => Promis
 type MessageTo<Q extends QueueName> = Extract<Message, { to: Q }>;
 
 /** What the messages of a batch have in common: where they come from, and how often. */
-interface Delivered {
+export interface Delivered {
   readonly correlationId?: string;
   /** How often it was received, this time included: less a promise than an estimate. */
   readonly receives: number;
@@ -137,6 +139,22 @@ async function giveBack(kept: readonly Kept[], returns: MessageReturns | undefin
   } catch (error) {
     log.warn("messages come back late", { code: errorCode(error), error: errorMessage(error) });
   }
+}
+
+/**
+ * The handler of a function that works on several queues. A batch is of one of them.
+ * @param handlers - by the URL of the queue; what says no queue goes to the first.
+ */
+export function byQueue(handlers: Readonly<Record<string, SqsHandler>>): SqsHandler {
+  const named = new Map(Object.entries(handlers).map(([url, handler]) => [url.split("/").at(-1), handler]));
+  const [first] = named.values();
+  return (event, context) => {
+    const queue = event.Records[0]?.eventSourceARN?.split(":").at(-1);
+    const handler = queue === undefined ? first : named.get(queue);
+    if (handler === undefined)
+      throw new Error(`no handler works on messages of the queue ${queue ?? "without a name"}`);
+    return handler(event, context);
+  };
 }
 
 /**

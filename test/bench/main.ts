@@ -19,6 +19,7 @@ import { planner } from "#test/bench/planner.ts";
 import { render } from "#test/bench/render.ts";
 import { rollout } from "#test/bench/rollout.ts";
 import { sockets } from "#test/bench/sockets.ts";
+import { starve } from "#test/bench/starve.ts";
 import { tableOf } from "#test/bench/table.ts";
 
 interface Entry {
@@ -40,6 +41,7 @@ const benches: Readonly<Record<string, Entry>> = {
   render: { run: render, takes: ["rounds"] },
   rollout: { run: rollout, takes: ["clusters", "rounds"] },
   sockets: { run: sockets, takes: ["clusters"] },
+  starve: { run: starve, takes: ["clusters", "rounds"] },
 };
 
 const usage = `usage: npm run bench -- ${Object.keys(benches).join("|")} [--json] [--target kube-apiserver|embedded]

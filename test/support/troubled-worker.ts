@@ -55,7 +55,7 @@ async function start(connectWithinMs: number): Promise<TroubledWorker> {
   host.addCluster("c1");
   const endpoint = { ...endpointOf(await host.openPort("c1")), connectTimeoutMs: connectWithinMs };
   const world = await new WorkerWorld({
-    connect: async (_cluster, deadline) => kube.client({ deadlineMs: deadline.getTime() }),
+    connect: async (_cluster, deadline, hurry = {}) => kube.client({ deadlineMs: deadline.getTime(), ...hurry }),
     distrust() {},
   }).begin();
   let kube = new KubeConnection(endpoint, world.clock);

@@ -1,6 +1,7 @@
 /** A worker of one cluster, its rows in memory. */
 
 import type { ClusterConnector, WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import type { Lane } from "#functions/apply/worker/lanes.ts";
 import { workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -31,6 +32,8 @@ interface WorkOptions {
   readonly remainingMs?: number;
   /** Of the message that the worker is called by; none by default. */
   readonly receives?: number;
+  /** That it came in: the slow one by default, where a worker has all of its time. */
+  readonly lane?: Lane;
   /** When that was sent. */
   readonly sentAt?: Date;
   readonly log?: Log;
@@ -192,7 +195,7 @@ export class WorkerWorld {
 
   /** @param options.remainingMs - of the invocation; five minutes by default. */
   async work(options: WorkOptions = {}): Promise<number | undefined> {
-    const { remainingMs = 300_000, receives, sentAt, table = this.table, ...instead } = options;
+    const { remainingMs = 300_000, lane = "slow", receives, sentAt, table = this.table, ...instead } = options;
     const ports: WorkerPorts = {
       table: this.#versioned(table),
       blobs: this.blobs,
@@ -205,7 +208,7 @@ export class WorkerWorld {
       installation: "installation-1",
       ...instead,
     };
-    return workCluster("c1", { remainingMs, ...defined({ receives, sentAt }) }, ports);
+    return workCluster("c1", { remainingMs, lane, ...defined({ receives, sentAt }) }, ports);
   }
 
   #versioned(table: Table): Table {

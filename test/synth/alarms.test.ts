@@ -46,17 +46,16 @@ const writes: Metric = {
 };
 
 /** The queue that a function works on, and the one with what it could not. */
-function queuesOf(folder: string): { readonly queue: string; readonly letters: string } {
-  const { id } = functionNamed(resources, folder);
-  const mapping = ofType(resources, "AWS::Lambda::EventSourceMapping").find(
-    ({ Properties }) => textOf(Properties.FunctionName) === `<${id}>`,
-  );
-  const queue = idIn(mapping?.Properties.EventSourceArn);
+/** @param name - as in the name of the construct: `ToApplySlow`. */
+function queuesOf(name: string): { readonly queue: string; readonly letters: string } {
+  const queue = ofType(resources, "AWS::Lambda::EventSourceMapping")
+    .map(({ Properties }) => idIn(Properties.EventSourceArn))
+    .find((id) => id.startsWith(`WiringTo${name}Queue`));
   const { RedrivePolicy } = (ofType(resources, "AWS::SQS::Queue").find((each) => each.id === queue)?.Properties ??
     {}) as {
     RedrivePolicy?: { deadLetterTargetArn: unknown };
   };
-  return { queue, letters: idIn(RedrivePolicy?.deadLetterTargetArn) };
+  return { queue: queue ?? "", letters: idIn(RedrivePolicy?.deadLetterTargetArn) };
 }
 
 function idIn(arn: unknown): string {
@@ -126,8 +125,8 @@ const byFunction = <T extends string>(
 ): Readonly<Record<string, readonly Sample[]>> => Object.fromEntries(names.map((name) => [name, samplesOf(name)]));
 
 const queued = Object.fromEntries(
-  ["Discover", "Resolve", "Rollout", "Render", "Apply", "Report"].flatMap((name): [string, Case][] => {
-    const { queue, letters: dead } = queuesOf(name.toLowerCase());
+  ["Discover", "Resolve", "Rollout", "Render", "Apply", "ApplySlow", "Report"].flatMap((name): [string, Case][] => {
+    const { queue, letters: dead } = queuesOf(name);
     return [
       [
         `Watch${name}Age`,

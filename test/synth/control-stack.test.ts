@@ -220,7 +220,12 @@ describe("every function", () => {
       .filter((grant) => grant.startsWith("sqs:SendMessage "))
       // Lambda sends what a tick did not get done, in the name of its role.
       .filter((grant) => folder !== "tick" || !/ <WiringEveryMinuteDeadLetters\w+\.Arn>$/.test(grant))
-      .map((grant) => /<WiringTo(\w+?)Queue/.exec(grant)?.[1]?.toUpperCase());
+      .map((grant) =>
+        /<WiringTo(\w+?)Queue/
+          .exec(grant)?.[1]
+          ?.replace(/\B(?=[A-Z])/g, "_")
+          .toUpperCase(),
+      );
     const variables = Object.keys(environment).filter((variable) => variable.startsWith("STARLING_QUEUE_"));
     expect(variables.map((variable) => variable.slice("STARLING_QUEUE_".length)).sort()).toEqual(sends.sort());
   });
@@ -417,7 +422,7 @@ describe("every queue", () => {
   const deadLetters = new Set([...targets, ...scheduleTarget]);
 
   test("has a dead-letter queue after five receives or more, or is one", () => {
-    expect(queues.length).toBe(13);
+    expect(queues.length).toBe(15);
     for (const { id, Properties } of queues) {
       const redrive = Properties.RedrivePolicy as { maxReceiveCount: number } | undefined;
       if (deadLetters.has(`<${id}.Arn>`)) expect(redrive).toBeUndefined();
@@ -436,7 +441,7 @@ describe("every queue", () => {
           : [[textOf((RedrivePolicy as { deadLetterTargetArn: unknown }).deadLetterTargetArn), QueueName]],
       ),
     );
-    expect(own.size).toBe(6);
+    expect(own.size).toBe(7);
     for (const { id, Properties } of queues) {
       const source = own.get(`<${id}.Arn>`);
       const { redrivePermission, sourceQueueArns } = Properties.RedriveAllowPolicy as {
@@ -470,7 +475,7 @@ describe("every queue", () => {
   });
 
   test("hides a message six times as long as its function may take; a cluster's until its lease is over, a subject's for seconds", () => {
-    expect(mappings).toHaveLength(6);
+    expect(mappings).toHaveLength(7);
     for (const { Properties } of mappings) {
       const lambda = functions.find(({ id }) => textOf(Properties.FunctionName) === `<${id}>`);
       const queue = queues.find(({ id }) => textOf(Properties.EventSourceArn) === `<${id}.Arn>`);
@@ -524,21 +529,25 @@ describe("every queue", () => {
     });
   });
 
-  test.each([
+  test.each<[string, { BatchSize: number; MaximumBatchingWindowInSeconds?: number }, string?]>([
     ["Resolve", { BatchSize: 1 }],
     ["Rollout", { BatchSize: 10 }],
     ["Render", { BatchSize: 1 }],
     ["Apply", { BatchSize: 1 }],
+    ["ApplySlow", { BatchSize: 1 }, "Apply"],
     ["Report", { BatchSize: 100, MaximumBatchingWindowInSeconds: 1 }],
-  ])("to %s feeds its function in batches that fail message by message, within a bound", (name, expected) => {
-    control.hasResourceProperties("AWS::Lambda::EventSourceMapping", {
-      ...expected,
-      EventSourceArn: { "Fn::GetAtt": [Match.stringLikeRegexp(`^WiringTo${name}Queue`), "Arn"] },
-      FunctionName: { Ref: Match.stringLikeRegexp(`^Wiring${name}Function`) },
-      FunctionResponseTypes: ["ReportBatchItemFailures"],
-      ScalingConfig: { MaximumConcurrency: Match.anyValue() },
-    });
-  });
+  ])(
+    "to %s feeds its function in batches that fail message by message, within a bound",
+    (name, expected, worker = name) => {
+      control.hasResourceProperties("AWS::Lambda::EventSourceMapping", {
+        ...expected,
+        EventSourceArn: { "Fn::GetAtt": [Match.stringLikeRegexp(`^WiringTo${name}Queue`), "Arn"] },
+        FunctionName: { Ref: Match.stringLikeRegexp(`^Wiring${worker}Function`) },
+        FunctionResponseTypes: ["ReportBatchItemFailures"],
+        ScalingConfig: { MaximumConcurrency: Match.anyValue() },
+      });
+    },
+  );
 
   test("to the planner is first in, first out within a subject, at high throughput", () => {
     control.hasResourceProperties("AWS::SQS::Queue", {

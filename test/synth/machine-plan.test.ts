@@ -57,6 +57,7 @@ describe("the plan of the machine", () => {
       ["rollout", true, 10, 0, 20],
       ["render", false, 1, 0, 10],
       ["apply", false, 1, 0, 200],
+      ["apply", false, 1, 0, 50],
       ["report", false, 100, 1, 5],
     ]);
   });

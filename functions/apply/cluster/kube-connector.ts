@@ -1,4 +1,4 @@
-import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
+import type { ClusterConnector, Hurry } from "#functions/apply/cluster/worker-ports.ts";
 import type { EksAccess, EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
@@ -70,7 +70,7 @@ export class KubeConnector implements ClusterConnector {
     this.#used.clear();
   }
 
-  async connect(cluster: ClusterRow, deadline: Date): Promise<ClusterClient> {
+  async connect(cluster: ClusterRow, deadline: Date, hurry: Hurry = {}): Promise<ClusterClient> {
     const endpoint = await this.endpointOf(cluster);
     // What a discovery says of it has no generation.
     const id = JSON.stringify([cluster.uid, cluster.generation, cluster.discovered?.access, cluster.discovered?.arn]);
@@ -83,7 +83,7 @@ export class KubeConnector implements ClusterConnector {
     this.#kept.set(id, kept);
     this.#used.add(kept.connection);
     this.#makeRoom(id);
-    return kept.connection.client({ deadlineMs: deadline.getTime() });
+    return kept.connection.client({ deadlineMs: deadline.getTime(), ...hurry });
   }
 
   #makeRoom(newest: string): void {

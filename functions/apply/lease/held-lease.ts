@@ -1,6 +1,7 @@
 import { type Lease, renewLease } from "#functions/apply/lease/lease.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
+import { useAfter } from "#shared/fleet/rows/place-use.ts";
 import type { Routine } from "#shared/fleet/rows/routine.ts";
 import type { Log, Table } from "#shared/ports.ts";
 
@@ -56,19 +57,33 @@ export class HeldLease {
   begun: Begun | undefined;
   /** As it is to be when it is let go. */
   routine: Routine;
+  /** The cluster takes longer to answer than its worker has. */
+  keptWaiting = false;
+  /** Since when it is held. */
+  readonly #since: Date;
 
   constructor(lease: Lease, invocationEnd: Date, ports: HoldingPorts) {
     this.#lease = lease;
     this.routine = lease.routine;
     this.#invocationEnd = invocationEnd;
     this.#ports = ports;
-    this.#askedAt = ports.clock.now();
+    this.#since = ports.clock.now();
+    this.#askedAt = this.#since;
     this.#timer = setInterval(() => this.#look(), lookEveryMs);
     this.#timer.unref();
   }
 
   get lease(): Lease {
     return this.#lease;
+  }
+
+  /** As it is to be left now. */
+  get left(): Lease {
+    const { use, death } = this.#lease;
+    // Nobody knows how long a worker had a place that died in it.
+    const keptWaiting = this.keptWaiting || death !== undefined;
+    const stay = { from: this.#since, to: this.#ports.clock.now(), keptWaiting };
+    return { ...this.#lease, use: useAfter(use, stay) };
   }
 
   stop(): void {

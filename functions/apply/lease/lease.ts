@@ -9,6 +9,7 @@ import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, later, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
+import { isSlow, type PlaceUse } from "#shared/fleet/rows/place-use.ts";
 import { nextRoutine, type Routine } from "#shared/fleet/rows/routine.ts";
 import { type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Precondition, RowUpdate, Table, Write } from "#shared/ports.ts";
@@ -25,6 +26,8 @@ export interface Lease {
   readonly until: Date;
   /** As it was found. */
   readonly routine: Routine;
+  /** As it was found; where the lease is let go, as it is left. */
+  readonly use?: PlaceUse | undefined;
   /** Whoever had it before died with it. */
   readonly death?: { readonly begun?: Begun };
 }
@@ -37,16 +40,44 @@ interface LeaseWish {
 
 /** @returns undefined when another worker has it; that one has been told. */
 export async function acquireLease(cluster: string, wish: LeaseWish, table: Table): Promise<Lease | undefined> {
+  const given = await acquireUnless(() => false, { cluster, wish }, table);
+  return given === "left" ? undefined : given;
+}
+
+/** @returns `slow` where nobody has it, and the cluster is to have a worker of the slow lane. */
+export async function acquireInCommonLane(
+  cluster: string,
+  wish: LeaseWish,
+  table: Table,
+): Promise<Lease | "slow" | undefined> {
+  const given = await acquireUnless((use) => isSlow(use, wish.now), { cluster, wish }, table);
+  return given === "left" ? "slow" : given;
+}
+
+async function acquireUnless(
+  isLeft: (use: PlaceUse | undefined) => boolean,
+  { cluster, wish }: { readonly cluster: string; readonly wish: LeaseWish },
+  table: Table,
+): Promise<Lease | "left" | undefined> {
   const key = keys.lease(cluster);
   const isFree: Precondition = { attribute: "leaseUntil", absent: true };
   const free = await take(key, { wish, when: [isFree] }, table);
-  if (free !== undefined) return free;
+  if (free !== undefined) return isLeft(free.use) ? leaveAlone(free, table) : free;
   const found = await table.update({ update: key, set: { schema: rowSchema }, add: { wanted: 1 } });
   const now = wish.now.toISOString();
   if (found.leaseUntil !== undefined && found.leaseUntil >= now) return undefined;
+  // Who is to take it sees where its holder died.
+  if (isLeft(found.use)) return "left";
   const given = await take(key, { wish, when: [isFree, { attribute: "leaseUntil", lessThan: now }] }, table);
   if (given === undefined || found.owner === undefined || found.failed === true) return given;
   return { ...given, death: defined({ begun: found.begun }) };
+}
+
+/** It has the timer that it had: nobody has looked. */
+async function leaveAlone(lease: Lease, table: Table): Promise<"left"> {
+  const when: Precondition[] = [{ attribute: "owner", equals: lease.owner }];
+  await table.update({ update: lease.key, remove: holding, when });
+  return "left";
 }
 
 async function take(
@@ -66,7 +97,8 @@ async function take(
       when: [...when, { attribute: "owner", equals: owner }],
       any: true,
     });
-    return { key, owner, fence: row.fence, wanted: row.wanted, until, routine: row.routine ?? {} };
+    const { fence, wanted, routine = {}, use } = row;
+    return { key, owner, fence, wanted, until, routine, ...defined({ use }) };
   } catch (error) {
     if (isConflict(error)) return undefined;
     throw error;
@@ -94,15 +126,21 @@ export function leaseEnding(lease: Lease): RowUpdate<"Lease"> {
 
 /** Lets go until the routine's time has come, unless somebody wanted the lease meanwhile. */
 export function leaseRelease(lease: Lease, routine: Routine): RowUpdate<"Lease"> {
+  const { use } = lease;
   const when: Precondition[] = [
     { attribute: "owner", equals: lease.owner },
     { attribute: "wanted", equals: lease.wanted },
   ];
-  const holding = ["owner", "leaseUntil", ...note];
   const next = nextRoutine(keys.lease.read(lease.key).cluster, routine);
-  if (next === undefined) return { update: lease.key, remove: [...holding, "routine", ...timerAttributes], when };
-  const set = { routine, ...dueAttributes(lease.key, next) };
-  return { update: lease.key, set, remove: [...holding, "dispatches"], when };
+  const noUse = use === undefined ? ["use"] : [];
+  const timer = next === undefined ? {} : { routine, ...dueAttributes(lease.key, next) };
+  const noTimer = next === undefined ? ["routine", ...timerAttributes] : ["dispatches"];
+  return {
+    update: lease.key,
+    set: { ...timer, ...defined({ use }) },
+    remove: [...holding, ...noUse, ...noTimer],
+    when,
+  };
 }
 
 /** Lets go, whoever wants it. */
@@ -151,3 +189,4 @@ function overdue({ key }: Lease, until: Date) {
 }
 
 const note: readonly string[] = ["begun", "failed"];
+const holding: readonly string[] = ["owner", "leaseUntil", ...note];

@@ -47,10 +47,10 @@ async function noteAlone({ lease }: HeldLease, note: ReturnType<typeof leaseNote
 
 /** @returns whether the lease was let go. */
 export async function commitAndRelease(writes: readonly Write[], held: HeldLease, table: Table): Promise<boolean> {
-  const { lease, routine } = held;
+  const { lease, left, routine } = held;
   if (writes.length > 0) {
     try {
-      await table.write([...writes, leaseRelease(lease, routine)]);
+      await table.write([...writes, leaseRelease(left, routine)]);
       return true;
     } catch (error) {
       if (!isConflict(error) && !isRowTooLarge(error)) throw error;
@@ -59,7 +59,7 @@ export async function commitAndRelease(writes: readonly Write[], held: HeldLease
   }
   try {
     // A transaction would cost twice as much.
-    await table.update(leaseRelease(lease, routine));
+    await table.update(leaseRelease(left, routine));
     return true;
   } catch (error) {
     if (isConflict(error)) return false;

@@ -1,22 +1,29 @@
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import { KeptWaiting } from "#shared/kube/kept-waiting.ts";
 
 /** Thrown out of a routine look: somebody wants the lease, perhaps for a new assignment. */
-export class RoutineYields extends Error {
+class RoutineYields extends Error {
   constructor() {
     super("somebody wants the cluster's lease; the routine look is begun anew after that");
     this.name = "RoutineYields";
   }
 }
 
-/** What came of a look, or `wanted` where it gave way. */
-export async function unlessItYields<T>(look: Promise<T>): Promise<T | "wanted"> {
+/** No word about the Sync: its look is left to another. */
+export function endsTheLook(error: unknown): boolean {
+  return error instanceof RoutineYields || error instanceof KeptWaiting;
+}
+
+/** What came of a look, `wanted` where it gave way, and `slow` where its cluster takes long to answer. */
+export async function unlessItYields<T>(look: Promise<T>): Promise<T | "wanted" | "slow"> {
   try {
     return await look;
   } catch (error) {
-    if (!(error instanceof RoutineYields)) throw error;
-    return "wanted";
+    if (error instanceof RoutineYields) return "wanted";
+    if (error instanceof KeptWaiting) return "slow";
+    throw error;
   }
 }
 
@@ -26,8 +33,7 @@ export function yieldingPorts(lease: HeldLease, ports: WorkerPorts): WorkerPorts
   return {
     ...ports,
     connector: {
-      connect: async (cluster, deadline) =>
-        yieldingClient(await connector.connect(cluster, deadline), { lease, hasWritten: false }),
+      connect: async (...how) => yieldingClient(await connector.connect(...how), { lease, hasWritten: false }),
       distrust: (cluster) => connector.distrust(cluster),
     },
   };

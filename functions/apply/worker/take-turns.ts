@@ -28,7 +28,7 @@ export interface TurnsTaken {
   /** As they are then, of those that are other than they were. */
   readonly rows: readonly SyncRow[];
   /** Why not all of them had their turn. */
-  readonly stopped?: "late" | "wanted";
+  readonly stopped?: "late" | "wanted" | "slow";
   /** Those that were due with these are yet to come. */
   readonly isMore: boolean;
 }
@@ -75,7 +75,8 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
     const given = { cluster, syncs, lease, deadline, subject: turn.subject };
     const context = { ...given, ports: await portsOf(turn, { yields }) };
     const found = await unlessItYields(workSync(turn.row, { ...context, ...defined({ read }) }));
-    if (found === "wanted") {
+    lease.keptWaiting ||= found === "slow";
+    if (found === "wanted" || found === "slow") {
       stopped = found;
       break;
     }

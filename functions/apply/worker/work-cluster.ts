@@ -6,13 +6,15 @@
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { HeldLease, leaseEnd } from "#functions/apply/lease/held-lease.ts";
-import { abandonLease, acquireLease, tellFailure } from "#functions/apply/lease/lease.ts";
+import { abandonLease, acquireInCommonLane, acquireLease, tellFailure } from "#functions/apply/lease/lease.ts";
 import { commitAndRelease } from "#functions/apply/worker/commit.ts";
+import { hurried, inLane, type Lane, laneOf } from "#functions/apply/worker/lanes.ts";
 import { planTurns } from "#functions/apply/worker/plan-turns.ts";
 import { type ClusterReading, readCluster } from "#functions/apply/worker/read-cluster.ts";
 import { renewBlobs } from "#functions/apply/worker/renew-blobs.ts";
 import { noTurns, type TurnsTaken, takeTurns } from "#functions/apply/worker/take-turns.ts";
 import { defined } from "#shared/base/defined.ts";
+import { stayMs } from "#shared/fleet/rows/place-use.ts";
 import { type Routine, routineAfter, routineOf } from "#shared/fleet/rows/routine.ts";
 import { distinctMessages, type Message } from "#shared/messages.ts";
 
@@ -27,29 +29,38 @@ interface Budget {
   readonly receives?: number;
   /** When that message was sent. */
   readonly sentAt?: Date;
+  /** That it came in. */
+  readonly lane: Lane;
 }
 
 /** @returns after how many seconds its message is to come back; undefined when it is done with. */
-export async function workCluster(cluster: string, budget: Budget, ports: WorkerPorts): Promise<number | undefined> {
+export async function workCluster(cluster: string, budget: Budget, given: WorkerPorts): Promise<number | undefined> {
+  const { lane } = budget;
+  const ports = lane === "slow" ? given : { ...given, connector: hurried(given.connector) };
   const started = ports.clock.now();
   const until = new Date(started.getTime() + budget.remainingMs);
-  const deadline = new Date(until.getTime() - Math.min(reserveMs, budget.remainingMs / 2));
   const wish = { owner: ports.ids.unique(), now: started, until: leaseEnd(started, until) };
-  const given = await acquireLease(cluster, wish, ports.table);
-  if (given === undefined) return undefined;
-  const lease = new HeldLease(given, until, ports);
+  const acquire = lane === "slow" ? acquireLease : acquireInCommonLane;
+  const taken = await acquire(cluster, wish, ports.table);
+  if (taken === "slow") await ports.sender.send([{ to: "applySlow", cluster }]);
+  if (taken === undefined || taken === "slow") return undefined;
+  const ends = until.getTime() - Math.min(reserveMs, budget.remainingMs / 2);
+  const leaves = lane === "slow" ? ends : started.getTime() + stayMs(taken.use, started);
+  const deadline = new Date(Math.min(ends, leaves));
+  const lease = new HeldLease(taken, until, ports);
   const messages: Message[] = [];
   let own: Message | undefined;
   try {
     for (let pass = 1; pass === 1 || (await lease.again()); pass++) {
       const common = { lease, deadline, ports, messages, ...defined({ sentAt: budget.sentAt }) };
       const done = await onePass(cluster, { ...common, isFirst: pass === 1 });
-      const last = done.released || pass === maxPasses || ports.clock.now() >= deadline;
-      if (last && !done.released) await abandonLease(lease.lease, lease.routine, ports.table);
+      const isUp = lease.keptWaiting || ports.clock.now() >= deadline;
+      const last = done.released || pass === maxPasses || isUp;
+      if (last && !done.released) await abandonLease(lease.left, lease.routine, ports.table);
       if (last && (!done.released || done.unfinished)) messages.push({ to: "apply", cluster });
       if (last) break;
     }
-    own = nextOwn(cluster, messages, budget.receives);
+    own = nextOwn(messages, { ...budget, cluster, next: laneOf(lease.left.use, ports.clock.now()) });
   } catch (error) {
     // Where the table is what failed, whoever comes next is careful for nothing.
     await tellFailure(lease.lease, ports.table).catch(() => {});
@@ -57,7 +68,8 @@ export async function workCluster(cluster: string, budget: Budget, ports: Worker
   } finally {
     lease.stop();
     // Also of a pass that failed half way: what it wrote by then would not be told by the next one.
-    await ports.sender.send(distinctMessages(messages).filter((message) => !isSame(message, own)));
+    const others = distinctMessages(messages).filter((message) => !isSame(message, own));
+    await ports.sender.send(inLane(others, { cluster, lane: laneOf(lease.left.use, ports.clock.now()) }));
   }
   return own && (own.delaySeconds ?? 0);
 }
@@ -67,13 +79,21 @@ const mostReturns = 2;
 /** It is as old as when it was sent: where that were longer, its age would tell of a queue that stands still. */
 const longestReturnSeconds = 60;
 
-/** The first of those about the cluster: instead of it, the message that was received comes back, and none is sent. */
+interface OwnMessage extends Pick<Budget, "receives" | "lane"> {
+  readonly cluster: string;
+  /** Where the cluster is worked on next. */
+  readonly next: Lane;
+}
+
+/**
+ * The first of those about the cluster: instead of it, the message that was received comes back, and none is sent. It comes
+ * back to the queue that it was in.
+ */
 function nextOwn(
-  cluster: string,
   messages: readonly Message[],
-  receives = Number.POSITIVE_INFINITY,
+  { cluster, receives = Number.POSITIVE_INFINITY, lane, next }: OwnMessage,
 ): Message | undefined {
-  if (receives > mostReturns) return undefined;
+  if (receives > mostReturns || (lane === "common" && next === "slow")) return undefined;
   const own = messages.filter((message) => message.to === "apply" && message.cluster === cluster);
   const [first] = own.sort((a, b) => (a.delaySeconds ?? 0) - (b.delaySeconds ?? 0));
   return (first?.delaySeconds ?? 0) <= longestReturnSeconds ? first : undefined;
@@ -109,7 +129,7 @@ async function onePass(name: string, pass: Pass): Promise<PassResult> {
   const taken = await workThrough(reading, pass, begun);
   lease.routine = routineNow(reading, { ...taken, name, begun });
   const released = await commitAndRelease(taken.pending, lease, ports.table);
-  return { released, unfinished: taken.isMore || taken.stopped === "late" };
+  return { released, unfinished: taken.isMore || taken.stopped === "late" || lease.keptWaiting };
 }
 
 async function workThrough(reading: ClusterReading, pass: Pass, begun: Date): Promise<TurnsTaken> {

@@ -12,7 +12,7 @@ import { probeSync } from "#functions/apply/verbs/probe-sync.ts";
 import { pruneForeign } from "#functions/apply/verbs/prune-foreign.ts";
 import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import { nameOwners } from "#functions/apply/worker/name-owners.ts";
-import { RoutineYields } from "#functions/apply/worker/routine-yields.ts";
+import { endsTheLook } from "#functions/apply/worker/routine-yields.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
@@ -308,7 +308,7 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
     const address = context.ports.newAddress?.(cluster);
     return { result, contact: { uid: result.clusterUid, version, address } };
   } catch (error) {
-    if (error instanceof LeaseLost || error instanceof RoutineYields || isOwnFault(error)) throw error;
+    if (error instanceof LeaseLost || endsTheLook(error) || isOwnFault(error)) throw error;
     if (error instanceof WriteWithheld) return { result: withheldFinding("cut off", error.why), contact: {} };
     if (error instanceof KubeError) {
       if (isCutOff(error, { clock, deadline: context.deadline })) return { result: cutOff(verb, context.row) };

@@ -33,6 +33,8 @@ const metadataOfList = "application/json;as=PartialObjectMetadataList;v=v1;g=met
 export interface ClientOptions {
   /** Epoch milliseconds of the connection's clock after which nothing is waited for or tried again. */
   readonly deadlineMs: number;
+  /** What takes longer, with all its tries, ends the work. */
+  readonly answerWithinMs?: number;
   /** Who every request is made as; discovery is too. */
   readonly impersonate?: { readonly user: string; readonly groups?: readonly string[] };
 }
@@ -41,6 +43,8 @@ export interface ClientOptions {
 export class KubeConnection {
   readonly #transport: KubeTransport;
   readonly #clock: SleepingClock;
+  /** Of the newest client: there is one piece of work at a time. */
+  #answerWithinMs: number | undefined;
   readonly #catalogs = new Map<string, KindCatalog>();
 
   constructor(endpoint: KubeEndpoint, clock: SleepingClock = systemClock) {
@@ -50,6 +54,7 @@ export class KubeConnection {
 
   /** A client for one piece of work. */
   client(options: ClientOptions): ClusterClient {
+    this.#answerWithinMs = options.answerWithinMs;
     const sender = new KubeSender(this.#transport, { ...options, clock: this.#clock, budget: new AnswerBudget() });
     return new KubeClusterClient(sender, this.#catalogOf(options));
   }
@@ -69,7 +74,9 @@ export class KubeConnection {
     const catalog = new KindCatalog(async (path, accept) => {
       const deadlineMs = this.#clock.now().getTime() + requestTimeoutMs;
       const budget = new AnswerBudget();
-      const sender = new KubeSender(this.#transport, { ...options, deadlineMs, clock: this.#clock, budget });
+      const { answerWithinMs: _first, ...asWhom } = options;
+      const limits = { deadlineMs, ...defined({ answerWithinMs: this.#answerWithinMs }) };
+      const sender = new KubeSender(this.#transport, { ...asWhom, ...limits, clock: this.#clock, budget });
       return (await sender.read({ method: "GET", path, accept, limit: answerLimits.discovery })).body;
     }, this.#clock);
     this.#catalogs.set(identity, catalog);

@@ -12,8 +12,9 @@ import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { type Json, parseMeasuredJson } from "#shared/base/json.ts";
 import { hasLongNumbers, jsonExtent } from "#shared/base/json-extent.ts";
-import { retrying } from "#shared/base/retrying.ts";
+import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import type { WritePermit } from "#shared/kube/cluster-client.ts";
+import { KeptWaiting } from "#shared/kube/kept-waiting.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
 export const requestTimeoutMs = 30_000;
@@ -34,6 +35,8 @@ export interface KubeRequest {
 export interface SenderOptions {
   /** Epoch milliseconds of `clock` after which nothing is waited for or tried again. */
   readonly deadlineMs: number;
+  /** What takes longer, with all its tries, ends the work: somebody else goes on who has the time. */
+  readonly answerWithinMs?: number;
   readonly impersonate?: { readonly user: string; readonly groups?: readonly string[] };
   readonly clock: SleepingClock;
   readonly budget: AnswerBudget;
@@ -69,10 +72,15 @@ export class KubeSender {
   }
 
   send(request: KubeRequest): Promise<TransportAnswer> {
-    const { deadlineMs, clock } = this.#options;
+    const { deadlineMs, answerWithinMs, clock } = this.#options;
     const { retryConflicts = false } = request;
     const policy = retryPolicy({ deadlineMs, retryConflicts, patience: this.#patience });
-    return retrying(policy, { clock }, () => this.#sendOnce(request));
+    if (answerWithinMs === undefined) return retrying(policy, { clock }, () => this.#sendOnce(request, deadlineMs));
+    const untilMs = clock.now().getTime() + answerWithinMs;
+    const endsMs = Math.min(untilMs, deadlineMs);
+    // Where the work ends before, that is what cut it off.
+    const hasty = untilMs < deadlineMs ? endingAt(untilMs, policy, clock) : policy;
+    return retrying(hasty, { clock }, () => this.#sendOnce(request, endsMs));
   }
 
   /** What was kept of the answer to a request is not any more. */
@@ -80,8 +88,8 @@ export class KubeSender {
     this.#options.budget.release(identityOf(request));
   }
 
-  async #sendOnce(request: KubeRequest): Promise<TransportAnswer> {
-    const { impersonate, deadlineMs, clock } = this.#options;
+  async #sendOnce(request: KubeRequest, endsMs: number): Promise<TransportAnswer> {
+    const { impersonate, clock } = this.#options;
     this.#count(request, 0);
     const answer = await this.#transport.send({
       method: request.method,
@@ -94,7 +102,7 @@ export class KubeSender {
       },
       ...defined({ body: request.body }),
       secret: request.secret === true,
-      timeoutMs: Math.min(requestTimeoutMs, deadlineMs - clock.now().getTime()),
+      timeoutMs: Math.min(requestTimeoutMs, endsMs - clock.now().getTime()),
       maxBodyBytes: request.limit.bytes,
       ...(request.method === "GET" ? {} : { permit: () => this.#permit(request) }),
     });
@@ -139,6 +147,20 @@ export class KubeSender {
       throw malformed(request, `it is no JSON (${text.length} bytes, ${type})`);
     }
   }
+}
+
+/** The same, but that nothing which may still come right is waited for longer. */
+function endingAt(untilMs: number, policy: RetryPolicy, clock: SleepingClock): RetryPolicy {
+  const endUnlessIn = (waitMs: number, error: unknown) => {
+    if (clock.now().getTime() + waitMs >= untilMs) throw new KeptWaiting(error);
+  };
+  return {
+    ...policy,
+    tries: (error) => {
+      if (error instanceof KubeError && error.verdict.retryable) endUnlessIn(policy.askedWaitMs?.(error) ?? 0, error);
+      return policy.tries(error);
+    },
+  };
 }
 
 /** Metadata of an object is another answer than the object. */

@@ -1,3 +1,4 @@
+import type { PlaceUse } from "#shared/fleet/rows/place-use.ts";
 import type { Routine } from "#shared/fleet/rows/routine.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
@@ -32,4 +33,6 @@ export interface LeaseRow extends Row {
   readonly failed?: true;
   /** Absent when nothing on the cluster is at rest. The row is due for it when nobody holds it. */
   readonly routine?: Routine;
+  /** Absent when the cluster took no time worth remembering. */
+  readonly use?: PlaceUse;
 }

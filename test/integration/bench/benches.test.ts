@@ -34,6 +34,11 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["look", ["--clusters", "3,12", "--rounds", "1", "--objects", "2"], ["overview12vs3", "requests12vs3"]],
   ["sockets", ["--clusters", "12"], []],
   [
+    "starve",
+    ["--clusters", "2", "--rounds", "1"],
+    ["failing", "failingFirst", "refusing", "refusingFirst", "silent", "silentFirst", "slow", "slowFirst"],
+  ],
+  [
     "planner",
     ["--clusters", "2,3", "--rounds", "1"],
     [

@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import {
   abandonLease,
+  acquireInCommonLane,
   acquireLease,
   type Lease,
   leaseCheck,
@@ -211,5 +212,43 @@ describe("a lease", () => {
   ])("of which nothing is known, because the table failed when it %s, is an error", async (_when, call) => {
     const lease = await taken("one");
     await expect(call(lease)).rejects.toBe(away);
+  });
+});
+
+describe("the lease of a slow cluster", () => {
+  const use = { since: began.toISOString(), seconds: 60, slowUntil: secondsLater(600).toISOString() };
+
+  test("is left as it was by a worker of the common lane, and given to one of the slow lane", async () => {
+    const lease = await taken("one");
+    await table.write([leaseRelease({ ...lease, use }, { 600: began.toISOString() })]);
+    const before = await stored();
+    expect(await acquireInCommonLane("c1", wish("common", secondsLater(1)), table)).toBe("slow");
+    expect({ ...(await stored()), fence: 0, version: 0 }).toEqual({ ...before, fence: 0, version: 0 });
+    expect(await acquireLease("c1", wish("slow", secondsLater(2)), table)).toMatchObject({ owner: "slow", use });
+  });
+
+  test("that somebody has is wanted, and not handed on", async () => {
+    const lease = await taken("one");
+    await table.write([leaseRelease({ ...lease, use }, {})]);
+    const holder = await taken("slow", secondsLater(1));
+    expect(await acquireInCommonLane("c1", wish("common", secondsLater(2)), table)).toBeUndefined();
+    expect(await stored()).toMatchObject({ owner: "slow", wanted: holder.wanted + 1 });
+  });
+
+  test("whose holder died says where it died to the worker of the slow lane", async () => {
+    const lease = await taken("one");
+    await table.write([leaseRelease({ ...lease, use }, {})]);
+    const holder = await taken("slow", secondsLater(1));
+    await table.update(leaseNote(holder, begun));
+    expect(await acquireInCommonLane("c1", wish("common", secondsLater(60)), table)).toBe("slow");
+    expect(await acquireLease("c1", wish("next", secondsLater(61)), table)).toMatchObject({ death: { begun } });
+  });
+
+  test("is the common lane's again when its time in the slow one is over", async () => {
+    const lease = await taken("one");
+    await table.write([leaseRelease({ ...lease, use }, {})]);
+    expect(await acquireInCommonLane("c1", wish("common", secondsLater(600)), table)).toMatchObject({
+      owner: "common",
+    });
   });
 });

@@ -1,0 +1,148 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ClusterFaults } from "@starling/embedded-apiserver";
+import { registerClusters } from "#local/machine/register-clusters.ts";
+import { type Stack, startStack } from "#local/machine/stack.ts";
+import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
+import { median, medianRatio, rounded } from "#test/bench/figures.ts";
+import { fleetDocuments, twentyObjects } from "#test/bench/fleet-documents.ts";
+import { embeddedVersion } from "#test/bench/server-version.ts";
+
+const defaultClusters = 100;
+const defaultRounds = 3;
+/** Of the fleet. */
+const badShare = 0.02;
+/** AWS ticks once a minute; who needed it more often would hide lost messages. */
+const tickMs = 60_000;
+const longestMs = 900_000;
+const lookEveryMs = 100;
+/** A new one: two clusters are worked on at once. */
+const account = { clusters: "100", concurrency: "10" } as const;
+
+/** What is wrong with some clusters; each way has clusters of its own, so that nothing is known of them when it begins. */
+const ways = {
+  slow: { latency: { ms: 27_000 } },
+  silent: { latency: { ms: 600_000 } },
+  failing: { errors: { status: 503 } },
+  refusing: { throttle: { retryAfterSeconds: 30 } },
+} as const satisfies Readonly<Record<string, ClusterFaults>>;
+
+/** Seconds from the push until all honest clusters have the change. */
+interface Way extends Figures {
+  /** With every cluster in order. */
+  readonly honest: number;
+  /** The change that finds these clusters so. */
+  readonly first: number;
+  /** Those after it. */
+  readonly later: number;
+}
+
+/**
+ * A change to a fleet in which 2 % of the clusters are slow, silent, failing or refusing, beside the same change to the same fleet
+ * in order: how much longer the others wait for it.
+ */
+export async function starve({
+  clusters: [size = defaultClusters] = [],
+  rounds = defaultRounds,
+  say,
+}: BenchOptions): Promise<BenchResult> {
+  const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
+  const stack = await startStack({ repositories: scratch, tickEveryMs: tickMs, account });
+  try {
+    const bad = Object.keys(ways).flatMap((way) =>
+      Array.from({ length: Math.max(1, Math.round(size * badShare)) }, (_, index) => ({
+        name: `${way}-${index}`,
+        part: way,
+      })),
+    );
+    const fine = Array.from({ length: size }, (_, index) => ({ name: `fine-${index}`, part: "fine" }));
+    await registerClusters(
+      [...bad, ...fine].map(({ name, part }) => ({ connection: stack.clusters.addCluster(name), labels: { part } })),
+      stack.machine,
+      stack.session,
+    );
+    await stack.git.createRepository("app", { "deploy/objects.yaml": twentyObjects("0") });
+    await stack.session.apply(documents(stack));
+    const fleet = { stack, honest: fine.map(({ name }) => name), changes: { made: 0 } };
+    // The first one pays for connections and discovery.
+    await untilChanged(stack, { revision: "0", among: [...bad, ...fine].map(({ name }) => name) });
+    const figures: Record<string, Way> = {};
+    const ratios: Record<string, number> = {};
+    for (const [way, faults] of Object.entries(ways)) {
+      const among = bad.filter(({ part }) => part === way).map(({ name }) => name);
+      const honest = await secondsOfChanges(fleet, rounds);
+      for (const name of among) await stack.clusters.setFaults(name, faults);
+      const [first = 0] = await secondsOfChanges(fleet, 1);
+      const later = await secondsOfChanges(fleet, rounds);
+      for (const name of among) await stack.clusters.setFaults(name, {});
+      say(`${way}, ${among.length} beside ${size}: ${JSON.stringify({ honest, first, later })}`);
+      figures[way] = { honest: rounded(median(honest)), first, later: rounded(median(later)) };
+      ratios[way] = medianRatio(later, honest);
+      ratios[`${way}First`] = rounded(first / median(honest));
+    }
+    const target = `embedded ${await embeddedVersion(stack.clusters.connections())}`;
+    return { target, ratios, figures, failures: [] };
+  } finally {
+    await stack.stop();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** A group for each part: a content that a bad cluster has not passed keeps back the next one of its own group. */
+function documents(stack: Stack): readonly unknown[] {
+  const [source, group] = fleetDocuments(stack, { maxConcurrent: "100%" }) as [object, { readonly spec: object }];
+  const parts = ["fine", ...Object.keys(ways)].map((part) => ({
+    ...group,
+    metadata: { name: part, namespace: "bench" },
+    spec: { ...group.spec, clusters: { selector: { matchLabels: { part } } } },
+  }));
+  return [source, ...parts];
+}
+
+interface Fleet {
+  readonly stack: Stack;
+  /** Names of those that are in order all the time. */
+  readonly honest: readonly string[];
+  readonly changes: { made: number };
+}
+
+async function secondsOfChanges({ stack, honest, changes }: Fleet, rounds: number): Promise<readonly number[]> {
+  const seconds: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    changes.made += 1;
+    const revision = String(changes.made);
+    const started = performance.now();
+    const files = { "deploy/objects.yaml": twentyObjects(revision) };
+    await stack.git.commitFiles("app", files, { message: `change ${revision}` });
+    await untilChanged(stack, { revision, among: honest });
+    seconds.push(rounded((performance.now() - started) / 1000));
+  }
+  return seconds;
+}
+
+/** What the clusters hold decides, whatever the rows say. */
+async function untilChanged(
+  stack: Stack,
+  { revision, among }: { readonly revision: string; readonly among: readonly string[] },
+): Promise<void> {
+  const deadline = performance.now() + longestMs;
+  let waiting = among;
+  while (waiting.length > 0) {
+    waiting = waiting.filter((name) => !holds(stack, name, revision));
+    if (performance.now() > deadline) {
+      const late = `${waiting.length} clusters, ${waiting[0]} among them`;
+      throw new Error(`change ${revision} was not in ${late} after ${longestMs / 1000} s`);
+    }
+    await sleep(lookEveryMs);
+  }
+}
+
+/** The image of the Deployments, which come last. */
+function holds({ clusters }: Stack, name: string, revision: string): boolean {
+  const image = JSON.stringify(`registry.example/worker:${revision}`);
+  return clusters
+    .objects(name)
+    .some((object) => object.kind === "Deployment" && JSON.stringify(object.spec).includes(image));
+}

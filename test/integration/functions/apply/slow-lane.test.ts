@@ -1,0 +1,96 @@
+/** Clusters that are slow, silent or failing leave the common lane at once, and are worked on in the slow one. */
+
+import type { ClusterFaults } from "@starling/embedded-apiserver";
+import { expect, test } from "vitest";
+import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { startPatientWorker } from "#test/support/troubled-worker.ts";
+
+const worker = forEachTest(startPatientWorker);
+
+const objects = (value: string) => [namespace("shop"), configMap("shop/c", { value })];
+const handedOn = { to: "applySlow", cluster: "c1" };
+const toWorkers = () => worker.world.sender.take().filter(({ to }) => to === "apply" || to === "applySlow");
+
+/** A Sync that is ready, and another assignment of it. */
+async function begin(): Promise<void> {
+  await worker.world.assign("web", objects("1"));
+  await worker.world.work({ lane: "common" });
+  expect(await worker.world.phase("web")).toBe("Ready");
+  await worker.world.assign("web", objects("2"));
+  worker.world.sender.take();
+  worker.host.clearRequests();
+}
+
+test.each<[string, ClusterFaults]>([
+  ["answers after 27 s", { latency: { ms: 27_000 } }],
+  ["never answers", { latency: { ms: 600_000 } }],
+  ["asks for half a minute each time", { throttle: { retryAfterSeconds: 30 } }],
+])("one that %s is handed to the slow lane, and nothing is said of its Syncs by then", async (_what, faults) => {
+  await begin();
+  const before = await worker.observed();
+  await worker.host.setFaults("c1", faults);
+  expect(await worker.world.work({ lane: "common", receives: 1 })).toBeUndefined();
+  expect(toWorkers()).toEqual([handedOn]);
+  expect(await worker.observed()).toEqual(before);
+  expect(await worker.world.lease()).not.toHaveProperty("owner");
+
+  // From then on its messages are handed on by whoever receives them in the common lane, and it is asked nothing.
+  await worker.host.setFaults("c1", {});
+  worker.host.clearRequests();
+  expect(await worker.world.work({ lane: "common", receives: 1 })).toBeUndefined();
+  expect(toWorkers()).toEqual([handedOn]);
+  expect(worker.host.requests()).toEqual([]);
+
+  await worker.world.work({ lane: "slow", receives: 1 });
+  expect(await worker.observed()).toMatchObject({ phase: "Ready", attempt: 2 });
+});
+
+test("one that fails each request has its place for a few tries of one, and is well again by itself", async () => {
+  await begin();
+  await worker.host.setFaults("c1", { errors: { status: 503 } });
+  await worker.world.work({ lane: "common" });
+  // Four tries of one request, or fewer.
+  expect(worker.host.requests().length).toBeLessThanOrEqual(2 * 5);
+  expect(await worker.world.lease()).not.toHaveProperty("owner");
+  expect(toWorkers().length).toBe(1);
+  await worker.host.setFaults("c1", {});
+  await worker.recover(objects("2"));
+});
+
+test("one that answers slowly is worked on in the slow lane until it is done", async () => {
+  await begin();
+  await worker.host.setFaults("c1", { latency: { ms: 2_100 } });
+  await worker.world.work({ lane: "common" });
+  expect(toWorkers()).toEqual([handedOn]);
+  await worker.world.work({ lane: "slow" });
+  expect(await worker.observed()).toMatchObject({ phase: "Ready", attempt: 2 });
+});
+
+test("one that was slow for a while has places of the common lane again ten minutes later", async () => {
+  await begin();
+  await worker.host.setFaults("c1", { throttle: { retryAfterSeconds: 30 } });
+  await worker.world.work({ lane: "common" });
+  await worker.host.setFaults("c1", {});
+  worker.world.sender.take();
+  worker.world.aheadMs += 601_000;
+  await worker.world.work({ lane: "common" });
+  expect(await worker.observed()).toMatchObject({ phase: "Ready", attempt: 2 });
+  expect(toWorkers()).toEqual([]);
+});
+
+test("one whose work takes more than its budget goes on in the slow lane, whatever it answers", async () => {
+  await worker.world.assign("first", [namespace("one")]);
+  await worker.world.assign("second", [namespace("two")]);
+  let asked = 0;
+  worker.host.onRequest(() => {
+    asked += 1;
+    // Each answer takes a second by the worker's clock.
+    worker.world.aheadMs += 1_000;
+  });
+  while (!toWorkers().some(({ to }) => to === "applySlow")) await worker.world.work({ lane: "common" });
+  expect(asked).toBeGreaterThan(0);
+  expect(await worker.world.lease()).toMatchObject({ use: { slowUntil: expect.any(String) } });
+  await worker.world.work({ lane: "slow" });
+  expect([await worker.world.phase("first"), await worker.world.phase("second")]).toEqual(["Ready", "Ready"]);
+});

@@ -24,7 +24,7 @@ const account = { clusters: "100", concurrency: "10" } as const;
 /** What is wrong with some clusters; each way has clusters of its own, so that nothing is known of them when it begins. */
 const ways = {
   slow: { latency: { ms: 27_000 } },
-  silent: { latency: { ms: 600_000 } },
+  silent: { network: "hangs" },
   failing: { errors: { status: 503 } },
   refusing: { throttle: { retryAfterSeconds: 30 } },
 } as const satisfies Readonly<Record<string, ClusterFaults>>;
@@ -58,11 +58,12 @@ export async function starve({
       })),
     );
     const fine = Array.from({ length: size }, (_, index) => ({ name: `fine-${index}`, part: "fine" }));
-    await registerClusters(
-      [...bad, ...fine].map(({ name, part }) => ({ connection: stack.clusters.addCluster(name), labels: { part } })),
-      stack.machine,
-      stack.session,
-    );
+    const registered = [...bad, ...fine].map(async ({ name, part }) => {
+      stack.clusters.addCluster(name);
+      // What is silent is its network: it has a port of its own.
+      return { connection: await stack.clusters.openPort(name), labels: { part } };
+    });
+    await registerClusters(await Promise.all(registered), stack.machine, stack.session);
     await stack.git.createRepository("app", { "deploy/objects.yaml": twentyObjects("0") });
     await stack.session.apply(documents(stack));
     const fleet = { stack, honest: fine.map(({ name }) => name), changes: { made: 0 } };

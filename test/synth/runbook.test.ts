@@ -37,7 +37,7 @@ describe.each(alarms.map((alarm) => [alarm.id, alarm] as const))("%s", (_id, ala
     expect(section?.anchor, textOf(alarm.Properties.AlarmDescription)).toBeDefined();
     const [, construct = "", name = ""] = /^Wiring(\w+Watch|Watch)(\w+)[0-9A-F]{8}$/.exec(alarm.id) ?? [];
     const words = section?.text.replaceAll("\n", " ") ?? "";
-    const generic = name.replace(/^(Resolve|Rollout|Render|Apply|Report|Discover)(?=Age|DeadLetters)/, "");
+    const generic = name.replace(/^(Resolve|Rollout|Render|Apply|ApplySlow|Report|Discover)(?=Age|DeadLetters)/, "");
     const named = [...words.matchAll(/`(\w+)…(\w+)`/g)].map(([, of, which]) => `${of}…${which}`);
     expect(named.some((each) => each.startsWith(`${construct}…`) && each.endsWith(generic))).toBe(true);
   });

@@ -266,7 +266,8 @@ describe("Syncs at rest", () => {
     expect(looks).toBeGreaterThan(0);
     expect(told).toBeGreaterThan(0);
     expect(told).toBeLessThan(5);
-    expect(worker.world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
+    // It took long by then.
+    expect(worker.world.sender.take()).toContainEqual({ to: "applySlow", cluster: "c1" });
     await worker.world.work();
     expect(Date.parse(await leaseDueAt())).toBeGreaterThan(worker.world.clock.now().getTime());
   });

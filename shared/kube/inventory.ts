@@ -33,6 +33,11 @@ export interface InventoryEntry {
    * nor is its health a matter of its Sync. See `apply-marks.ts`.
    */
   readonly watched?: "presence" | "nothing";
+  /**
+   * Set id of a sibling that desires the object and has not taken it over yet: it is not pruned before that. It is
+   * neither compared nor awaited (`watched` is `nothing`).
+   */
+  readonly heldFor?: string;
   /** Of a hook: the run that it was made in, see `hook-run.ts`. It is run and not kept: neither compared nor awaited. */
   readonly hook?: string;
   /** The last correction of its drift, until a look finds it as it was applied. */
@@ -100,6 +105,7 @@ const entrySchema = z.strictObject({
   valuesHash: z.string(),
   expiring: z.string().exactOptional(),
   watched: z.enum(["presence", "nothing"]).exactOptional(),
+  heldFor: z.string().exactOptional(),
   hook: z.string().exactOptional(),
   undone: z
     .strictObject({

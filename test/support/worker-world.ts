@@ -39,6 +39,12 @@ interface WorkOptions {
   readonly log?: Log;
 }
 
+interface AssignOptions extends Pick<SyncRow["desired"], "startAt"> {
+  readonly upgrade?: readonly ManifestObject[];
+  /** Name of the SyncGroup that the Sync is a template of; a user's own Sync when left out. */
+  readonly group?: string;
+}
+
 const deletion = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 9, cascade: "delete" as const };
 
 /** The planner's part is the test's: it assigns. Syncs are of the namespace `tests`, the cluster is `c1`. */
@@ -67,7 +73,7 @@ export class WorkerWorld {
     name: string,
     objects: readonly ManifestObject[],
     apply: Partial<SyncRow["desired"]["apply"]> = {},
-    { upgrade = objects, ...more }: Pick<SyncRow["desired"], "startAt"> & { upgrade?: readonly ManifestObject[] } = {},
+    { upgrade = objects, group, ...more }: AssignOptions = {},
   ): Promise<void> {
     const { digest, bytes } = encodeRendering(objects, upgrade);
     await this.blobs.overwrite(blobKeys.rendering(digest), bytes);
@@ -83,7 +89,10 @@ export class WorkerWorld {
       namespace: "tests",
       name,
       uid: `uid-of-${name}`,
-      subject: { namespace: "tests", kind: "Sync", name },
+      subject: {
+        namespace: "tests",
+        ...(group === undefined ? { kind: "Sync", name } : { kind: "SyncGroup", name: group }),
+      },
       subjectUid: "uid-of-the-subject",
       desired: nextDesired(
         {

@@ -12,7 +12,7 @@ export function pruneFinding(
   reasons: { readonly waiting: AnyReason | StateReason; readonly failed: Reason },
 ): VerbResult {
   if (pruned.outcome === "refused") return { phase: "Failed", reason: pruned.reason, message: pruned.message };
-  const left = pruned.objects.filter((object) => ["terminating", "waiting", "failed"].includes(object.outcome));
+  const left = pruned.objects.filter(({ outcome }) => ["held", "terminating", "waiting", "failed"].includes(outcome));
   const troubles = left.map(
     ({ id, outcome, message, failure }): SaidTrouble => ({
       object: describeObject(id),

@@ -1,5 +1,6 @@
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import type { WriteGate } from "#functions/apply/lease/write-gate.ts";
+import type { Siblings } from "#functions/apply/steps/siblings.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Finding } from "#shared/fleet/sync/observe.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
@@ -18,6 +19,8 @@ export interface VerbContext {
   /** To be asked at each turn of the verb to something that writes. */
   readonly gate: WriteGate;
   readonly ports: WorkerPorts;
+  /** The other Syncs of its owner on the cluster. */
+  readonly siblings: Siblings;
 }
 
 export interface VerbResult extends Finding {

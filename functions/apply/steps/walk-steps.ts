@@ -129,6 +129,7 @@ export class StepWalk {
       defaultNamespace: row.desired.apply.defaultNamespace,
       inventory: this.inventory,
       done: new Set(this.progress.applied),
+      standingOf: (setId, id) => context.siblings.standingOf(setId, id),
       clock: ports.clock,
       deadline,
     });

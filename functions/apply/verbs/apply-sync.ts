@@ -70,8 +70,8 @@ async function applyOver(
   const install = rememberedInstall(remembered, context.claim, desired.keptThrough);
   const order = orderOf(rendering, { renderDigest, before, row, install });
   if ("problems" in order) return misorderedFinding(order.problems);
-  const known = [...before.entries, ...(told.foreign ?? [])].map(({ id }) => id);
-  const groupKinds = [...order.objects.map((object) => objectIdOf(object)), ...known];
+  const members = [...before.entries, ...(told.foreign ?? [])].map(({ id }) => id);
+  const groupKinds = [...order.objects.map((object) => objectIdOf(object)), ...members];
   const installing = order.record.event === "install" && row.observed?.applied === undefined;
   const parent = await claimParent(context, groupKinds, { reads, installing });
   if (parent.kind === "refused") return refusedFinding(context, parent);
@@ -92,7 +92,8 @@ async function applyOver(
   const settled = pruned !== undefined && "settled" in pruned ? pruned.settled : [];
   walk.timeWasUp ||= pruned !== undefined && "settled" in pruned && pruned.timeWasUp;
   walk.progress = progressAfter(walk.progress, { settled });
-  walk.inventory = changeInventory(applied, { recorded: [], settled });
+  const recorded = pruned !== undefined && "held" in pruned ? pruned.held : [];
+  walk.inventory = changeInventory(applied, { recorded, settled });
   const named = left.lost.length === 0 ? {} : { foreign: await findForeign(context, walk.inventory) };
   if (pruned?.outcome === "withheld") {
     const finding = withheldFinding("everything was applied; nothing is pruned", pruned.why);
@@ -106,8 +107,8 @@ async function applyOver(
   if (late !== undefined) return { ...(await stored(context, walk, order)), ...claimed, ...named, ...late };
 
   // Nothing was looked for without a prune, and nothing of a lost rendering: another attempt may.
-  const recorded = new Set(applied.entries.map(({ id }) => objectIdKey(id)));
-  const isLeft = !desired.apply.prune && unrecorded.some((id) => !recorded.has(objectIdKey(id)));
+  const known = new Set(applied.entries.map(({ id }) => objectIdKey(id)));
+  const isLeft = !desired.apply.prune && unrecorded.some((id) => !known.has(objectIdKey(id)));
   const unsettled = isLeft ? earlier : left.lost;
   const whole: Applied = {
     renderDigest,
@@ -153,11 +154,14 @@ async function prune(
   if (candidates.length === 0 && pruning.unrecorded.length === 0) return undefined;
   const why = await context.gate.ask(context.row.desired.attempt);
   if (why !== undefined) return { outcome: "withheld", why };
+  const heldFor = await context.siblings.desiringOrWhy([...candidates.map(({ id }) => id), ...pruning.unrecorded]);
+  if ("reason" in heldFor) return { outcome: "withheld", why: heldFor };
   const keepUids = new Set(pruning.applied.entries.filter((entry) => isDesired(entry.id)).map((entry) => entry.uid));
   return pruneSet(client, {
     setId: pruning.applied.setId,
     candidates,
     unrecorded: pruning.unrecorded,
+    heldFor,
     keepUids,
     claim,
     clock: ports.clock,

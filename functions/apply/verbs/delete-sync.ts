@@ -7,6 +7,7 @@ import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
 import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/steps/unrecorded-ids.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { deleteSet } from "#shared/kube/engine/delete-set.ts";
@@ -53,19 +54,24 @@ async function deleteOver({ context, inventory: before, told }: Recalled): Promi
       !isAsked(object) &&
       !unrecorded.ids.some((other) => isSame(other, object.id)),
   );
+  const left = unsettledIds(unrecorded.ids, begun);
+  const candidates = [...before.entries, ...accepted].map(({ id }) => id);
+  const heldFor = await context.siblings.desiringOrWhy([...candidates, ...left]);
+  if ("reason" in heldFor) return withheldFinding("nothing is deleted", heldFor);
   const result = await deleteSet(client, {
     inventory: before,
     accepted,
-    unrecorded: unsettledIds(unrecorded.ids, begun),
+    unrecorded: left,
+    heldFor,
     ...(unproven.length === 0 ? {} : { parent: "keep" }),
     claim,
     clock: ports.clock,
     deadline,
   });
   if (result.outcome === "refused") return refusedFinding(context, result);
-  const { settled } = result;
+  const { settled, held } = result;
   const progress = result.timeWasUp ? progressAfter(begun, { settled }) : undefined;
-  const after = changeInventory(before, { recorded: [], settled, progress });
+  const after = changeInventory(before, { recorded: held, settled, progress });
   const inventory = await saveInventory(context, after);
   const handled = asked === undefined || result.outcome !== "done" ? {} : { handledPrune: asked.number };
   // What is gone is in no inventory any more: it is counted from run to run.
@@ -77,8 +83,8 @@ async function deleteOver({ context, inventory: before, told }: Recalled): Promi
     return { ...pruneFinding(result, { waiting: "Deleting", failed: "DeleteFailed" }), objects, ...stored };
   }
   if (unproven.length > 0) {
-    const left = foreign.filter((object) => !isAsked(object));
-    return { ...unprovenFinding(row, unproven), objects, foreign: left, ...stored };
+    const others = foreign.filter((object) => !isAsked(object));
+    return { ...unprovenFinding(row, unproven), objects, foreign: others, ...stored };
   }
   return {
     phase: "Gone",

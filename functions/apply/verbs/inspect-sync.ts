@@ -23,6 +23,7 @@ import { applySet } from "#shared/kube/engine/apply-set.ts";
 import { checkHealth, needsWholeObjects } from "#shared/kube/engine/check-health.ts";
 import { type DriftedObject, type DriftReport, detectDrift } from "#shared/kube/engine/detect-drift.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
+import { pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { changeInventory, entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
 import { type ManifestObject, objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
@@ -55,8 +56,9 @@ async function withheldFromNow({ withheld, gate, row }: VerbContext): Promise<Wi
   return withheld ?? gate.ask(row.desired.attempt);
 }
 
-async function inspectOver({ context, inventory: before, told }: Recalled): Promise<VerbResult> {
+async function inspectOver({ context, inventory, told }: Recalled): Promise<VerbResult> {
   const { row, client, ports } = context;
+  const before = await releaseHeld(context, inventory);
   const known = new Set(before.entries.map((entry) => objectIdKey(entry.id)));
   const named = (row.observed?.foreign ?? []).filter(({ member }) => member).map(({ id }) => id);
   const report = await detectDrift(client, await desiredPart(row, before, ports.blobs), {
@@ -68,7 +70,7 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
     if (!("uid" in identity)) return identity;
   }
   const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
-  const isWorth = isWorthStoring(row, { before, report }, ports.clock.now());
+  const isWorth = before !== inventory || isWorthStoring(row, { before, report }, ports.clock.now());
   const recorded = isWorth ? () => stored(context, seen) : () => ({});
   // Who asks for a look may know that members came back anywhere, and of kinds that the Sync has no more.
   const foreign =
@@ -107,6 +109,29 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
     };
   }
   return counted(await correct(context, { report: { ...report, drifted: toCorrect }, seen, before }));
+}
+
+/**
+ * Looks again for what is held for siblings: what they have taken over leaves the inventory, and what nobody desires any
+ * more is pruned. Where nothing may be written, or a sibling cannot be read, all of it stays as it is.
+ */
+async function releaseHeld(context: VerbContext, inventory: Inventory): Promise<Inventory> {
+  const { client, claim, ports, deadline } = context;
+  const candidates = inventory.entries.filter((entry) => entry.heldFor !== undefined);
+  if (candidates.length === 0) return inventory;
+  const heldFor = await context.siblings.desiringOrWhy(candidates.map(({ id }) => id));
+  if ("reason" in heldFor || (await withheldFromNow(context)) !== undefined) return inventory;
+  const parent = await claimParent(
+    context,
+    inventory.entries.map(({ id }) => id),
+  );
+  if (parent.kind === "refused") return inventory;
+  const { setId } = inventory;
+  const common = { setId, unrecorded: [], heldFor, keepUids: new Set<string>(), claim, clock: ports.clock, deadline };
+  const result = await pruneSet(client, { ...common, candidates });
+  if (result.outcome === "refused") return inventory;
+  const { settled, held } = result;
+  return changeInventory(inventory, { recorded: held, settled, progress: inventory.progress });
 }
 
 /** Only to say what has drifted in what: one that is lost is no reason not to say that it has. */
@@ -163,6 +188,7 @@ async function correct(
     setId: seen.setId,
     defaultNamespace,
     inventory: held,
+    standingOf: (setId, id) => context.siblings.standingOf(setId, id),
     clock: ports.clock,
     deadline,
   });

@@ -5,6 +5,7 @@ import { recallInventory } from "#functions/apply/steps/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
 import { loadRendering } from "#functions/apply/steps/sync-blobs.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
 import { pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { objectIdKey } from "#shared/kube/object-id.ts";
@@ -32,7 +33,9 @@ export async function pruneForeign(context: VerbContext): Promise<VerbResult> {
   );
   if (parent.kind === "refused") return refusedFinding(context, parent);
   const { setId } = inventory;
-  const common = { setId, unrecorded: [], keepUids: recorded, claim, clock: ports.clock, deadline };
+  const heldFor = await context.siblings.desiringOrWhy(candidates.map(({ id }) => id));
+  if ("reason" in heldFor) return withheldFinding("nothing is pruned", heldFor);
+  const common = { setId, unrecorded: [], heldFor, keepUids: recorded, claim, clock: ports.clock, deadline };
   const result = await pruneSet(client, { ...common, candidates });
   if (result.outcome === "done") return { ...(await inspectSync(context)), handledPrune: asked.number };
   const finding = pruneFinding(result, { waiting: "Pruning", failed: "PruneFailed" });

@@ -3,6 +3,7 @@
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { type Reading, WriteGate, WriteWithheld } from "#functions/apply/lease/write-gate.ts";
+import { Siblings } from "#functions/apply/steps/siblings.ts";
 import type { Verb, VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { parkedFinding, withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { applySync } from "#functions/apply/verbs/apply-sync.ts";
@@ -203,7 +204,8 @@ async function carryOut(look: Look, gate: WriteGate, context: SyncContext): Prom
     ...(row.observed?.inventory === undefined ? {} : { inventory: row.observed.inventory }),
     ...defined({ renderDigest: row.desired.renderDigest }),
   };
-  const asked = { row, claim, clusterUid, deadline, ports, gate, ...defined({ withheld }) };
+  const siblings = new Siblings(row, ports);
+  const asked = { row, claim, clusterUid, deadline, ports, gate, siblings, ...defined({ withheld }) };
   const { result: given, contact } = await run(verb, asked, cluster);
   const found = nameOwners(given, context.syncs);
   const parked = [withheld, found.withheld].find((why) => why?.reason === "Parked");

@@ -1,4 +1,5 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { foreignList } from "#shared/base/foreign-text.ts";
 import { isLeftAlone, isOnlyMade, isShared } from "#shared/kube/apply-marks.ts";
@@ -6,7 +7,7 @@ import { notBase64 } from "#shared/kube/base64-fields.ts";
 import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/kube/cluster-client.ts";
 import { applyOverObstacles, overNothing, withVersion } from "#shared/kube/engine/apply-over-obstacles.ts";
-import { foreignFailure } from "#shared/kube/engine/foreign-object.ts";
+import { foreignFailure, type StandingOf } from "#shared/kube/engine/foreign-object.ts";
 import { heldBy } from "#shared/kube/engine/held-by.ts";
 import { entryOf, expiringPart } from "#shared/kube/engine/inventory-entry.ts";
 import { foundThere, keptAsItIs } from "#shared/kube/engine/kept-objects.ts";
@@ -56,6 +57,7 @@ export interface ApplyObjectRequest extends OwnDeadline {
   /** Its metadata, read just before: it is unknown, or is not as it was recorded. Undefined when it is not there. */
   readonly existing?: KubeObject;
   readonly adopt: readonly ForeignTool[];
+  readonly standingOf?: StandingOf;
 }
 
 /** How often an object may turn out to be another one than was known of, or changed; each time it is read anew. */
@@ -105,7 +107,8 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
   if (existing !== undefined && !isOnlyMade(target.object)) {
     if (isBeingDeleted(existing)) return terminating(id, existing);
     if (isLeftAlone(existing)) return keptAsItIs(request, existing);
-    const failure = foreignFailure(id, existing, { setId, adopt: request.adopt });
+    const { adopt, standingOf } = request;
+    const failure = await foreignFailure(id, existing, { setId, adopt, ...defined({ standingOf }) });
     if (failure !== undefined) return { id, outcome: "failed", failure };
   }
   try {

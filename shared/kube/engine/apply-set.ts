@@ -9,6 +9,7 @@ import { type AppliedObject, applyObject } from "#shared/kube/engine/apply-objec
 import { awaitDefinitions } from "#shared/kube/engine/await-definitions.ts";
 import { definitionGenerations, definitionNames } from "#shared/kube/engine/definition-generations.ts";
 import { readExisting } from "#shared/kube/engine/existing-objects.ts";
+import type { StandingOf } from "#shared/kube/engine/foreign-object.ts";
 import { leftInPeace } from "#shared/kube/engine/kept-objects.ts";
 import { endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
@@ -38,6 +39,8 @@ export interface ApplySetRequest {
   readonly hooks?: { readonly of: ReadonlyMap<ManifestObject, HookMarks>; readonly run: HookRun };
   /** Tools whose objects may be taken over; objects that nobody marked always may. */
   readonly adopt?: readonly ForeignTool[];
+  /** Of the other sets of the same owner; absent: there are none. */
+  readonly standingOf?: StandingOf;
   readonly clock: SleepingClock;
   /** No write is begun after this. */
   readonly deadline: Date;
@@ -214,7 +217,7 @@ class ApplyRun {
   }
 
   async #applyOne(target: Target, existing: ReadonlyMap<string, KubeObject> | undefined): Promise<AppliedObject> {
-    const { setId, clock, deadline, hooks, adopt = [] } = this.#request;
+    const { setId, clock, deadline, hooks, adopt = [], standingOf } = this.#request;
     const key = objectIdKey(target.id);
     const known = this.#known.get(key);
     if (target.hook !== undefined && hooks !== undefined) {
@@ -229,7 +232,7 @@ class ApplyRun {
         adopt,
         clock,
         deadline,
-        ...defined({ known, existing: found }),
+        ...defined({ known, existing: found, standingOf }),
       });
     } catch (error) {
       if (isCutOff(error, this.#request)) return { id: target.id, outcome: "waiting", ...outOfTime };

@@ -1,4 +1,5 @@
 import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { deleteParent } from "#shared/kube/engine/ensure-parent.ts";
 import { isCutOff, isOutOfTime } from "#shared/kube/engine/own-deadline.ts";
@@ -13,6 +14,8 @@ export interface DeleteRequest {
   readonly accepted?: PruneRequest["candidates"];
   /** Objects of attempted renderings that the inventory does not know; see `PruneRequest.unrecorded`. */
   readonly unrecorded: readonly ObjectId[];
+  /** See `PruneRequest.heldFor`. The parent stays while anything is held: it says whose that is. */
+  readonly heldFor?: ReadonlyMap<string, string>;
   /** Stays while members are left that nobody recorded: it says whose they are. */
   readonly parent?: "keep";
   readonly claim: SyncClaim;
@@ -26,17 +29,19 @@ export interface DeleteRequest {
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
 export async function deleteSet(client: ClusterClient, request: DeleteRequest): Promise<PruneResult> {
-  const { inventory, accepted = [], unrecorded, parent, claim, clock, deadline } = request;
+  const { inventory, accepted = [], unrecorded, heldFor, parent, claim, clock, deadline } = request;
   const result = await pruneSet(client, {
     setId: inventory.setId,
     candidates: [...inventory.entries, ...accepted],
     unrecorded,
+    ...defined({ heldFor }),
     keepUids: new Set(),
     claim,
     clock,
     deadline,
   });
   if (result.outcome !== "done" || parent === "keep") return result;
+  if (result.held.length > 0) return { ...result, outcome: "waiting" };
   if (isOutOfTime(request)) return unfinished(result);
   try {
     await deleteParent(client, claim);

@@ -154,7 +154,7 @@ class DiffRun {
     const live = member ?? (await this.#client.get(kind, id));
     if (live !== undefined) {
       if (isKept(object, live)) return;
-      const foreign = foreignFailure(id, live, { setId: this.#request.setId, adopt: [] });
+      const foreign = await foreignFailure(id, live, { setId: this.#request.setId, adopt: [] });
       if (foreign !== undefined) return void this.refused.push({ id, failure: foreign });
     }
     const answer = await this.#client.apply(kind, object, { dryRun: true });

@@ -6,6 +6,7 @@ import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { guardDefinition, guardNamespace } from "#shared/kube/engine/deletion-guards.ts";
 import { stillHolds } from "#shared/kube/engine/ensure-parent.ts";
 import { heldBy } from "#shared/kube/engine/held-by.ts";
+import { entryOf } from "#shared/kube/engine/inventory-entry.ts";
 import { endsTheRun, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { RunTime } from "#shared/kube/engine/run-time.ts";
@@ -24,12 +25,15 @@ import type { Among } from "#shared/kube/reasons.ts";
  * - `kept`: it asks not to be deleted, or never may be;
  * - `foreign`: it is no member any more, another tool has taken it over, or another object has its name;
  * - `moved`: the same object is applied under another group.
+ * `held` is over and stays in the inventory: a sibling desires the object and has not taken it over yet.
  * Not settled: `terminating` (asked for, not gone yet), `waiting` (others go first), `failed`.
  */
 export interface PrunedObject {
   readonly id: ObjectId;
-  readonly outcome: "deleted" | "absent" | "kept" | "foreign" | "moved" | "terminating" | "waiting" | "failed";
+  readonly outcome: "deleted" | "absent" | "kept" | "foreign" | "moved" | "held" | "terminating" | "waiting" | "failed";
   readonly message?: string;
+  /** Of one that is held: for the inventory. */
+  readonly entry?: InventoryEntry;
   readonly failure?: ObjectFailure;
 }
 
@@ -42,6 +46,8 @@ export interface PruneRequest {
    * inventory may have left them. They need the proof of membership, but no recorded uid.
    */
   readonly unrecorded: readonly ObjectId[];
+  /** By `objectIdKey`, the set id of the sibling that desires a candidate, which is not deleted then; absent: none does. */
+  readonly heldFor?: ReadonlyMap<string, string>;
   /** Uids of what the inventory now holds: the same object under another group is never deleted. */
   readonly keepUids: ReadonlySet<string>;
   /**
@@ -62,6 +68,8 @@ export type PruneResult =
       readonly timeWasUp: boolean;
       /** For the inventory: these leave it. */
       readonly settled: readonly ObjectId[];
+      /** For the inventory: what siblings desire is recorded as held for them. */
+      readonly held: readonly InventoryEntry[];
     }
   | { readonly outcome: "refused"; readonly reason: Among<"ClusterAhead">; readonly message: string };
 
@@ -82,7 +90,7 @@ const concurrency = 8;
 export async function pruneSet(client: ClusterClient, request: PruneRequest): Promise<PruneResult> {
   const candidates = candidatesOf(request);
   const time = new RunTime(request);
-  if (candidates.length === 0) return { outcome: "done", timeWasUp: false, objects: [], settled: [] };
+  if (candidates.length === 0) return { outcome: "done", timeWasUp: false, objects: [], settled: [], held: [] };
   if (time.isUp()) return notBegun(candidates);
   try {
     if (!(await stillHolds(client, request.claim))) {
@@ -108,12 +116,22 @@ export async function pruneSet(client: ClusterClient, request: PruneRequest): Pr
     objects.push(...rank.flatMap(({ id }) => verdicts.get(objectIdKey(id)) ?? []));
   }
   const settled = objects.filter(isSettled).map(({ id }) => id);
-  return { outcome: outcomeOf(objects), timeWasUp: objects.some(isCutShort), objects, settled };
+  return {
+    outcome: outcomeOf(objects),
+    timeWasUp: objects.some(isCutShort),
+    objects,
+    settled,
+    held: heldAmong(objects),
+  };
+}
+
+function heldAmong(objects: readonly PrunedObject[]): readonly InventoryEntry[] {
+  return objects.flatMap(({ entry }) => entry ?? []);
 }
 
 function notBegun(candidates: readonly Candidate[]): PruneResult {
   const objects = candidates.map(({ id }): PrunedObject => ({ id, outcome: "waiting", message: outOfTime.message }));
-  return { outcome: "waiting", timeWasUp: true, objects, settled: [] };
+  return { outcome: "waiting", timeWasUp: true, objects, settled: [], held: [] };
 }
 
 function isCutShort({ message }: PrunedObject): boolean {
@@ -170,10 +188,22 @@ async function proveAndDelete(
   if (live === undefined) return { id, outcome: "absent" };
   const stays = reasonToStay(candidate, live, request);
   if (stays) return stays;
+  const heldFor = request.heldFor?.get(objectIdKey(id));
+  if (heldFor !== undefined) return held(live, { id, heldFor, version: info.version });
   if (isBeingDeleted(live)) return terminating(id, live);
   const guard = await guardFor(client, id);
   if (guard) return { id, outcome: guard.kind === "keep" ? "kept" : "waiting", message: guard.message };
   return deleteAndConfirm(client, info, { id, uid: stringAt(live, "metadata", "uid") ?? "" });
+}
+
+/** Its mark is ours still. The sibling overwrites it when it applies the object. */
+function held(
+  live: KubeObject,
+  { id, heldFor, version }: { readonly id: ObjectId; readonly heldFor: string; readonly version: string },
+): PrunedObject {
+  const message = `it stays until applyset (${heldFor}), which desires it, has taken it over`;
+  const entry: InventoryEntry = { ...entryOf(live, { id, version }), watched: "nothing", heldFor };
+  return { id, outcome: "held", message, entry };
 }
 
 function reasonToStay(candidate: Candidate, live: KubeObject, request: PruneRequest): PrunedObject | undefined {
@@ -241,7 +271,7 @@ async function withoutKind(client: ClusterClient, id: ObjectId): Promise<PrunedO
 
 function outcomeOf(objects: readonly PrunedObject[]): "done" | "waiting" | "failed" {
   if (objects.some(({ outcome }) => outcome === "failed")) return "failed";
-  return objects.every(isSettled) ? "done" : "waiting";
+  return objects.every((object) => isSettled(object) || object.outcome === "held") ? "done" : "waiting";
 }
 
 function isSettled({ outcome }: PrunedObject): boolean {
@@ -249,5 +279,5 @@ function isSettled({ outcome }: PrunedObject): boolean {
 }
 
 function isSettledOutcome(outcome: PrunedObject["outcome"]): boolean {
-  return outcome !== "terminating" && outcome !== "waiting" && outcome !== "failed";
+  return outcome !== "held" && outcome !== "terminating" && outcome !== "waiting" && outcome !== "failed";
 }

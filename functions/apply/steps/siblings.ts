@@ -1,0 +1,90 @@
+/** The other Syncs of one owner on a cluster: an object that moves from one to another is never deleted on the way. */
+
+import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import { placesIn } from "#functions/apply/steps/desired-part.ts";
+import { loadRendering } from "#functions/apply/steps/sync-blobs.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+import { setIdOf } from "#shared/kube/parent-object.ts";
+import { everyObject } from "#shared/source/rendering.ts";
+
+/** A sibling, and what its assignment wants to be in the cluster. */
+interface Sibling {
+  readonly setId: string;
+  /** `objectIdKey` of every place that one of its objects may have. */
+  readonly desired: ReadonlySet<string>;
+}
+
+/**
+ * What is asked of siblings, and only where there is something to ask: of what would be pruned or deleted, and of what
+ * already carries the mark of another set. Each question reads the rows of the cluster anew, since the planner assigns
+ * meanwhile; a row or a rendering that cannot be read is an error, and then nothing is deleted.
+ */
+export class Siblings {
+  readonly #row: SyncRow;
+  readonly #ports: Pick<WorkerPorts, "table" | "blobs">;
+
+  constructor(row: SyncRow, ports: Pick<WorkerPorts, "table" | "blobs">) {
+    this.#row = row;
+    this.#ports = ports;
+  }
+
+  /**
+   * By `objectIdKey`, the set id of the sibling that desires an object.
+   * @throws StarlingError `RenderingLost`, `NewerRow`, and those of the table and the store.
+   */
+  async desiring(ids: readonly ObjectId[]): Promise<ReadonlyMap<string, string>> {
+    if (ids.length === 0) return new Map();
+    const siblings = await this.#read();
+    const found = ids.flatMap((id) => {
+      const key = objectIdKey(id);
+      const sibling = siblings.find(({ desired }) => desired.has(key));
+      return sibling === undefined ? [] : [[key, sibling.setId] as const];
+    });
+    return new Map(found);
+  }
+
+  /** The same, or why it cannot be read: nothing may be deleted then. */
+  async desiringOrWhy(ids: readonly ObjectId[]): Promise<ReadonlyMap<string, string> | Withheld> {
+    try {
+      return await this.desiring(ids);
+    } catch (error) {
+      if (!(error instanceof StarlingError)) throw error;
+      const message = `what the other Syncs of its owner desire cannot be read: ${error.message}`;
+      return { reason: "Unreadable", message };
+    }
+  }
+
+  /**
+   * Whether an object with the mark of another set may be taken over from it: `lacks` of a sibling that does not desire
+   * the object any more, `desires` of one that does; undefined when no sibling has that set.
+   * @throws StarlingError as `desiring` does.
+   */
+  async standingOf(setId: string, id: ObjectId): Promise<"desires" | "lacks" | undefined> {
+    const sibling = (await this.#read()).find((one) => one.setId === setId);
+    if (sibling === undefined) return undefined;
+    return sibling.desired.has(objectIdKey(id)) ? "desires" : "lacks";
+  }
+
+  async #read(): Promise<readonly Sibling[]> {
+    const { cluster, namespace, name, subject } = this.#row;
+    const range = ranges.syncsOn(cluster, namespace);
+    const rows = await Array.fromAsync(allItems((start) => this.#ports.table.query({ ...range, ...start })));
+    const others = rows.filter(
+      (row) => row.name !== name && row.subject.kind === subject.kind && row.subject.name === subject.name,
+    );
+    return Promise.all(others.map((row) => this.#siblingOf(row)));
+  }
+
+  async #siblingOf(row: SyncRow): Promise<Sibling> {
+    const { action, renderDigest, apply } = row.desired;
+    const setId = setIdOf({ syncNamespace: row.namespace, syncName: row.name });
+    if (action !== "apply" || renderDigest === undefined) return { setId, desired: new Set() };
+    const rendering = await loadRendering(renderDigest, this.#ports.blobs);
+    return { setId, desired: placesIn(everyObject(rendering), apply.defaultNamespace) };
+  }
+}

@@ -3,6 +3,7 @@
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { placesIn } from "#functions/apply/steps/desired-part.ts";
 import { loadRendering } from "#functions/apply/steps/sync-blobs.ts";
+import type { SiblingSyncs } from "#functions/apply/steps/verb.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
@@ -24,7 +25,7 @@ interface Sibling {
  * already carries the mark of another set. Each question reads the rows of the cluster anew, since the planner assigns
  * meanwhile; a row or a rendering that cannot be read is an error, and then nothing is deleted.
  */
-export class Siblings {
+export class Siblings implements SiblingSyncs {
   readonly #row: SyncRow;
   readonly #ports: Pick<WorkerPorts, "table" | "blobs">;
 
@@ -33,11 +34,8 @@ export class Siblings {
     this.#ports = ports;
   }
 
-  /**
-   * By `objectIdKey`, the set id of the sibling that desires an object.
-   * @throws StarlingError `RenderingLost`, `NewerRow`, and those of the table and the store.
-   */
-  async desiring(ids: readonly ObjectId[]): Promise<ReadonlyMap<string, string>> {
+  /** @throws StarlingError `RenderingLost`, `NewerRow`, and those of the table and the store. */
+  async #desiring(ids: readonly ObjectId[]): Promise<ReadonlyMap<string, string>> {
     if (ids.length === 0) return new Map();
     const siblings = await this.#read();
     const found = ids.flatMap((id) => {
@@ -48,10 +46,10 @@ export class Siblings {
     return new Map(found);
   }
 
-  /** The same, or why it cannot be read: nothing may be deleted then. */
+  /** Where it cannot be read, nothing may be deleted. */
   async desiringOrWhy(ids: readonly ObjectId[]): Promise<ReadonlyMap<string, string> | Withheld> {
     try {
-      return await this.desiring(ids);
+      return await this.#desiring(ids);
     } catch (error) {
       if (!(error instanceof StarlingError)) throw error;
       const message = `what the other Syncs of its owner desire cannot be read: ${error.message}`;
@@ -62,7 +60,7 @@ export class Siblings {
   /**
    * Whether an object with the mark of another set may be taken over from it: `lacks` of a sibling that does not desire
    * the object any more, `desires` of one that does; undefined when no sibling has that set.
-   * @throws StarlingError as `desiring` does.
+   * @throws StarlingError as they do.
    */
   async standingOf(setId: string, id: ObjectId): Promise<"desires" | "lacks" | undefined> {
     const sibling = (await this.#read()).find((one) => one.setId === setId);

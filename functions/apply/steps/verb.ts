@@ -1,10 +1,11 @@
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import type { WriteGate } from "#functions/apply/lease/write-gate.ts";
-import type { Siblings } from "#functions/apply/steps/siblings.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Finding } from "#shared/fleet/sync/observe.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import type { StandingOf } from "#shared/kube/engine/foreign-object.ts";
+import type { ObjectId } from "#shared/kube/object-id.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
 
 /** What a verb works with. */
@@ -20,7 +21,14 @@ export interface VerbContext {
   readonly gate: WriteGate;
   readonly ports: WorkerPorts;
   /** The other Syncs of its owner on the cluster. */
-  readonly siblings: Siblings;
+  readonly siblings: SiblingSyncs;
+}
+
+/** What is asked of the other Syncs of one owner on a cluster; see `siblings.ts`. */
+export interface SiblingSyncs {
+  /** By `objectIdKey`, the set id of the sibling that desires an object; else why that cannot be read. */
+  desiringOrWhy(ids: readonly ObjectId[]): Promise<ReadonlyMap<string, string> | Withheld>;
+  readonly standingOf: StandingOf;
 }
 
 export interface VerbResult extends Finding {

@@ -149,6 +149,7 @@ export function describeGroup({
     `${index + 1} ${stage.name}`,
     stage.clusters === undefined ? "every other cluster" : selectionText(stage.clusters),
     stage.maxConcurrent === undefined ? "" : `max ${stage.maxConcurrent} at once`,
+    stage.optional === true ? "optional" : "",
   ]);
   const troubled = getTable("Sync", worstFirst(failing), { now, width: "normal", namespaces: "one" });
   const rollout = status.rollout === undefined ? undefined : `${metadata.name}-${status.rollout}`;

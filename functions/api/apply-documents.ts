@@ -7,6 +7,7 @@ import { paceWarnings } from "#functions/api/pace-warnings.ts";
 import { documentReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/refusal.ts";
 import { sourceWarnings } from "#functions/api/source-warnings.ts";
+import { stageWarnings } from "#functions/api/stage-warnings.ts";
 import { valueWarnings } from "#functions/api/value-warnings.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { inParts } from "#shared/base/in-parts.ts";
@@ -52,9 +53,10 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   const sources = await sourceWarnings(ports.table, documents);
   const clusters = await clusterWarnings(ports.table, documents);
   const values = await valueWarnings(ports.table, documents);
+  const stages = await stageWarnings(ports.table, documents);
   const pace = paceWarnings(documents);
   const warnings = documents.map((_, index) =>
-    [sources, clusters, values, pace].flatMap((found) => found[index] ?? []),
+    [sources, clusters, stages, values, pace].flatMap((found) => found[index] ?? []),
   );
 
   const consequences: Consequences[] = [];

@@ -19,16 +19,7 @@ export async function clusterWarnings(
   documents: readonly Document[],
 ): Promise<readonly (readonly string[])[]> {
   const selections = documents.map(selectionOf);
-  const own = documents.flatMap((document) =>
-    document.kind === "Cluster"
-      ? [
-          {
-            name: document.metadata.name,
-            labels: labelsOf({ labels: document.metadata.labels ?? {}, spec: document.spec }),
-          },
-        ]
-      : [],
-  );
+  const own = clustersIn(documents);
   const missing = await missingOf(table, selections, new Set(own.map((cluster) => cluster.name)));
   const empty = await emptyOf(table, selections, own);
   return selections.map((selection, index) => {
@@ -38,6 +29,37 @@ export async function clusterWarnings(
     const none = `no registered cluster matches ${selectionText(selection)} yet`;
     return [documents[index]?.kind === "ClusterValues" ? none : `${none}: nothing is rolled out until one does`];
   });
+}
+
+/** Clusters that the documents register, with the labels that they are to have. */
+export function clustersIn(documents: readonly Document[]): readonly SelectableCluster[] {
+  return documents.flatMap((document) =>
+    document.kind === "Cluster"
+      ? [
+          {
+            name: document.metadata.name,
+            labels: labelsOf({ labels: document.metadata.labels ?? {}, spec: document.spec }),
+          },
+        ]
+      : [],
+  );
+}
+
+/**
+ * Reads the fleet page by page, as it will be once the documents are applied, until nothing is open any more.
+ * @param settle - @returns whether anything is open still.
+ */
+export async function readFleetUntil(
+  table: Table,
+  own: readonly SelectableCluster[],
+  settle: (clusters: readonly SelectableCluster[]) => boolean,
+): Promise<void> {
+  if (!settle(own)) return;
+  for await (const page of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
+    // What is written at the same time goes by the labels that it is to have.
+    const rows = page.filter((row) => row.type === "Fleet").filter((row) => !own.some(({ name }) => name === row.name));
+    if (!settle(rows)) return;
+  }
 }
 
 function selectionOf(document: Document): ClusterSelection | undefined {
@@ -78,17 +100,11 @@ async function emptyOf(
       selection === undefined || selection.names !== undefined ? [] : [[index, selection] as const],
     ),
   );
-  const settle = (clusters: readonly SelectableCluster[]) => {
+  await readFleetUntil(table, own, (clusters) => {
     for (const [index, selection] of open) {
       if (clusters.some((cluster) => selects(selection, cluster))) open.delete(index);
     }
-  };
-  settle(own);
-  if (open.size === 0) return new Set();
-  for await (const page of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
-    // What is written at the same time goes by the labels that it is to have.
-    settle(page.filter((row) => row.type === "Fleet").filter((row) => !own.some(({ name }) => name === row.name)));
-    if (open.size === 0) break;
-  }
+    return open.size > 0;
+  });
   return new Set(open.keys());
 }

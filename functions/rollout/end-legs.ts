@@ -4,7 +4,7 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { sealLeg } from "#functions/rollout/seal-leg.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { changedSize, isStalled, refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/legs.ts";
+import { isLeft, isStalled, mustVerify, refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -22,10 +22,12 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
       continue;
     }
     const farewell = content.plan.farewell !== undefined;
-    const verdict = verdictOf(leg, rollout, farewell);
-    // Those who are there instead of all whom it was to change have not verified anything yet.
-    if (verdict.phase === "Passed" && isLeft(leg) && stage.members > 0 && !farewell) {
-      if (leg.membersVersion < known.unit.membersVersion) await sealLeg(transaction, { stage: index, content }, ports);
+    const judged = { farewell, mustVerify: mustVerify(rollout, stage.name) };
+    const verdict = verdictOf(leg, rollout, judged);
+    // Clusters that joined instead of those that left may verify it.
+    const areOthers = stage.members > 0 && leg.membersVersion < known.unit.membersVersion;
+    if (verdict.phase === "NothingVerified" && isLeft(leg, judged) && areOthers) {
+      await sealLeg(transaction, { stage: index, content }, ports);
       continue;
     }
     const next = withVerdict(leg, verdict, transaction.at);
@@ -35,10 +37,6 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
     transaction.report(leg);
   }
   return transaction.hasChanged() ? transaction : undefined;
-}
-
-function isLeft(leg: LegRow): boolean {
-  return leg.counts.Skipped > 0 && changedSize(leg) === 0;
 }
 
 /** Its stage is on its content: who joined since it was sealed wants that, too. */

@@ -11,7 +11,7 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { lastLegOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
-import { changingOf, isMoving } from "#shared/fleet/rollout/slots.ts";
+import { changingOf, isMoving, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { type Behind, clusterCounts, type StatusFacts } from "#shared/fleet/rollout/subject-status.ts";
 import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -96,7 +96,7 @@ export function noteWanted(transaction: Transaction): void {
 
 /** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */
 async function settledCounts(known: Known, now: Date, ports: PlannerPorts): Promise<Settled | undefined> {
-  if (known.unit.last === 0) return undefined;
+  if (known.unit.last === 0 && membersOfAll(known.unit) > 0) return undefined;
   const { counts, ...named } = await clustersByState(known, ports);
   const certain = justSettled(known, now);
   const worst = (state: keyof Certain) => Math.max(counts[state], ...certain.map((seen) => seen[state]));

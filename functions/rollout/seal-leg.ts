@@ -154,7 +154,7 @@ export async function sealLeg(
     failures: [],
     away: [],
     // Nobody may have come to what was asked for then.
-    ...defined({ retriedAt: old?.retriedAt }),
+    ...defined({ retriedAt: old?.retriedAt, left: hasLost(old, content) }),
     startedAt: transaction.at,
     transitions: [{ at: transaction.at, phase: "Moving", reason: "Moving", message }],
   };
@@ -163,6 +163,11 @@ export async function sealLeg(
   transaction.edit({ seals: seal });
   transaction.editStage(stage.name, (before) => ({ ...before, moving: refOf(leg) }));
   transaction.report(leg);
+}
+
+/** Whether targets left before this content was verified in the stage: a new snapshot is no evidence. */
+function hasLost(old: LegRow | undefined, { number }: ContentRow): true | undefined {
+  return old?.content === number && (old.left === true || old.counts.Skipped > 0) ? true : undefined;
 }
 
 /** A deletion is about every cluster that has something of the subject: who is in no stage of it goes with the last. */

@@ -104,5 +104,5 @@ export function isFull({ unit, known }: Pick<Transaction, "unit" | "known">, nam
 function isOverBudget(transaction: Transaction, leg: LegRow): boolean {
   const farewell = transaction.content(leg.content).plan.farewell !== undefined;
   const { rollout } = relationOf(transaction.known.row);
-  return verdictOf(transaction.leg(leg) ?? leg, rollout, farewell).phase === "Halted";
+  return verdictOf(transaction.leg(leg) ?? leg, rollout, { farewell }).phase === "Halted";
 }

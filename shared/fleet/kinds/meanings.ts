@@ -90,6 +90,8 @@ const meanings: Readonly<Record<string, string>> = {
     "in order; a cluster is in the first that selects it; the last one takes every other",
   "SyncGroup.spec.rollout.stages[].clusters": "see Selecting clusters; absent in the last stage, and only there",
   "SyncGroup.spec.rollout.stages[].maxConcurrent": "a smaller bound for this stage",
+  "SyncGroup.spec.rollout.stages[].optional":
+    "true: a rollout passes the first stage unverified while no cluster is in it",
   "SyncGroup.spec.rollout.stages[].name": "what it is known by; new names alone make no new stages",
   "SyncGroup.spec.rollout.supersede":
     "whether newer contents follow while older ones are under way, or only once these end",

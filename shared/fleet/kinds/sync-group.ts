@@ -12,6 +12,8 @@ const stageSchema = z.strictObject({
   clusters: clusterSelectionSchema.optional(),
   /** Clusters of this stage that may be changing at once; never more than the strategy's bound. */
   maxConcurrent: clusterCountSchema.optional(),
+  /** A rollout passes the first stage without verifying anything when the stage has no cluster. Left out: false. */
+  optional: z.boolean().optional(),
 });
 
 function duplicateNames(items: readonly { readonly name: string }[]): boolean {

@@ -91,11 +91,32 @@ export function catchUpBudget({ maxFailures }: Pick<Pace, "maxFailures">, member
   return Math.max(1, resolveCount(maxFailures, members));
 }
 
+/** What else decides about a leg. */
+export interface Judged {
+  /** It deletes: it needs no evidence, and leaves nobody behind. */
+  readonly farewell?: boolean;
+  /** Its stage has to verify a rollout on a cluster: see `mustVerify`. */
+  readonly mustVerify?: boolean;
+}
+
+/** The first stage verifies on a cluster, unless it says that it is optional. @param name - of the stage. */
+export function mustVerify({ stages }: Pick<RolloutStrategy, "stages">, name: string): boolean {
+  const [first] = stages;
+  return first?.name === name && first.optional !== true;
+}
+
+/** All targets that the leg was to change have left. Nobody verified anything: clusters that joined since may. */
+export function isLeft(leg: LegRow, judged: Judged = {}): boolean {
+  if (leg.size === 0) return judged.mustVerify === true;
+  return changedSize(leg) === 0 && (leg.counts.Skipped > 0 || leg.left === true);
+}
+
 /**
  * Where a leg stands. Percentages are of what it changes; while not all of that is known, of what it may change.
- * A deletion needs no evidence, and leaves nobody behind.
+ * Leaving is no evidence: a leg whose targets have all left has verified nothing.
  */
-export function verdictOf(leg: LegRow, pace: Pace, farewell = false): LegVerdict {
+export function verdictOf(leg: LegRow, pace: Pace, judged: Judged = {}): LegVerdict {
+  const { farewell = false } = judged;
   const changed = changedSize(leg);
   // Who was sick before keeps its objects, too.
   const failures = farewell ? leg.counts.Failed : failuresOf(leg);
@@ -115,12 +136,19 @@ export function verdictOf(leg: LegRow, pace: Pace, farewell = false): LegVerdict
     const message = `${away} of ${changed} unreachable in stage ${leg.stage} (allows ${allowed})`;
     return { phase: "TooManyUnreachable", reason: "TooManyUnreachable", message };
   }
-  if (changed > 0 && leg.counts.Succeeded === 0 && !farewell)
+  if (!farewell && ((changed > 0 && leg.counts.Succeeded === 0) || isLeft(leg, judged)))
     return { phase: "NothingVerified", reason: "NothingVerified", message: nothingVerified(leg) };
   return { phase: "Passed", reason: "Passed", message: passedText(leg) };
 }
 
-function nothingVerified({ stage, counts, preexistingFailures }: LegRow): string {
+function nothingVerified({ size, stage, counts, preexistingFailures, ...leg }: LegRow): string {
+  if (size === 0)
+    return `no cluster matches stage ${stage}; register one there, or set optional: true on the stage to pass without`;
+  if (size === counts.Unchanged + counts.Skipped) {
+    const left = counts.Skipped === 0 ? "clusters" : counts.Skipped === 1 ? "1 cluster" : `${counts.Skipped} clusters`;
+    const when = leg.left === true ? " before it was verified, or before this snapshot" : " before it was verified";
+    return `nothing verified in stage ${stage}: ${left} left${when}`;
+  }
   const parts = [
     counts.Unreachable === 0 ? "" : `${counts.Unreachable} Unreachable`,
     counts.Failed === 0 ? "" : `${counts.Failed} Failed`,

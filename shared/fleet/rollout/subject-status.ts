@@ -101,12 +101,12 @@ function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   if (row.operations.suspended !== undefined) return "Suspended";
   if (row.operations.deletion !== undefined) return "Deleting";
   if (!desired.ok) return "Waiting";
+  if (settled?.selected === 0) return missing.length > 0 ? "ClusterNotFound" : "NoClusters";
   const stalled = stalledLeg(facts);
   if (stalled !== undefined) return stalled.phase === "Halted" ? "Halted" : "Stalled";
   if (isUnderWay(facts)) return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
   // Nobody has counted yet what everything came to.
   if (settled === undefined) return unit.last === 0 ? "Waiting" : "Reconciling";
-  if (settled.selected === 0) return missing.length > 0 ? "ClusterNotFound" : "NoClusters";
   if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
   if (!isAnswered(row, unit) || settled.changing > 0) return "Reconciling";
   const lacking = missing.length + unreadable.length;

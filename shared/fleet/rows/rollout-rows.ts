@@ -310,6 +310,8 @@ export interface LegRow extends Row, LegRef {
   readonly retriedAt?: string;
   readonly startedAt: string;
   readonly endedAt?: string;
+  /** Targets of an earlier snapshot left before this content was verified in the stage. */
+  readonly left?: true;
   /** Templates that it was to take away and are wanted again. */
   readonly putBack?: readonly string[];
   /** The content that took its place. */

@@ -1,7 +1,7 @@
 /** What somebody asked for and nobody has taken up yet: until then a stage that stands still may go on in a moment. Pure. */
 import { defined } from "#shared/base/defined.ts";
 import { legsIn } from "#shared/fleet/rollout/feed.ts";
-import { isStalled, verdictOf } from "#shared/fleet/rollout/legs.ts";
+import { isStalled, mustVerify, verdictOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import type { Act, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -80,8 +80,9 @@ function judgementWord({ row, unit, legs }: WaitFacts): readonly string[] {
   if (suspended !== undefined) return [];
   // Of a subject that goes, the newest content is that of its deletion.
   const isFarewell = ({ content }: LegRow) => deletion !== undefined && content === unit.last;
+  const judgedBy = (leg: LegRow) => ({ farewell: isFarewell(leg), mustVerify: mustVerify(rollout, leg.stage) });
   const late = legsIn(unit, legs).filter(
-    (leg) => isStalled(leg) && verdictOf(leg, rollout, isFarewell(leg)).phase !== leg.phase,
+    (leg) => isStalled(leg) && verdictOf(leg, rollout, judgedBy(leg)).phase !== leg.phase,
   );
   return late.map(({ stage }) => `what stage ${stage} has come to`);
 }

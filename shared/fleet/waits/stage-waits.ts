@@ -1,7 +1,7 @@
 /** What a stage waits for: its leg stands still, or something of it is not ready, or an earlier stage has what comes next. */
 import { defined } from "#shared/base/defined.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { changedSize, isStalled, verdictOf } from "#shared/fleet/rollout/legs.ts";
+import { changedSize, isLeft, isStalled, mustVerify, verdictOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
@@ -81,9 +81,10 @@ function stalledWait({ row }: WaitFacts, leg: LegRow): Wait {
   const again = leg.counts.Failed > 0 ? [reconcile] : [];
   const away = { count: leg.counts.Unreachable, names: leg.away };
   const { rollout } = relationOf(row);
+  const judged = { mustVerify: mustVerify(rollout, stage) };
   const paced = (field: "maxFailures" | "maxUnreachable"): Wait["clear"] =>
-    isStalled(verdictOf(leg, { ...rollout, [field]: "100%" })) ? [] : [{ verb: "pace", field }];
-  const restart: Wait["clear"] = isStalled(verdictOf(sealedAnew(leg), rollout)) ? [] : [{ verb: "restart" }];
+    isStalled(verdictOf(leg, { ...rollout, [field]: "100%" }, judged)) ? [] : [{ verb: "pace", field }];
+  const restart: Wait["clear"] = isStalled(verdictOf(sealedAnew(leg), rollout, judged)) ? [] : [{ verb: "restart" }];
   if (leg.phase === "TooManyUnreachable") {
     const clear = row.operations.deletion === undefined ? [...paced("maxUnreachable"), ...restart] : withoutThem(leg);
     return { on: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
@@ -95,6 +96,7 @@ function stalledWait({ row }: WaitFacts, leg: LegRow): Wait {
     const clear = [...again, ...restart, ...paced("maxFailures")];
     return { on: "budget", ...about, clusters, message, clear };
   }
+  if (isLeft(leg, judged)) return { on: "evidence", ...about, message, clear: restart };
   const unverified = { count: changedSize(leg), names: [...leg.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
   return { on: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...restart] };

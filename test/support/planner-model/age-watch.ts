@@ -72,6 +72,8 @@ export class AgeWatch {
 
 /** Where a content is; none where it has passed, where it stands still there, or where a freeze holds it. */
 function stageOf(number: number, { unit, legs }: Seen): UnitStage | undefined {
+  // Without any cluster nothing newer is taken.
+  if (unit?.stages.every(({ members }) => members === 0)) return undefined;
   const stage = unit?.stages.find(({ on = 0 }) => on < number);
   const moving = stage?.moving;
   const leg = moving && legs.find((one) => legKey(one) === legKey(moving));

@@ -33,6 +33,7 @@ export class ModelGroup {
   readonly #otherNames = new Set<number>();
   /** All stages got other names so often. */
   #names = 0;
+  #isOptional = false;
 
   constructor(strategy: Partial<RolloutStrategy>, count: number, paths: Paths) {
     this.#strategy = strategy;
@@ -49,6 +50,11 @@ export class ModelGroup {
   setCount(count: number): void {
     this.#count = count;
     this.#dropped.clear();
+  }
+
+  /** From now on a first stage without clusters passes. */
+  makeOptional(): void {
+    this.#isOptional = true;
   }
 
   renameAll(): void {
@@ -80,7 +86,7 @@ export class ModelGroup {
   strategy(): Partial<RolloutStrategy> {
     const stages = this.#strategy.stages?.map((stage, place) => {
       const name = `${stage.name}${this.#otherNames.has(place) ? "y" : ""}${"x".repeat(this.#names)}`;
-      return { ...stage, name };
+      return { ...stage, name, ...(this.#isOptional ? { optional: true } : {}) };
     });
     return { ...this.#strategy, ...defined({ stages: stages?.filter((_, place) => !this.#merged.has(place)) }) };
   }

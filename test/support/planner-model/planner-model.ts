@@ -364,7 +364,8 @@ export class PlannerModel {
       }));
     const [group] = this.watch.rowsOf("SyncGroup") as unknown as { status: Record<string, unknown> }[];
     const { state, clusters, revision } = group?.status ?? {};
-    return { syncs, status: { state, clusters, revision } };
+    // A group without clusters takes nothing, and keeps the revision that it had.
+    return { syncs, status: { state, clusters, ...(state === "NoClusters" ? {} : { revision }) } };
   }
 
   #ports(disturbance: Disturbance) {

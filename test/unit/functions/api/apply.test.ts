@@ -295,6 +295,27 @@ describe("apply", () => {
     ]);
   });
 
+  test("warns of a first stage without clusters where later stages have some, and of no optional one", async () => {
+    const api = apiFixture();
+    const canary = { name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } } };
+    const group = syncGroup("shop", [{ name: "web", source: "app" }]);
+    const warnings = async (first: unknown, ...more: readonly unknown[]) => {
+      const rollout = { stages: [first, { name: "rest" }] };
+      const documents = [{ ...group, spec: { ...group.spec, rollout } }, source("app"), ...more];
+      const answer = await api.call("POST", "/v1/apply", { documents, dryRun: true });
+      return answer.body.items[0].warnings;
+    };
+    const rest = cluster("r1", { env: "prod" });
+    const warning =
+      "no registered cluster is in stage canary, the first: nothing is rolled out to later stages until one is; " +
+      "to pass it without: optional: true";
+    expect(await warnings(canary, rest)).toEqual([warning]);
+    expect(await warnings({ ...canary, optional: true }, rest)).toEqual([]);
+    expect(await warnings(canary, rest, cluster("c1", { env: "prod", ring: "canary" }))).toEqual([]);
+    await api.call("POST", "/v1/apply", { documents: [rest] });
+    expect(await warnings(canary)).toEqual([warning]);
+  });
+
   test("warns of ClusterValues of one priority that say something else of a cluster", async () => {
     const api = apiFixture();
     const inEnv = (env: string) => ({ selector: { matchLabels: { env } } });

@@ -147,7 +147,7 @@ describe("a cluster that has more of a group than fits a transaction", () => {
   test("loses all that is gone, and keeps what it is not given any more for itself, whatever else a step holds", async () => {
     const parts = names(19, "part").map((name) => ({ name, source: "app" }));
     const rest = { name: "rest" };
-    const stages = names(11, "s").map((name) => ({ name, clusters: { names: [name] } }));
+    const stages = names(11, "s").map((name) => ({ name, clusters: { names: [name] }, optional: true }));
     const made = await worldOf(["a"], { stages: [...stages, rest] }, [...web, ...parts]);
     await made.rollOut();
     const old = names(130, "old");

@@ -321,10 +321,38 @@ describe("a stage of which everybody left who was to verify a content", () => {
     expect(made.stages()).toEqual({ canary: "2", rest: "2" });
   });
 
-  test("passes it where nobody is", async () => {
+  test("verifies nothing where nobody is: no later stage has it", async () => {
     const made = await anew();
     await begin(made);
-    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
+    const message = "nothing verified in stage canary: 1 cluster left before it was verified";
+    expect(made.leg("canary")).toMatchObject({ phase: "NothingVerified", message });
+    await playOn(made, 3);
+    expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });
+  });
+
+  test("verifies nothing by those who had it already, whatever new snapshot is taken", async () => {
+    const path = [{ name: "app", source: "app", path: "{{ cluster.labels.part }}" }];
+    const made = await worldOf({}, { ...rings, maxConcurrent: 4 }, path);
+    const add = (name: string, ring: string, part: string) => made.addCluster(name, ring, { labels: { part } });
+    for (const name of ["c1", "c2"]) await add(name, "canary", "one");
+    await add("r1", "rest", "one");
+    await made.rollOut();
+    for (const [name, ring] of [
+      ["c2", "canary"],
+      ["r1", "rest"],
+    ] as const)
+      await add(name, ring, "two");
+    await begin(made);
+    await made.finish("c2", "Failed");
+    await made.plan();
+    expect(made.leg("canary").phase).toBe("Halted");
+    await made.removeCluster("c2");
+    await begin(made);
+    await made.operate({ restart: ana(made.now) });
+    await playOn(made, 3);
+    expect(made.leg("canary")).toMatchObject({ phase: "NothingVerified", counts: { Unchanged: 1 } });
+    expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });
   });
 
   test("waits for the list of those who are there", async () => {

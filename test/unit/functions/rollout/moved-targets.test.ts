@@ -94,7 +94,17 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
   }
   await deliver(model, "Ready");
   expect(await model.calm()).toBe(true);
-  if (world.unit().stages.some(({ moving }) => moving !== undefined)) {
+  const stalled = world.unit().stages.find(({ moving }) => moving !== undefined);
+  const isUnverified = stalled?.moving !== undefined && world.leg(stalled.moving.stage).phase === "NothingVerified";
+  if (isUnverified) {
+    // Nobody is left who could verify it: no later stage has it, and the next one comes through where a later stage is empty.
+    expect(isAlone).toBe(true);
+    for (const ring of others.filter((one) => one > at))
+      expect((await world.sync(`c${ring}`))?.desired.revision, `c${ring}`).toMatch(/aaa$/);
+    if (stalled.name === world.unit().stages[0]?.name) return;
+    await model.revise("ccc", "ccc");
+    expect(await model.calm()).toBe(true);
+  } else if (stalled !== undefined) {
     // It failed as a target of the stage that it is in.
     expect({ move, stages: world.stages() }).toMatchObject({ move: expect.stringMatching(/^(renamed|merged)$/) });
     expect(state).toMatch(/Failed|fails then/);
@@ -111,7 +121,7 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
   const members = [...others.map((ring) => `c${ring}`), ...(isGone ? [] : ["m"])];
   expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
   expect(world.isThrough(), JSON.stringify(world.stages())).toBe(true);
-  expect(has).toEqual(Object.fromEntries(members.map((name) => [name, "bbb"])));
+  expect(has).toEqual(Object.fromEntries(members.map((name) => [name, isUnverified ? "ccc" : "bbb"])));
   expect(world.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
   expect(model.servers.excesses()).toEqual([]);
 }

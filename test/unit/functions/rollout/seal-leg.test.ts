@@ -175,10 +175,61 @@ describe("a content", () => {
     expect(made.states()).toEqual({ a: "Unchanged", b: "Succeeded" });
   });
 
-  test("goes through an empty stage at once, and says so", async () => {
-    const made = await worldOf({ r1: "rest" }, { ...rings, maxConcurrent: 2 });
+  test.each([
+    ["a later one", [rings.stages[0], { name: "early", clusters: { names: ["none"] } }, rings.stages[1]], "early"],
+    ["a first one that is optional", [{ ...rings.stages[0], optional: true }, rings.stages[1]], "canary"],
+  ])("goes through an empty stage at once, and says so: %s", async (_which, stages, empty) => {
+    const made = await worldOf(
+      { [empty === "early" ? "c1" : "r2"]: empty === "early" ? "canary" : "rest", r1: "rest" },
+      { stages: stages as never, maxConcurrent: 2 },
+    );
     await made.rollOut();
-    expect(made.leg("canary")).toMatchObject({ phase: "Passed", message: "stage canary is empty: passed at once" });
+    expect(made.leg(empty)).toMatchObject({ phase: "Passed", message: `stage ${empty} is empty: passed at once` });
+  });
+
+  test("does not go beyond a first stage without clusters, and does once it is optional", async () => {
+    const made = await worldOf({ r1: "rest" }, { ...rings, maxConcurrent: 2 });
+    await begin(made);
+    const message =
+      "no cluster matches stage canary; register one there, or set optional: true on the stage to pass without";
+    expect(made.leg("canary")).toMatchObject({ phase: "NothingVerified", message });
+    expect((await made.group()).status).toMatchObject({ state: "Stalled", conditions: [{ message }] });
+    expect(await made.sync("r1")).toBeUndefined();
+    const [canary, rest] = rings.stages;
+    await made.setGroup({ maxConcurrent: 2, stages: [{ ...canary, optional: true }, rest] as never });
+    await made.rollOut();
+    expect((await made.sync("r1"))?.observed?.phase).toBe("Ready");
+  });
+
+  test("is verified by a cluster that joins an empty first stage, before anybody else has it", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
+    await made.rollOut();
+    await made.removeCluster("c1");
+    await revise(made, "bbb");
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
+    await made.addCluster("c1", "canary", { uid: "anew" });
+    await begin(made);
+    expect((await made.sync("c1"))?.desired).toMatchObject({ rollout: 2 });
+    await allSay(made, "Failed");
+    expect(made.leg("canary").phase).toBe("Halted");
+    expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });
+  });
+
+  test("is taken by no stage while there is no cluster at all, and is verified by those that come back", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
+    await made.rollOut();
+    for (const name of ["c1", "r1"]) await made.removeCluster(name);
+    await revise(made, "bbb");
+    expect((await made.group()).status.state).toBe("NoClusters");
+    for (const [name, ring] of [
+      ["c1", "canary"],
+      ["r1", "rest"],
+    ] as const)
+      await made.addCluster(name, ring, { uid: `${name}-anew` });
+    await begin(made);
+    await made.finish("c1", "Failed");
+    await made.plan();
+    expect((await made.sync("r1"))?.desired.rollout ?? 1).toBe(1);
   });
 });
 

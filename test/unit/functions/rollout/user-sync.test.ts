@@ -47,7 +47,7 @@ async function plan(made: PlannerWorld) {
 test("of a cluster that is not registered says so, and gives it everything when it is", async () => {
   const made = await userSync();
   expect(await plan(made)).toMatchObject({ state: "ClusterNotFound" });
-  expect(made.stages()).toEqual({ all: "1" });
+  expect(made.stages()).toEqual({ all: "-" });
   await made.addCluster("c1", "all");
   await plan(made);
   await made.renderAll();

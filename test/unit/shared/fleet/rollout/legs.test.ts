@@ -33,7 +33,9 @@ describe.each(["canary", "rest"])("a leg through %s, first or last", (stage) => 
     ["sealed empty", sealedEmpty, "Passed", "Passed"],
     ["all ready", allReady, "Passed", "Passed"],
     ["all unchanged", allUnchanged, "Passed", "Passed"],
-    ["all gone", allGone, "Passed", "Passed"],
+    ["all gone", allGone, "NothingVerified", "NothingVerified"],
+    ["one gone, and one unchanged", { counts: { Skipped: 1, Unchanged: 1 } }, "NothingVerified", "NothingVerified"],
+    ["one gone, and one ready", { counts: { Skipped: 1, Succeeded: 1 } }, "Passed", "Passed"],
     ["all unreachable", allUnreachable, "TooManyUnreachable", "NothingVerified"],
     ["all failed", allFailed, "Halted", "NothingVerified"],
     ["all failed, and not ready before", allPreexisting, "NothingVerified", "NothingVerified"],
@@ -134,11 +136,11 @@ describe("a leg that deletes", () => {
     ["bears no failure", { counts: { Succeeded: 9, Failed: 1 } }, "Halted"],
     ["goes on with the others all the same", { counts: { Waiting: 1, Failed: 1 } }, "Moving"],
   ])("%s, whatever the budgets", (_name, leg, phase) => {
-    expect(verdictOf(legOfUnit(leg), generous, true).phase).toBe(phase);
+    expect(verdictOf(legOfUnit(leg), generous, { farewell: true }).phase).toBe(phase);
   });
 
   test("says that deleting failed", () => {
-    expect(verdictOf(legOfUnit({ counts: { Failed: 1 } }), strict, true).reason).toBe("DeletionFailed");
+    expect(verdictOf(legOfUnit({ counts: { Failed: 1 } }), strict, { farewell: true }).reason).toBe("DeletionFailed");
   });
 });
 

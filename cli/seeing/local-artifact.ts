@@ -1,22 +1,17 @@
 /** A working folder as an artifact: the files that a commit of it would give. */
-import { execFile } from "node:child_process";
-import { lstat, readdir, readFile, realpath } from "node:fs/promises";
-import { dirname, join, resolve, sep } from "node:path";
-import { promisify } from "node:util";
+import { realpath, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { localTree } from "#cli/seeing/local-tree.ts";
 import { usageFailure } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { defaultGitLimits } from "#shared/adapters/git/git-limits.ts";
+import { Pace } from "#shared/adapters/git/pace.ts";
+import { walkTree } from "#shared/adapters/git/walk-tree.ts";
+import { StarlingError } from "#shared/base/errors.ts";
 import type { PlannedArtifact } from "#shared/fleet/rollout/plan.ts";
+import type { TreeFile } from "#shared/ports.ts";
 import { chartFolders } from "#shared/source/helm/chart.ts";
-import { isIgnored, isWithin, type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
-
-const run = promisify(execFile);
-
-/** More is no repository of manifests: somebody named the wrong folder. */
-const maxFiles = 20_000;
-const maxListingBytes = 64 * 1024 * 1024;
-/** Else a folder that came from elsewhere could name programs that git runs. */
-const quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+import { isWithin, type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
 
 export interface LocalArtifact {
   readonly artifact: PlannedArtifact;
@@ -25,7 +20,7 @@ export interface LocalArtifact {
 
 /**
  * @param paths - of the Source; `.` is all of the folder, which stands for the repository.
- * @throws CliFailure when the folder is none, or has nothing in one of the paths.
+ * @throws CliFailure when the folder is none, has nothing in one of the paths, or has what `resolve` refuses.
  */
 export async function readLocalArtifact(
   { cwd }: Pick<CliIo, "cwd">,
@@ -33,49 +28,25 @@ export async function readLocalArtifact(
   paths: readonly string[],
 ): Promise<LocalArtifact> {
   const folder = resolve(cwd, dir);
-  const files: ListedFile[] = [];
-  const isInside = insideOf(folder);
-  let bytes = 0;
-  for (const path of await listed(folder, dir)) {
-    if (isIgnored(path) || !isWithin(path, paths)) continue;
-    const found = await lstat(join(folder, path)).catch(() => undefined);
-    // Links and submodules are no part of an artifact; what was deleted is still in git's index.
-    if (found?.isFile() !== true || !(await isInside(dirname(path)))) continue;
-    bytes += found.size;
-    if (bytes > defaultGitLimits.maxContentBytes)
-      throw usageFailure(
-        `more than ${defaultGitLimits.maxContentBytes} bytes in ${dir}`,
-        "name the folders that are synced in the Source's spec.paths",
-      );
-    if (files.length >= maxFiles)
-      throw usageFailure(`more than ${maxFiles} files in ${dir}`, "--source NAME=FOLDER of one repository");
-    const content = new Uint8Array(await readFile(join(folder, path)));
-    files.push({ path, executable: (found.mode & 0o100) !== 0, content });
-  }
+  const found = await stat(folder).catch(() => undefined);
+  if (found?.isDirectory() !== true) throw usageFailure(`${dir} is no folder`, "--source NAME=FOLDER");
+  const files = await filesOf(folder, dir, paths);
   const next = "--source NAME=FOLDER, where the folder is the root of the repository";
   return artifactOf(files, { paths, revision: `folder ${dir}`, where: dir, next });
 }
 
-/**
- * Whether a folder below is there itself, and no link in its place or above it: git's index knows the files that were below it
- * before, and may say anything in a folder that came from elsewhere.
- */
-function insideOf(folder: string): (below: string) => Promise<boolean> {
-  const known = new Map<string, Promise<boolean>>();
-  const real = realpath(folder).catch(() => folder);
-  const look = async (below: string) => {
-    const wanted = join(await real, below);
-    return isBelow(await real, wanted) && (await realpath(wanted).catch(() => undefined)) === wanted;
-  };
-  return (below) => {
-    const asked = known.get(below) ?? look(below);
-    known.set(below, asked);
-    return asked;
-  };
-}
-
-function isBelow(folder: string, path: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+/** Within the limits of `resolve`: what it refuses, a commit of the folder would be refused for. */
+async function filesOf(folder: string, dir: string, paths: readonly string[]): Promise<readonly TreeFile[]> {
+  const reading = { limits: defaultGitLimits, pace: new Pace(defaultGitLimits.timeoutSeconds) };
+  try {
+    return await walkTree({ root: await localTree(await realpath(folder)), paths, reading });
+  } catch (error) {
+    if (!(error instanceof StarlingError)) throw error;
+    throw usageFailure(
+      `${error.code}: ${dir}: ${error.message}`,
+      "what the message says, or --source NAME=FOLDER of another",
+    );
+  }
 }
 
 export interface ArtifactAbout {
@@ -99,17 +70,4 @@ export function artifactOf(
   }
   const charts = chartFolders(files);
   return { artifact: { revision, digest: treeDigest(files), ...(charts.length === 0 ? {} : { charts }) }, files };
-}
-
-/** As git would add them; all of them where the folder is no working tree, or there is no git. */
-async function listed(folder: string, dir: string): Promise<readonly string[]> {
-  const found = await lstat(folder).catch(() => undefined);
-  if (found?.isDirectory() !== true) throw usageFailure(`${dir} is no folder`, "--source NAME=FOLDER");
-  const args = ["-C", folder, ...quiet, "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-  const env = { ...process.env, GIT_OPTIONAL_LOCKS: "0", GIT_NO_LAZY_FETCH: "1" };
-  const listing = await run("git", args, { maxBuffer: maxListingBytes, env }).catch(() => undefined);
-  if (listing !== undefined) return listing.stdout.split("\0").filter((path) => path !== "");
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-  return paths.map((path) => path.slice(folder.length + 1));
 }

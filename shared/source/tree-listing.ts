@@ -2,7 +2,7 @@ import { sha256 } from "#shared/base/digest.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { compareText } from "#shared/base/text-order.ts";
 
-/** A regular file of a tree; links and submodules are never part of one. */
+/** A regular file of a tree; a link is there as what it leads to. */
 export interface ListedFile {
   /** Relative to the repository, `/` separated. */
   readonly path: string;

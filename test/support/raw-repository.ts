@@ -3,7 +3,7 @@ import { runGit } from "#local/git/git-command.ts";
 import { repositoryFolder } from "#local/git/repository.ts";
 
 export interface RawEntry {
-  readonly mode: "100644" | "100755" | "120000" | "160000" | "40000";
+  readonly mode: "100644" | "100755" | "120000" | "160000" | "40000" | "60000";
   readonly name: string | Buffer;
   readonly oid: string;
 }

@@ -52,18 +52,22 @@ async function bombOf(leaf: RawEntry): Promise<string> {
 }
 
 describe("a few objects that unfold to 10^9 entries", () => {
-  const leaves: readonly (readonly [legend: string, mode: RawEntry["mode"], message: string])[] = [
-    ["files", "100644", "spec.paths hold more than 20000 files"],
-    ["links, which are no files", "120000", "more than 200000 files and folders are on the way to spec.paths"],
-    ["submodules", "160000", "more than 200000 files and folders are on the way to spec.paths"],
+  const files = "spec.paths hold more than 20000 files";
+  const leaves: readonly (readonly [legend: string, mode: RawEntry["mode"], ...refused: [string, string]])[] = [
+    ["files", "100644", "GitTooLarge", files],
+    ["links", "120000", "GitTooLarge", "more than 200000 files and folders are on the way to spec.paths"],
+    ["submodules", "160000", "GitPathRefused", 'e0/e0/e0/e0/e0/e0/e0" of the repository is a submodule'],
   ];
-  test.each(leaves)("of %s", async (_legend, mode, message) => {
-    const tree = await bombOf({ mode, name: "e", oid: await made.blob("/etc/passwd") });
-    const oid = await made.commit(await made.tree([{ mode: "40000", name: "bomb", oid: tree }]));
-    await expect(fetchTree(oid)).rejects.toMatchObject({
-      code: "GitTooLarge",
-      message: expect.stringContaining(message),
-    });
+  test.each(leaves)("of %s", async (_legend, mode, code, message) => {
+    const leaf = await made.blob("../../../../../../../../../a.yaml");
+    const tree = await bombOf({ mode, name: "e", oid: leaf });
+    const oid = await made.commit(
+      await made.tree([
+        { mode: "100644", name: "a.yaml", oid: leaf },
+        { mode: "40000", name: "bomb", oid: tree },
+      ]),
+    );
+    await expect(fetchTree(oid)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
   });
 
   test("do no harm where spec.paths leads past them", async () => {
@@ -132,16 +136,41 @@ describe("names", () => {
     expect(await pathsOf(await made.commit(tree))).toEqual(["A.yaml", "a.yaml"]);
   });
 
-  test("of version control, links and submodules are no part of an artifact", async () => {
+  test("of version control are no part of an artifact", async () => {
     const oid = await made.blob("a: 1\n");
     const config = await made.tree([{ mode: "100644", name: "config", oid }]);
     const tree = await made.tree([
       { mode: "40000", name: ".git", oid: config },
       { mode: "100644", name: "a.yaml", oid },
-      { mode: "120000", name: "link", oid },
-      { mode: "160000", name: "module", oid },
     ]);
     expect(await pathsOf(await made.commit(tree))).toEqual(["a.yaml"]);
+  });
+});
+
+describe("what is no file, folder or link", () => {
+  const modes: readonly (readonly [mode: RawEntry["mode"], problem: string])[] = [
+    ["160000", "is a submodule, whose files are not fetched; commit its files in the repository itself"],
+    ["60000", "has the mode 60000, which is no file's; remove it"],
+  ];
+  test.each(modes)("of the mode %s refuses the revision by its path", async (mode, problem) => {
+    const oid = await made.blob("a: 1\n");
+    const tree = await made.tree([{ mode, name: "x", oid }]);
+    const commit = await made.commit(
+      await made.tree([
+        { mode: "100644", name: "a.yaml", oid },
+        { mode: "40000", name: "app", oid: tree },
+        { mode: "120000", name: "z", oid: await made.blob("app/x") },
+      ]),
+    );
+    const refused = (path: string) => ({
+      code: "GitPathRefused",
+      retry: "permanent",
+      message: `the path "${path}" of the repository ${problem}, or narrow spec.paths`,
+    });
+    await expect(fetchTree(commit)).rejects.toMatchObject(refused("app/x"));
+    await expect(fetchTree(commit, ["app/x/deep"])).rejects.toMatchObject(refused("app/x"));
+    await expect(fetchTree(commit, ["z"])).rejects.toMatchObject(refused("z"));
+    expect(await pathsOf(commit, ["a.yaml"])).toEqual(["a.yaml"]);
   });
 });
 

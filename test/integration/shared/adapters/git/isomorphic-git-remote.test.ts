@@ -39,7 +39,7 @@ beforeAll(async () => {
     {
       "deploy/app.yaml": "a: 1\n",
       "deploy/run.sh": { executable: "#!/bin/sh\n" },
-      "deploy/link.yaml": { symlink: "/etc/passwd" },
+      "deploy/link.yaml": { symlink: "../base/base.yaml" },
       "base/base.yaml": "b: 1\n",
       "README.md": "# hello\n",
       ".gitignore": "x\n",
@@ -113,7 +113,7 @@ describe("listRefs", () => {
 });
 
 describe("fetchTree", () => {
-  test("gives the commit and the regular files below the paths", async () => {
+  test("gives the commit and the files below the paths", async () => {
     const tree = await remote.fetchTree(repository("fleet"), { oid: first, paths: ["deploy"] });
     expect(tree.commit).toEqual({
       oid: first,
@@ -126,17 +126,19 @@ describe("fetchTree", () => {
       tree.files.map(({ path, executable, content }) => [path, executable, Buffer.from(content).toString()]),
     ).toEqual([
       ["deploy/app.yaml", false, "a: 1\n"],
+      ["deploy/link.yaml", false, "b: 1\n"],
       ["deploy/run.sh", true, "#!/bin/sh\n"],
     ]);
   });
 
-  test("gives everything but links, media and version control for the whole repository", async () => {
+  test("gives everything but media and version control for the whole repository", async () => {
     const tree = await remote.fetchTree(repository("fleet"), { oid: second, paths: ["."] });
     expect(tree.files.map(({ path }) => path)).toEqual([
       "README.md",
       "base/base.yaml",
       "bin.dat",
       "deploy/app.yaml",
+      "deploy/link.yaml",
       "deploy/run.sh",
     ]);
     expect(tree.files.find(({ path }) => path === "bin.dat")?.content).toEqual(new Uint8Array([0, 255, 1]));

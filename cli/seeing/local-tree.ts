@@ -1,0 +1,78 @@
+/** A folder of this machine as a tree: what a commit of it would have. */
+import { execFile } from "node:child_process";
+import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { submoduleProblem, type TreeFolder, type TreeNode } from "#shared/adapters/git/tree-node.ts";
+
+const run = promisify(execFile);
+
+const maxListingBytes = 64 * 1024 * 1024;
+/** Else a folder that came from elsewhere could name programs that git runs. */
+const quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+
+/** Names that git gave, by folders; empty for what is no folder to git. */
+type Names = Map<string, Names>;
+
+/** @param folder - without links in its path. */
+export async function localTree(folder: string): Promise<TreeFolder> {
+  const names: Names = new Map();
+  for (const path of await listed(folder)) {
+    let at = names;
+    // A repository in the folder is listed with a slash at its end.
+    for (const name of path.replace(/\/$/, "").split("/")) {
+      const below: Names = at.get(name) ?? new Map();
+      at.set(name, below);
+      at = below;
+    }
+  }
+  return folderOf(folder, names);
+}
+
+/** Nothing is looked at before its folder was seen to be one: the index of a stranger's may say anything. */
+function folderOf(folder: string, names: Names): TreeFolder {
+  return {
+    kind: "folder",
+    async *entries() {
+      for (const [name, below] of names) {
+        const node = await nodeOf(folder, name, below);
+        if (node !== undefined) yield [name, node] as const;
+      }
+    },
+  };
+}
+
+/** Nothing for what was deleted: it is still in git's index. */
+async function nodeOf(folder: string, name: string, below: Names): Promise<TreeNode | undefined> {
+  if (name === "" || name === "." || name === "..") return { kind: "unreadable", problem: "is no name of a file" };
+  const path = join(folder, name);
+  const found = await lstat(path).catch(unreadable);
+  if ("kind" in found) return found.isGone ? undefined : found;
+  if (found.isSymbolicLink()) return { kind: "link", target: () => readlink(path) };
+  if (found.isDirectory()) {
+    return below.size === 0 ? { kind: "unreadable", problem: submoduleProblem } : folderOf(path, below);
+  }
+  if (!found.isFile()) return { kind: "unreadable", problem: "is no file that git commits" };
+  return {
+    kind: "file",
+    executable: (found.mode & 0o100) !== 0,
+    read: async (maxBytes) => (found.size > maxBytes ? "too large" : new Uint8Array(await readFile(path))),
+  };
+}
+
+function unreadable(error: NodeJS.ErrnoException) {
+  const isGone = error.code === "ENOENT" || error.code === "ENOTDIR";
+  return { kind: "unreadable", problem: `cannot be read (${error.code})`, isGone } as const;
+}
+
+/** As git would add them; all of them where the folder is no working tree, or there is no git. */
+async function listed(folder: string): Promise<readonly string[]> {
+  const args = ["-C", folder, ...quiet, "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+  const env = { ...process.env, GIT_OPTIONAL_LOCKS: "0", GIT_NO_LAZY_FETCH: "1" };
+  const listing = await run("git", args, { maxBuffer: maxListingBytes, env }).catch(() => undefined);
+  if (listing !== undefined) return listing.stdout.split("\0").filter((path) => path !== "");
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() || entry.isSymbolicLink())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
+}

@@ -98,6 +98,9 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
       unseen: [...seen.unseen, ...asked.unseen],
       refused,
       refusedTags: own.flatMap(({ cluster, refusedTags = [] }) => refusedTags.map((each) => ({ cluster, ...each }))),
+      refusedValues: own.flatMap(({ cluster, refusedValues = [] }) =>
+        refusedValues.map((each) => ({ cluster, ...each })),
+      ),
       refusedParameters: own.flatMap(({ parameters }) => parameters?.refused ?? []),
       clusters: {
         found: own.length,

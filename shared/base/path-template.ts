@@ -1,7 +1,7 @@
 /**
  * `{{ cluster.name }}`, `{{ cluster.labels.KEY }}`, `{{ cluster.values.KEY }}` and `{{ params.NAME }}` in a template's path,
  * each with an optional `| default(text)`; `cluster.values.KEY.KEY` looks into a map. A closed list of names and no code: a
- * path can choose a folder and nothing else.
+ * path can choose a folder and nothing else. Whoever tags a cluster fills names of folders, and `| path` lets them fill several.
  */
 import { excerpt } from "#shared/base/excerpt.ts";
 import { ownValue } from "#shared/base/own-value.ts";
@@ -20,17 +20,20 @@ export type RenderedPath =
   | { readonly ok: false; readonly message: string };
 
 const reference =
-  /^ *(?:cluster\.(?:(name)|labels\.([A-Za-z0-9][-A-Za-z0-9_./]*)|values\.([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_-]+)*))|params\.([A-Za-z_][A-Za-z0-9_]*)) *(?:\| *default\(([^(){}|]*)\) *)?$/;
+  /^ *(?:cluster\.(?:(name)|labels\.([A-Za-z0-9][-A-Za-z0-9_./]*)|values\.([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_-]+)*))|params\.([A-Za-z_][A-Za-z0-9_]*)) *(?:\| *default\(([^(){}|]*)\) *)?(?:\| *(path) *)?$/;
 /** What may stand in the resulting path: anything but an escape from the artifact. */
 const escapes = /(^|\/)\.\.(\/|$)|^\/|\0/;
 /** As long as a path that is written out. A planner holds one for each template and cluster. */
 const maxPath = 1024;
 
 /** @returns what is wrong with the text, or undefined. */
-export function checkPathTemplate(text: string): string | undefined {
+export function checkPathTemplate(text: string, use: "path" | "text" = "path"): string | undefined {
   const pieces = piecesOf(text);
   for (const { expression } of pieces) {
-    if (expression === undefined || reference.test(expression)) continue;
+    if (expression === undefined) continue;
+    const [isKnown, , , , , , isPath] = reference.exec(expression) ?? [];
+    if (isPath !== undefined && use === "text") return `"| path" does nothing here: only a path may have it; remove it`;
+    if (isKnown !== undefined) continue;
     return `"${excerpt(`{{${expression}}}`)}" is not an expression Starling knows; use {{ cluster.name }}, {{ cluster.labels.KEY }}, {{ cluster.values.KEY }} or {{ params.NAME }}, with an optional | default(text)`;
   }
   const rest = pieces.map((piece) => piece.literal).join("");
@@ -88,10 +91,30 @@ export type RenderedValue =
 
 /** The text for one cluster; a missing key names the key and the cluster, and where it can be set. */
 export function renderText(text: string, cluster: TemplateCluster): RenderedText {
-  const problem = checkPathTemplate(text);
+  const problem = checkPathTemplate(text, "text");
   if (problem !== undefined) return { ok: false, message: problem };
+  const filled = fill(text, cluster);
+  return filled.ok ? { ok: true, text: filled.text } : filled;
+}
+
+/** An expression in a text that is filled. */
+interface Filled {
+  readonly expression: string;
+  readonly value: string;
+  readonly at: number;
+  /** The template itself says so, by a default or a parameter. */
+  readonly isOfTemplate: boolean;
+  readonly allowsPath: boolean;
+}
+
+type FilledText =
+  | { readonly ok: true; readonly text: string; readonly filled: readonly Filled[] }
+  | { readonly ok: false; readonly message: string };
+
+function fill(text: string, cluster: TemplateCluster): FilledText {
   const missing: string[] = [];
   const unfit: string[] = [];
+  const filled: Filled[] = [];
   let result = "";
   for (const { literal, expression } of piecesOf(text)) {
     result += literal;
@@ -100,43 +123,60 @@ export function renderText(text: string, cluster: TemplateCluster): RenderedText
     if (!found.ok) return found;
     if (found.value === undefined) missing.push(expression.trim());
     else if (typeof found.value === "object") unfit.push(expression.trim());
-    else result += String(found.value);
+    else {
+      const { isOfTemplate, allowsPath } = found;
+      const value = String(found.value);
+      filled.push({ expression: expression.trim(), value, at: result.length, isOfTemplate, allowsPath });
+      result += value;
+    }
   }
   if (missing.length > 0) return { ok: false, message: missingMessage(missing, cluster) };
   if (unfit.length > 0) {
     const message = `${unfit.join(", ")} of cluster ${cluster.name} is a list or a map; name one text, number, true or false in it`;
     return { ok: false, message };
   }
-  return { ok: true, text: result };
+  return { ok: true, text: result, filled };
 }
 
 /** What one whole expression comes to, as the cluster has it: a number stays one, and so does a list. */
 export function renderValue(text: string, cluster: TemplateCluster): RenderedValue {
-  const problem = checkPathTemplate(text);
+  const problem = checkPathTemplate(text, "text");
   if (problem !== undefined) return { ok: false, message: problem };
   const [{ expression = "" } = {}] = piecesOf(text);
   const found = foundFor(expression, cluster);
   if (found.ok && found.value === undefined)
     return { ok: false, message: missingMessage([expression.trim()], cluster) };
-  return found;
+  return found.ok ? { ok: true, value: found.value } : found;
 }
 
+type FoundValue =
+  | ({ readonly ok: true; readonly value: unknown } & Pick<Filled, "isOfTemplate" | "allowsPath">)
+  | { readonly ok: false; readonly message: string };
+
 /** `undefined` for what is not there, and has no default. */
-function foundFor(expression: string, cluster: TemplateCluster): RenderedValue {
-  const [, isName, label, value, parameter, fallback] = reference.exec(expression) ?? [];
-  if (isName !== undefined) return { ok: true, value: cluster.name };
-  if (label !== undefined) return { ok: true, value: ownValue(cluster.labels, label) ?? fallback };
-  if (value !== undefined) return { ok: true, value: valueAt(cluster.values, value.split(".")) ?? fallback };
+function foundFor(expression: string, cluster: TemplateCluster): FoundValue {
+  const [, isName, label, value, parameter, fallback, isPath] = reference.exec(expression) ?? [];
+  const allowsPath = isPath !== undefined;
+  const ofCluster = (found: unknown): FoundValue => {
+    return { ok: true, value: found ?? fallback, isOfTemplate: found === undefined, allowsPath };
+  };
+  if (isName !== undefined) return ofCluster(cluster.name);
+  if (label !== undefined) return ofCluster(ownValue(cluster.labels, label));
+  if (value !== undefined) return ofCluster(valueAt(cluster.values, value.split(".")));
   const text = ownValue(cluster.params ?? {}, parameter ?? "");
-  if (text === undefined) return { ok: true, value: fallback };
-  const rendered = renderText(text, { ...cluster, params: {} });
-  if (rendered.ok) return { ok: true, value: rendered.text };
-  return { ok: false, message: `parameters.${parameter}: ${rendered.message}` };
+  if (text === undefined) return ofCluster(undefined);
+  const problem = checkPathTemplate(text, "text");
+  const rendered =
+    problem === undefined ? fill(text, { ...cluster, params: {} }) : { ok: false as const, message: problem };
+  if (!rendered.ok) return { ok: false, message: `parameters.${parameter}: ${rendered.message}` };
+  const isOfTemplate = rendered.filled.every((each) => each.isOfTemplate || !each.value.includes("/"));
+  return { ok: true, value: rendered.text, isOfTemplate, allowsPath };
 }
 
 /** `renderText` for a path inside the artifact, which it may not leave. */
 export function renderPath(text: string, cluster: TemplateCluster): RenderedPath {
-  const rendered = renderText(text, cluster);
+  const problem = checkPathTemplate(text);
+  const rendered = problem === undefined ? fill(text, cluster) : { ok: false as const, message: problem };
   if (!rendered.ok) return { ok: false, message: `path: ${rendered.message}` };
   const path = rendered.text;
   if (path.length > maxPath) {
@@ -146,7 +186,30 @@ export function renderPath(text: string, cluster: TemplateCluster): RenderedPath
   if (path === "" || escapes.test(path)) {
     return { ok: false, message: `path: "${excerpt(path)}" for cluster ${cluster.name} leaves the artifact` };
   }
+  const misfit = misfitIn(path, rendered.filled);
+  if (misfit !== undefined) return { ok: false, message: `path: ${misfit(cluster.name)}` };
   return { ok: true, path };
+}
+
+/** A value that would choose the folder around, with every sibling in it, or one that the template does not think of. */
+function misfitIn(path: string, filled: readonly Filled[]): ((cluster: string) => string) | undefined {
+  const deep = filled.find((each) => !each.isOfTemplate && !each.allowsPath && each.value.includes("/"));
+  if (deep !== undefined) {
+    const { expression, value } = deep;
+    return (cluster) =>
+      `${expression} of cluster ${cluster} is "${excerpt(value)}", which is more than one folder's name; correct it, or write {{ ${expression} | path }} to let it choose folders below`;
+  }
+  let start = 0;
+  for (const name of path.split("/")) {
+    const [first = 0, last] = [start, start + name.length];
+    start = last + 1;
+    if (name !== "" && name !== ".") continue;
+    const cause = filled.find(({ at, value }) => at <= last && at + value.length >= first);
+    if (cause === undefined) continue;
+    return (cluster) =>
+      `"${excerpt(path)}" for cluster ${cluster} is another folder than meant: {{ ${cause.expression} }} fills a name, which is never empty, "." or ".."; correct what it stands for`;
+  }
+  return undefined;
 }
 
 function valueAt(values: unknown, [name, ...rest]: readonly string[]): unknown {

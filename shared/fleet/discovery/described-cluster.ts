@@ -97,15 +97,19 @@ export function become(
   const { tags, version, createdAt } = description;
   const accepted = before?.discovered?.labels ?? {};
   const { labels, refused } = labelsFrom(spec, { eks, version, tags }, accepted);
+  const tagged = valuesFrom(spec, tags, before?.discovered?.values ?? {});
   const discovered: Discovered = {
     by: discovery,
     arn: eks.arn,
     labels,
-    values: { ...valuesFrom(spec, tags), ...said?.values },
+    values: { ...tagged.values, ...said?.values },
     ...defined({ access: spec.access, createdAt }),
   };
-  const refusedTags = refused.length === 0 ? {} : { refusedTags: refused };
+  const notTaken = {
+    ...(refused.length === 0 ? {} : { refusedTags: refused }),
+    ...(tagged.refused.length === 0 ? {} : { refusedValues: tagged.refused }),
+  };
   const { parameters: _before, ...others } = row;
-  const seen = { tags: tagsThatMatter(spec, tags), ...refusedTags, ...defined({ parameters: said }) };
+  const seen = { tags: tagsThatMatter(spec, tags), ...notTaken, ...defined({ parameters: said }) };
   return { is: "found", found: { ...others, ...seen }, discovered };
 }

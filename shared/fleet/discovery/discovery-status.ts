@@ -11,6 +11,7 @@ import type {
   RefusedCluster,
   RefusedParameter,
   RefusedTag,
+  RefusedValue,
   UnseenPlace,
 } from "#shared/fleet/rows/discovery-rows.ts";
 import type { SaidCondition } from "#shared/fleet/rows/said-reason.ts";
@@ -21,6 +22,7 @@ export interface LookResult {
   readonly unseen: readonly UnseenPlace[];
   readonly refused: readonly RefusedCluster[];
   readonly refusedTags: readonly (RefusedTag & { readonly cluster: string })[];
+  readonly refusedValues: readonly (RefusedValue & { readonly cluster: string })[];
   readonly refusedParameters: readonly RefusedParameter[];
   readonly clusters: Omit<NonNullable<DiscoveryStatus["clusters"]>, "refused">;
   /** Within the last day. */
@@ -130,13 +132,23 @@ function failedText(failed: LookResult["failed"]): string {
 
 function labelsCondition({ refusedTags }: LookResult): readonly SaidCondition[] {
   if (refusedTags.length === 0) return [];
-  const told = refusedTags.slice(0, namedInMessage).map(({ cluster, label, tag, value, kept }) => {
-    const said = value === undefined ? `has no tag ${tag}` : `has ${tag}=${value}`;
-    return `${cluster} ${said}; its label ${label} ${kept === undefined ? "is not set" : `stays ${kept}`}`;
-  });
-  const more = refusedTags.length > told.length ? `; and ${refusedTags.length - told.length} more` : "";
-  const message = `not among the values that labels.allowed has, or no label's value: ${told.join("; ")}${more}`;
+  const told = refusedTags.map(({ label, ...said }) => notTaken(`label ${label}`, said));
+  const message = `not among the values that labels.allowed has, or no label's value: ${firstOf(told)}`;
   return [{ type: "LabelsAccepted", status: "False", reason: "ValueNotAllowed", message }];
+}
+
+function notTaken(
+  what: string,
+  said: { readonly cluster: string; readonly tag: string; readonly value?: string; readonly kept?: string },
+): string {
+  const { cluster, tag, value, kept } = said;
+  const found = value === undefined ? `has no tag ${tag}` : `has ${tag}=${value}`;
+  return `${cluster} ${found}; its ${what} ${kept === undefined ? "is not set" : `stays ${kept}`}`;
+}
+
+function firstOf(texts: readonly string[]): string {
+  const told = texts.slice(0, namedInMessage);
+  return `${told.join("; ")}${texts.length > told.length ? `; and ${texts.length - told.length} more` : ""}`;
 }
 
 const parameterRemedies = {
@@ -146,14 +158,17 @@ const parameterRemedies = {
   TooLarge: "has more below it than the values of a cluster: 100 of them, and 16384 bytes as JSON",
 } satisfies Record<RefusedParameter["reason"], string>;
 
-function valuesCondition({ refusedParameters }: LookResult): readonly SaidCondition[] {
-  const [first] = refusedParameters;
-  if (first === undefined) return [];
-  const told = refusedParameters.slice(0, namedInMessage);
-  const texts = told.map(({ parameter, reason }) => `${parameter} ${parameterRemedies[reason]}`);
-  const more = refusedParameters.length > told.length ? `; and ${refusedParameters.length - told.length} more` : "";
-  const message = `not taken as values, which stay as they were: ${texts.join("; ")}${more}`;
-  return [{ type: "ValuesAccepted", status: "False", reason: first.reason, message }];
+/** Of tags first: somebody may have tried to choose what a cluster gets. */
+function valuesCondition({ refusedValues, refusedParameters }: LookResult): readonly SaidCondition[] {
+  const tags = refusedValues.map(({ name, ...said }) => notTaken(`value ${name}`, { ...said, tag: name }));
+  const parameters = refusedParameters.map(({ parameter, reason }) => `${parameter} ${parameterRemedies[reason]}`);
+  const reason = tags.length > 0 ? "ValueNotAllowed" : refusedParameters[0]?.reason;
+  if (reason === undefined) return [];
+  const messages = [
+    ...(tags.length === 0 ? [] : [`not among the values that values.allowed has: ${firstOf(tags)}`]),
+    ...(parameters.length === 0 ? [] : [`not taken as values, which stay as they were: ${firstOf(parameters)}`]),
+  ];
+  return [{ type: "ValuesAccepted", status: "False", reason, message: messages.join("; ") }];
 }
 
 function newestForgotten(rows: readonly FoundRow[]): NonNullable<DiscoveryStatus["forgotten"]> {

@@ -1,4 +1,5 @@
 /** Labels and values of a discovered cluster, from its tags: pure. */
+import { defined } from "#shared/base/defined.ts";
 import { ownValue } from "#shared/base/own-value.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 import {
@@ -9,7 +10,8 @@ import {
 } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { type LabelSelector, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { labelValueSchema } from "#shared/fleet/kinds/metadata.ts";
-import type { RefusedTag } from "#shared/fleet/rows/discovery-rows.ts";
+import type { Values } from "#shared/fleet/kinds/values.ts";
+import type { RefusedTag, RefusedValue } from "#shared/fleet/rows/discovery-rows.ts";
 
 export type Tags = Readonly<Record<string, string>>;
 type Texts = Readonly<Record<string, string>>;
@@ -62,15 +64,11 @@ export function labelsFrom(
   const labels: Record<string, string> = { ...set };
   const refused: RefusedTag[] = [];
   for (const [label, tag] of Object.entries(fromTags)) {
-    const value = ownValue(cluster.tags, tag);
-    const among = ownValue(allowed, label);
-    // A label that is bound to a list does not go because somebody took the tag away.
-    const isTaken = value === undefined ? among === undefined : isAllowed(value, among);
-    const kept = ownValue(accepted, label);
-    const next = isTaken ? value : kept;
+    const said = defined({ value: ownValue(cluster.tags, tag), kept: ownValue(accepted, label) });
+    const taken = isTaken(said.value, ownValue(allowed, label), isLabelValue);
+    const next = taken ? said.value : said.kept;
     if (next !== undefined) labels[label] = next;
-    const said = { ...(value === undefined ? {} : { value }), ...(kept === undefined ? {} : { kept }) };
-    if (!isTaken) refused.push({ label, tag, ...said });
+    if (!taken) refused.push({ label, tag, ...said });
   }
   labels[`${ownLabelPrefix}account`] = cluster.eks.accountId;
   labels[`${ownLabelPrefix}region`] = cluster.eks.region;
@@ -78,15 +76,36 @@ export function labelsFrom(
   return { labels, refused };
 }
 
-function isAllowed(value: string, among: readonly string[] | undefined): boolean {
-  return among === undefined ? labelValueSchema.safeParse(value).success : among.includes(value);
+/** What is bound to a list does not go because somebody took the tag away. */
+function isTaken(
+  value: string | undefined,
+  among: readonly string[] | undefined,
+  isFit: (value: string) => boolean,
+): boolean {
+  if (value === undefined) return among === undefined;
+  return among === undefined ? isFit(value) : among.includes(value);
 }
 
-export function valuesFrom({ values }: ClusterDiscoverySpec, tags: Tags): Texts {
-  const found: Record<string, string> = {};
-  for (const name of values?.fromTags ?? []) {
-    const value = ownValue(tags, name);
-    if (value !== undefined && value.length <= maxValue) found[name] = value;
+function isLabelValue(value: string): boolean {
+  return labelValueSchema.safeParse(value).success;
+}
+
+/** @param accepted - the values that it had. */
+export function valuesFrom(
+  { values: { fromTags = [], allowed = {} } = {} }: ClusterDiscoverySpec,
+  tags: Tags,
+  accepted: Values,
+): { readonly values: Texts; readonly refused: readonly RefusedValue[] } {
+  const values: Record<string, string> = {};
+  const refused: RefusedValue[] = [];
+  for (const name of fromTags) {
+    const before = ownValue(accepted, name);
+    const among = ownValue(allowed, name);
+    const said = defined({ value: ownValue(tags, name), kept: typeof before === "string" ? before : undefined });
+    const taken = isTaken(said.value, among, (value) => value.length <= maxValue);
+    const next = taken || among === undefined ? said.value : said.kept;
+    if (next !== undefined && next.length <= maxValue) values[name] = next;
+    if (!taken && among !== undefined) refused.push({ name, ...said });
   }
-  return found;
+  return { values, refused };
 }

@@ -97,10 +97,22 @@ const discoveredValuesSchema = z
   .strictObject({
     /** Tags that become values of the cluster, under the same name. */
     fromTags: boundedList(valueName, 100).min(1, "must name at least one tag").optional(),
+    /** Value: what its tag may say; anything else leaves the value as it was. */
+    allowed: z
+      .record(valueName, boundedList(tagValue, 100).min(1, "must hold at least one value"))
+      .refine((map) => Object.keys(map).length <= 100, "must have at most 100 members")
+      .meta({ maxProperties: 100 })
+      .optional(),
     /** Parameters of the cluster's account and region, directly below the path; they go before tags. */
     ssm: z.strictObject({ path: boundedText(1000).min(1) }).optional(),
   })
-  .refine(({ fromTags, ssm }) => fromTags !== undefined || ssm !== undefined, "needs fromTags, ssm or both");
+  .refine(({ fromTags, ssm }) => fromTags !== undefined || ssm !== undefined, "needs fromTags, ssm or both")
+  .superRefine(({ fromTags = [], allowed = {} }, context) => {
+    for (const name of Object.keys(allowed)) {
+      if (fromTags.includes(name)) continue;
+      context.addIssue({ code: "custom", path: ["allowed", name], message: "is about a value that fromTags lacks" });
+    }
+  });
 
 const goneSchema = z.strictObject({
   /** For how long their account has to say so, without a break: errors are no answer, and another answer ends it. */

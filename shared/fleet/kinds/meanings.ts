@@ -53,6 +53,8 @@ const meanings: Readonly<Record<string, string>> = {
   "ClusterDiscovery.spec.name":
     "of a cluster that is new, in small letters; it keeps its name for as long as it is registered",
   "ClusterDiscovery.spec.values": "values that its Clusters get",
+  "ClusterDiscovery.spec.values.allowed":
+    "value: a list of what its tag may say; anything else, or no tag, leaves the value as it was",
   "ClusterDiscovery.spec.values.fromTags":
     "tags that become values, under their own names; at least one of fromTags and ssm",
   "ClusterDiscovery.spec.values.ssm": "parameters of Parameter Store that become values",

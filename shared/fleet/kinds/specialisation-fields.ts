@@ -52,13 +52,13 @@ export function specialisationProblems(
     ) || expressions.some(refersToParameters);
   const isNamed = all.some(([, fields]) => fields.targetNamespace !== undefined);
   return all.flatMap(([at, { parameters = {}, targetNamespace: namespace = "", createNamespace }]) => {
-    const problem = checkPathTemplate(namespace);
+    const problem = checkPathTemplate(namespace, "text");
     const problems = problem === undefined ? [] : [{ field: `${at}.targetNamespace`, message: problem }];
     if (createNamespace !== undefined && !isNamed)
       problems.push({ field: `${at}.createNamespace`, message: "needs targetNamespace, which names it" });
     const wrong = Object.entries(parameters).flatMap(([name, text]) => {
       const message =
-        checkPathTemplate(text) ??
+        checkPathTemplate(text, "text") ??
         (refersToParameters(text) ? "refers to a parameter, which only other fields may" : undefined);
       return message === undefined ? [] : [{ field: `${at}.parameters.${name}`, message }];
     });

@@ -77,6 +77,14 @@ export interface RefusedTag {
   readonly kept?: string;
 }
 
+/** What a tag said that its value did not take, and what the value kept. */
+export interface RefusedValue {
+  /** Of the value, and of the tag. */
+  readonly name: string;
+  readonly value?: string;
+  readonly kept?: string;
+}
+
 /** A parameter that became no value: a secret, one whose last level is no name of a value, or all of them, too large. */
 export interface RefusedParameter {
   /** Its whole name. */
@@ -102,6 +110,7 @@ export interface FoundRow extends Row {
   /** It has other tags by now than are looked for. */
   readonly unselected?: true;
   readonly refusedTags?: readonly RefusedTag[];
+  readonly refusedValues?: readonly RefusedValue[];
   /** What its parameters said when they were seen last. */
   readonly parameters?: { readonly values: Values; readonly refused: readonly RefusedParameter[] };
   /**

@@ -1,11 +1,29 @@
 import { describe, expect, test } from "vitest";
-import { checkPathTemplate, renderPath } from "#shared/base/path-template.ts";
+import { checkPathTemplate, renderPath, renderText } from "#shared/base/path-template.ts";
 
 const cluster = {
   name: "eu-1",
   labels: { ring: "canary", "topology.kubernetes.io/region": "eu-central-1", empty: "", sneaky: "../../etc" },
-  params: { DIR: "d-{{ cluster.values.tenant }}", lost: "{{ cluster.values.none }}" },
-  values: { tenant: "shop", port: 8443, on: true, zero: 0, deep: { zone: { name: "a" } }, list: ["x"], text: "a.b" },
+  params: {
+    DIR: "d-{{ cluster.values.tenant }}",
+    TWO: "b/{{ cluster.values.tenant }}",
+    BELOW: "x/{{ cluster.values.below }}",
+    EMPTY: "",
+    lost: "{{ cluster.values.none }}",
+  },
+  values: {
+    tenant: "shop",
+    port: 8443,
+    on: true,
+    zero: 0,
+    deep: { zone: { name: "a" } },
+    list: ["x"],
+    text: "a.b",
+    below: "eu/prod",
+    dot: ".",
+    slash: "/",
+    empty: "",
+  },
 };
 
 const labelPlace =
@@ -33,12 +51,36 @@ describe("a path", () => {
     ["zones/{{ cluster.values.deep.none.name | default(b) }}", "zones/b"],
     ["{{ cluster.values.text.length | default(none) }}", "none"],
     ["{{ params.DIR }}/{{ params.none | default(x) }}", "d-shop/x"],
+    ["a/{{ cluster.labels.none | default(b/c) }}/", "a/b/c/"],
+    ["a/{{ params.TWO }}", "a/b/shop"],
+    ["./a//{{ cluster.name }}", "./a//eu-1"],
+    ["a/{{ cluster.values.below | path }}", "a/eu/prod"],
+    ["a/{{ params.BELOW | path }}", "a/x/eu/prod"],
+    ["a/{{ cluster.values.none | default(b) | path }}", "a/b"],
+    ["a{{ cluster.values.dot }}", "a."],
   ])("%s is %s", (text, path) => {
     expect(checkPathTemplate(text)).toBeUndefined();
     expect(renderPath(text, cluster)).toEqual({ ok: true, path });
   });
 
+  const never = (path: string, expression: string) =>
+    `"${path}" for cluster eu-1 is another folder than meant: {{ ${expression} }} fills a name, which is never empty, "." or ".."; correct what it stands for`;
+  const deep = (expression: string, value: string) =>
+    `${expression} of cluster eu-1 is "${value}", which is more than one folder's name; correct it, or write {{ ${expression} | path }} to let it choose folders below`;
   test.each([
+    ["clusters/{{ cluster.values.dot }}", never("clusters/.", "cluster.values.dot")],
+    ["clusters/{{ cluster.values.empty }}", never("clusters/", "cluster.values.empty")],
+    ["clusters/{{ cluster.labels.empty }}", never("clusters/", "cluster.labels.empty")],
+    ["clusters/{{ cluster.labels.none | default() }}", never("clusters/", "cluster.labels.none | default()")],
+    ["{{ cluster.labels.empty }}/a", '"/a" for cluster eu-1 leaves the artifact'],
+    ["a/{{ cluster.values.empty }}/b", never("a//b", "cluster.values.empty")],
+    ["a/{{ params.EMPTY }}", never("a/", "params.EMPTY")],
+    ["a/{{ cluster.values.empty }}{{ cluster.values.dot }}/b", never("a/./b", "cluster.values.empty")],
+    ["a/{{ cluster.values.slash | path }}", never("a//", "cluster.values.slash | path")],
+    ["clusters/{{ cluster.values.slash }}", deep("cluster.values.slash", "/")],
+    ["clusters/{{ cluster.values.below }}", deep("cluster.values.below", "eu/prod")],
+    ["clusters/{{ params.BELOW }}", deep("params.BELOW", "x/eu/prod")],
+    ["clusters/{{ cluster.values.dot }}{{ cluster.values.dot }}", '"clusters/.." for cluster eu-1 leaves the artifact'],
     [
       "{{ cluster.labels.none }}",
       `cluster eu-1 has no cluster.labels.none; ${labelPlace}; or give it a | default(text)`,
@@ -90,6 +132,7 @@ describe("a path", () => {
     "{{ cluster.labels }}",
     "{{ cluster.name | upper }}",
     "{{ cluster.name | default(a) | default(b) }}",
+    "{{ cluster.name | path | default(b) }}",
     "{{ cluster.name | default({{ cluster.name }}) }}",
     "{{ process.env.HOME }}",
     "{{ constructor.constructor('x')() }}",
@@ -113,5 +156,12 @@ describe("a path", () => {
       expect(renderPath(`{{ cluster.labels.${name} }}`, cluster)).toMatchObject({ ok: false });
       expect(renderPath(`{{ cluster.values.${name} | default(x) }}`, cluster)).toEqual({ ok: true, path: "x" });
     }
+  });
+
+  test("`| path` is for paths: in a text that is none it would do nothing", () => {
+    expect(checkPathTemplate("{{ cluster.name | path }}", "text")).toMatch(
+      /does nothing here: only a path may have it/,
+    );
+    expect(renderText("{{ cluster.name | path }}", cluster)).toMatchObject({ ok: false });
   });
 });

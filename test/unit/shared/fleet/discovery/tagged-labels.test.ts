@@ -3,10 +3,16 @@ import {
   labelsFrom,
   matchesTags,
   requiredTag,
+  type Tags,
   tagsThatMatter,
   valuesFrom,
 } from "#shared/fleet/discovery/tagged-labels.ts";
-import type { ClusterDiscoverySpec, TagSelector } from "#shared/fleet/kinds/cluster-discovery.ts";
+import {
+  type ClusterDiscoverySpec,
+  clusterDiscoverySpec,
+  type TagSelector,
+} from "#shared/fleet/kinds/cluster-discovery.ts";
+import type { Values } from "#shared/fleet/kinds/values.ts";
 
 const eks = {
   arn: "arn:aws:eks:eu-west-1:111122223333:cluster/a",
@@ -100,9 +106,41 @@ test.each(rows)("labels: $what", ({ labels, tags, accepted = {}, want, refused =
 
 test("values are tags of the same name, as long as a value may be", () => {
   const spec = specWith({ values: { fromTags: ["domain", "long", "absent"] } });
-  expect(valuesFrom(spec, { domain: "a.example.com", long: "x".repeat(1025), other: "1" })).toEqual({
-    domain: "a.example.com",
+  const tags = { domain: "a.example.com", long: "x".repeat(1025), other: "1" };
+  expect(valuesFrom(spec, tags, { absent: "before", long: "before" })).toEqual({
+    values: { domain: "a.example.com" },
+    refused: [],
   });
+});
+
+const folders = { fromTags: ["folder"], allowed: { folder: ["eu", "us"] } };
+const valueRows: readonly (readonly [
+  legend: string,
+  tags: Tags,
+  had: Values,
+  want: Tags,
+  refused: readonly object[],
+])[] = [
+  ["that is allowed is taken", { folder: "us" }, { folder: "eu" }, { folder: "us" }, []],
+  ["that is not leaves it", { folder: "." }, { folder: "eu" }, { folder: "eu" }, [{ value: ".", kept: "eu" }]],
+  ["that is not sets nothing", { folder: "." }, {}, {}, [{ value: "." }]],
+  ["that is gone leaves it", {}, { folder: "eu" }, { folder: "eu" }, [{ kept: "eu" }]],
+  ["keeps no list of before", { folder: "." }, { folder: ["eu"] }, {}, [{ value: "." }]],
+];
+
+test.each(valueRows)("values.allowed: a tag %s", (_legend, tags, had, want, refused) => {
+  expect(valuesFrom(specWith({ values: folders }), tags, had)).toEqual({
+    values: want,
+    refused: refused.map((each) => ({ name: "folder", ...each })),
+  });
+});
+
+test("values.allowed is about values of fromTags alone", () => {
+  const spec = specWith({ values: { ...folders, allowed: { other: ["eu"] } } });
+  const { error } = clusterDiscoverySpec.safeParse(spec);
+  expect(error?.issues).toMatchObject([
+    { path: ["values", "allowed", "other"], message: "is about a value that fromTags lacks" },
+  ]);
 });
 
 test("only tags that say something are remembered", () => {

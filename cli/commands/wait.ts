@@ -90,6 +90,7 @@ function conditionsOf(object: ListedObject): readonly Pick<Condition, "type" | "
 /** All of it, and well: its whole text, the name before the `@`, or the beginning of the commit. */
 function runs(object: ListedObject, wanted: string): boolean {
   if (isUnreadable(object) || !isGood(objectState(object).word)) return false;
+  const noted = object.kind === "SyncGroup" ? object.status.noted : undefined;
   const revision =
     object.kind === "Sync"
       ? object.status.observed?.applied?.revision
@@ -98,6 +99,10 @@ function runs(object: ListedObject, wanted: string): boolean {
         : object.kind === "Source"
           ? object.status.artifact?.revision
           : undefined;
+  return isNamed(revision, wanted) || isNamed(noted, wanted);
+}
+
+function isNamed(revision: string | undefined, wanted: string): boolean {
   if (revision === undefined) return false;
   const [name, commit = revision] = revision.split("@");
   const id = commit.replace(/^sha1:/, "");

@@ -159,6 +159,7 @@ export function describeGroup({
     fieldsText([
       ["Clusters", selectionText(spec.clusters)],
       ["Revision", revisionText(status.revision)],
+      ["Noted", status.noted === undefined ? undefined : `${revisionText(status.noted)}   changes nothing here`],
       ["Rollout", rollout],
       [
         "Counts",

@@ -10,6 +10,7 @@ import { walkTree } from "#shared/adapters/git/walk-tree.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { PlannedArtifact } from "#shared/fleet/rollout/plan.ts";
 import type { TreeFile } from "#shared/ports.ts";
+import { folderDigests } from "#shared/source/folder-digests.ts";
 import { chartFolders } from "#shared/source/helm/chart.ts";
 import { isWithin, type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
 
@@ -69,5 +70,6 @@ export function artifactOf(
     throw usageFailure(`no files in ${place}`, next);
   }
   const charts = chartFolders(files);
-  return { artifact: { revision, digest: treeDigest(files), ...(charts.length === 0 ? {} : { charts }) }, files };
+  const noted = { ...(charts.length === 0 ? {} : { charts }), folders: folderDigests(files) };
+  return { artifact: { revision, digest: treeDigest(files), ...noted }, files };
 }

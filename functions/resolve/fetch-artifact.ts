@@ -5,6 +5,7 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { BlobStore, GitRemote, GitRepository } from "#shared/ports.ts";
+import { folderDigests } from "#shared/source/folder-digests.ts";
 import { chartFolders } from "#shared/source/helm/chart.ts";
 import { isWithin, type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
 
@@ -35,6 +36,7 @@ export async function fetchArtifact(request: ArtifactRequest, ports: FetchPorts)
   const about = {
     revision,
     ...(charts.length === 0 ? {} : { charts }),
+    folders: folderDigests(files),
     subject: excerpt(commit.subject, maxSubjectLength),
     author: excerpt(`${commit.authorName} <${commit.authorEmail}>`, maxAuthorLength),
     committedAt: commit.committedAt,

@@ -3,6 +3,7 @@ import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-te
 import type { RenderOptions } from "#shared/source/render-options.ts";
 
 type Naming = Pick<SyncTemplate, "source" | "render" | "overrides">;
+type Taking = Naming & Pick<SyncTemplate, "path" | "components">;
 
 /** Names of Sources of its namespace, each once: its own first, then those that only files of values come from. */
 export function templateSources(template: Naming): readonly string[] {
@@ -13,4 +14,16 @@ export function templateSources(template: Naming): readonly string[] {
 /** Names of the Sources besides the template's, that files of values come from. */
 export function valueSources(render: RenderOptions | undefined): readonly string[] {
   return (render?.helm?.valuesFrom ?? []).flatMap(({ source }) => source ?? []);
+}
+
+/** What a template takes of one of its Sources, on any cluster: folders, and files of values. */
+export function pathsTaken(template: Taking, source: string): readonly string[] {
+  const ways = [template, ...(template.overrides ?? [])] satisfies Pick<TemplateOverride, "render">[];
+  const values = ways.flatMap(({ render }) => render?.helm?.valuesFrom ?? []);
+  const files = values.filter((file) => (file.source ?? template.source) === source).map(({ path }) => path);
+  if (source !== template.source) return files;
+  return [
+    ...ways.flatMap(({ path, components = [] }) => [...(path === undefined ? [] : [path]), ...components]),
+    ...files,
+  ];
 }

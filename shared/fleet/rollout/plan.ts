@@ -9,7 +9,7 @@ import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-sel
 import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
-import { templateSources, valueSources } from "#shared/fleet/kinds/template-sources.ts";
+import { pathsTaken, templateSources, valueSources } from "#shared/fleet/kinds/template-sources.ts";
 import { boundInputs, optionsDigest } from "#shared/fleet/rollout/chart-inputs.ts";
 import { overridden, overridesFor } from "#shared/fleet/rollout/override.ts";
 import { bindFields, editsDigest, specialisationFieldsOf, specialisationOf } from "#shared/fleet/rollout/specialise.ts";
@@ -24,6 +24,7 @@ import type {
   TargetInput,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Among } from "#shared/kube/reasons.ts";
+import { digestAt } from "#shared/source/folder-digests.ts";
 import { helmOptions } from "#shared/source/helm/helm-options.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
@@ -40,7 +41,7 @@ type Plannable = "type" | "namespace" | "name" | "spec" | "operations";
 export type PlannedSubject = Pick<SyncGroupRow, Plannable> | Pick<UserSyncRow, Plannable>;
 
 /** What a plan needs of a Source's artifact. */
-export type PlannedArtifact = Pick<Artifact, "revision" | "digest" | "charts">;
+export type PlannedArtifact = Pick<Artifact, "revision" | "digest" | "charts" | "folders">;
 
 /** A user's Sync is a group of one cluster and one template. */
 export function relationOf(row: PlannedSubject): Relation {
@@ -95,7 +96,11 @@ export function desiredPlan(
 
 /** @param artifacts - of every Source that it names. */
 function pinned(template: SyncTemplate, artifacts: ReadonlyMap<string, PlannedArtifact>): PlannedTemplate {
-  const [own, ...besides] = [...artifacts].map(([source, artifact]) => ({ artifact, pin: pinOf(source, artifact) }));
+  const pins = [...artifacts].map(([source, artifact]) => ({
+    artifact,
+    pin: pinOf(source, artifact, pathsTaken(template, source)),
+  }));
+  const [own, ...besides] = pins;
   if (own === undefined) throw new Error("a template without a Source");
   const { artifact, pin } = own;
   return {
@@ -112,8 +117,20 @@ function pinned(template: SyncTemplate, artifacts: ReadonlyMap<string, PlannedAr
   };
 }
 
-function pinOf(source: string, { revision, digest }: PlannedArtifact): PinnedSource {
-  return { source, revision, artifactDigest: digest };
+function pinOf(
+  source: string,
+  { revision, digest, folders = {} }: PlannedArtifact,
+  paths: readonly string[],
+): PinnedSource {
+  const taken = paths.map((path) => digestAt(fixedPart(path), folders));
+  const counts = taken.includes(undefined) ? undefined : digestOf([...new Set(taken)].sort());
+  return { source, revision, artifactDigest: digest, ...defined({ counts }) };
+}
+
+/** The folder that all clusters have in common, whatever expressions come to. */
+function fixedPart(path: string): string {
+  const [fixed = ""] = path.split("{{", 1);
+  return normalFolder(fixed === path ? path : fixed.slice(0, Math.max(0, fixed.lastIndexOf("/"))));
 }
 
 /** Of another folder than the template's it is found out anew what it is, where nobody said so. */
@@ -138,13 +155,10 @@ function planOf(parts: Omit<Plan, "contentHash">): Plan {
 
 /** Only the content counts: a commit that leaves the part alone is no new plan. */
 function contentOf(template: PlannedTemplate) {
-  const { revision: _revision, source: _source, besides, ...content } = template;
+  const { revision: _revision, source: _source, besides, counts, artifactDigest, ...content } = template;
   // By their names, for values name them.
-  return { ...content, ...defined({ besides: besides?.map(withoutRevision) }) };
-}
-
-function withoutRevision({ revision: _revision, ...content }: PinnedSource): Omit<PinnedSource, "revision"> {
-  return content;
+  const others = besides?.map((pin) => ({ source: pin.source, artifactDigest: pin.counts ?? pin.artifactDigest }));
+  return { ...content, artifactDigest: counts ?? artifactDigest, ...defined({ besides: others }) };
 }
 
 /** What a plan goes by, in words: what is rendered, and not where its values come from. */
@@ -161,7 +175,7 @@ export interface RenderingInput {
   /** Of a chart: what else it is rendered with. */
   readonly release?: { readonly name: string; readonly namespace: string };
   /** Artifacts of other Sources, that files of values are from. */
-  readonly besides?: readonly Omit<PinnedSource, "revision">[];
+  readonly besides?: readonly Pick<PinnedSource, "source" | "artifactDigest">[];
   readonly specialise?: Specialisation;
   readonly bound?: BoundInputs;
   /** They are in it. */
@@ -302,7 +316,8 @@ export function inputOf(
       ? undefined
       : { name: render.helm.releaseName ?? name, namespace: apply.defaultNamespace ?? "" };
   const named = valueSources(render);
-  const besides = template.besides?.filter(({ source }) => named.includes(source)).map(withoutRevision);
+  const others = template.besides?.filter(({ source }) => named.includes(source));
+  const besides = others?.map((pin) => ({ source: pin.source, artifactDigest: pin.artifactDigest }));
   return {
     artifactDigest,
     path: rendered.path,

@@ -6,7 +6,7 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { lastLegOf, legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { isStalled, waitingOf } from "#shared/fleet/rollout/legs.ts";
-import { type DesiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { type DesiredPlan, describeRevisions, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { type Brake, type Freeze, freezeOfAll, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import {
@@ -58,6 +58,7 @@ export function subjectStatus(row: SubjectRow, facts: StatusFacts): SubjectStatu
     observedOperation: newestAct(row.operations),
     reconciled: (isTold ? row.operations.reconcile?.number : undefined) ?? row.status.reconciled,
     revision: unit.ledger[0]?.revision ?? row.status.revision,
+    noted: notedRevision(row, facts),
     // Of a unit that could not be read, what was said of it last.
     rollout: unit.last === 0 ? row.status.rollout : unit.last,
     stages: unit.last === 0 ? row.status.stages : unit.stages.map(stageStatus),
@@ -66,6 +67,16 @@ export function subjectStatus(row: SubjectRow, facts: StatusFacts): SubjectStatu
     asOf: now.toISOString(),
     conditions: [readyCondition(row, facts, { state, clusters, now })],
   });
+}
+
+/** What a commit says that is not rolled out: everything that templates take is as in the newest content. */
+function notedRevision(row: SubjectRow, { unit, desired }: StatusFacts): string | undefined {
+  const [newest] = unit.ledger;
+  if (!desired.ok || newest === undefined) return undefined;
+  const { inputsVersion } = unit;
+  const identity = identityOf(desired.plan, { inputsVersion, recovered: row.operations.recovered?.number });
+  const revision = describeRevisions(desired.plan);
+  return identity === newest.identity && revision !== newest.revision ? revision : undefined;
 }
 
 /** Whether every cluster has been looked at since the newest `reconcile`. */

@@ -1,4 +1,5 @@
 /** Rows of what people write: spec and operations by `api`, status by one function. */
+
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterValuesSpec } from "#shared/fleet/kinds/cluster-values.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
@@ -6,6 +7,7 @@ import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import type { Values } from "#shared/fleet/kinds/values.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
+import type { FolderDigests } from "#shared/source/folder-digests.ts";
 
 /** A condition as in Kubernetes: `reason` is a stable CamelCase word, `message` is for people. */
 export interface Condition {
@@ -79,6 +81,8 @@ export interface Artifact {
   readonly files: number;
   /** Folders that are Helm charts, as far as they are noted. */
   readonly charts?: readonly string[];
+  /** What templates take of it, by folder; absent of what was fetched before they were noted. */
+  readonly folders?: FolderDigests;
   readonly storedAt: string;
   /** Of the commit: the first line of its message, who wrote it, and when it was committed. */
   readonly subject: string;
@@ -220,6 +224,8 @@ export interface SubjectStatus {
   /** Number of the newest `reconcile` after which every cluster has been looked at. */
   readonly reconciled?: number;
   readonly revision?: string;
+  /** The newest revision, where it changes nothing of what the templates take: it is not rolled out. */
+  readonly noted?: string;
   /** Number of the newest content. */
   readonly rollout?: number;
   /** Each with the content that it is on, and the one that goes through it. */

@@ -12,6 +12,8 @@ export interface PinnedSource {
   readonly source: string;
   readonly revision: string;
   readonly artifactDigest: string;
+  /** Digest of what is taken of it, where that is not all. */
+  readonly counts?: string | undefined;
 }
 
 /** What one template means in a plan. */

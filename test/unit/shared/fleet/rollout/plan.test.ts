@@ -16,6 +16,8 @@ import {
 } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, Operations, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { folderDigests } from "#shared/source/folder-digests.ts";
+import { treeDigest } from "#shared/source/tree-listing.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
 const parts = {
@@ -79,6 +81,57 @@ const clusterRow = (name: string, labels: Record<string, string> = {}, more: Par
   labels,
   values: {},
   ...more,
+});
+
+describe("what is taken of a repository of many", () => {
+  const files = (texts: Readonly<Record<string, string>>) =>
+    Object.entries({ "apps/a/a.yaml": "a", "apps/b/b.yaml": "b", "values/v.yaml": "v", ...texts }).map(
+      ([path, text]) => ({
+        path,
+        executable: false,
+        content: Buffer.from(text),
+      }),
+    );
+  const from = (revision: string, texts: Readonly<Record<string, string>> = {}) => {
+    const artifact = { revision, digest: treeDigest(files(texts)), folders: folderDigests(files(texts)) };
+    return new Map([["app", { status: { artifact } }]]);
+  };
+  const chart = { helm: { valuesFrom: [{ path: "values/{{ cluster.name }}.yaml" }] } };
+  const cases: readonly (readonly [legend: string, template: object, changed: string, isNew: boolean])[] = [
+    ["its folder", { path: "apps/a" }, "apps/a/a.yaml", true],
+    ["another folder", { path: "./apps/a/" }, "apps/b/b.yaml", false],
+    ["a folder that expressions choose from", { path: "apps/{{ cluster.name }}" }, "apps/b/b.yaml", true],
+    ["one beside those that expressions choose from", { path: "apps/{{ cluster.name }}" }, "values/v.yaml", false],
+    ["all of it", { path: "." }, "apps/b/b.yaml", true],
+    ["all that an expression may choose", { path: "{{ cluster.name }}" }, "apps/b/b.yaml", true],
+    [
+      "the folder of an override",
+      { path: "apps/a", overrides: [{ clusters: { all: true }, path: "apps/b" }] },
+      "apps/b/b.yaml",
+      true,
+    ],
+    ["a component", { path: "apps/a", components: ["apps/b"] }, "apps/b/b.yaml", true],
+    ["files of values", { path: "apps/a", render: chart, apply: { defaultNamespace: "x" } }, "values/v.yaml", true],
+    ["no file of values", { path: "apps/a", render: chart, apply: { defaultNamespace: "x" } }, "apps/b/b.yaml", false],
+  ];
+  test.each(cases)("a change in %s is a new content, or none", (_legend, template, changed, isNew) => {
+    const row = group({ templates: [{ name: "a", source: "app", ...template }] });
+    const plannedFrom = (...commit: Parameters<typeof from>) => {
+      const desired = desiredPlan(row, from(...commit));
+      if (!desired.ok) throw new Error(desired.message);
+      return desired.plan;
+    };
+    const before = plannedFrom("main@sha1:aaa");
+    const after = plannedFrom("main@sha1:bbb", { [changed]: "changed" });
+    expect(after.templates[0]?.revision).toBe("main@sha1:bbb");
+    expect(after.contentHash !== before.contentHash).toBe(isNew);
+  });
+
+  test("an artifact of before folders were noted counts as a whole", () => {
+    const row = group({ templates: [{ name: "a", source: "app", path: "apps/a" }] });
+    const { contentHash } = planned(row, sources(["app", "aaa"]));
+    expect(planned(row, sources(["app", "bbb"])).contentHash).not.toBe(contentHash);
+  });
 });
 
 describe("what is planned", () => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { legKey, refOf } from "#shared/fleet/rollout/legs.ts";
+import { identityOf } from "#shared/fleet/rollout/plan.ts";
 import { type StatusFacts, subjectStatus } from "#shared/fleet/rollout/subject-status.ts";
 import type { SubjectState, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -38,6 +40,27 @@ function through(one: LegRow, members = one.size): StatusFacts {
 }
 
 describe("the status of a subject", () => {
+  test("notes a commit that changes nothing of what its templates take", () => {
+    const template = {
+      name: "a",
+      source: "app",
+      revision: "main@sha1:aaa",
+      artifactDigest: "sha256:a",
+      path: "apps/a",
+      apply: applyOptions.parse({}),
+    };
+    const newest = { templates: [template], contentHash: "sha256:12" };
+    const identity = identityOf(newest, { inputsVersion: over.unit.inputsVersion, recovered: undefined });
+    const ledger = [{ number: 12, identity, revision: "main@sha1:aaa", at: act.at }];
+    const notedAt = (revision: string, contentHash: string) => {
+      const plan = { templates: [{ ...template, revision }], contentHash };
+      return subjectStatus(row, { ...over, ...overWith({ ledger }), desired: { ok: true, plan } });
+    };
+    expect(notedAt("main@sha1:bbb", "sha256:12")).toMatchObject({ revision: "main@sha1:aaa", noted: "main@sha1:bbb" });
+    expect(notedAt("main@sha1:aaa", "sha256:12")).not.toHaveProperty("noted");
+    expect(notedAt("main@sha1:ccc", "sha256:13")).not.toHaveProperty("noted");
+  });
+
   test("counts every selected cluster once while something is under way", () => {
     expect(subjectStatus(row, rolling)).toEqual({
       observedGeneration: 1,

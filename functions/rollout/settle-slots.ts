@@ -135,10 +135,19 @@ function parkedFor(
   { known, now, at }: Transaction,
 ): Parked | undefined {
   if (verdict.state === "Failed") return { reason: verdict.reason, at };
+  if (verdict.state === "Assigned" && isOvertaken(slot, known))
+    return { reason: "everything of it is to be deleted", at };
   const freeze = clock.freezing?.freeze;
   if (verdict.state !== "Assigned" || freeze === undefined || stuckAt(slot, syncs, clock) > at) return undefined;
   const isForNobody = clock.pausedAt !== undefined || freezeOfAll(known.brake, now) !== undefined;
   return isForNobody ? undefined : { reason: freezeText(freeze), at, freeze: freeze.name };
+}
+
+/** The whole subject is being deleted: nobody waits for what else was begun, for it may never be done. */
+function isOvertaken({ content }: SlotRow, { row, unit, contents }: Known): boolean {
+  return (
+    row.operations.deletion !== undefined && content < unit.last && contents.get(unit.last)?.plan.farewell !== undefined
+  );
 }
 
 /** What has no deadline is no failure, and for as long as one would be it is waited for. */

@@ -49,7 +49,8 @@ export function slotWaits(facts: WaitFacts): readonly Wait[] {
         }),
         clusters: { count, names: [] },
         message: `${count} ${leg === undefined ? "that came " : ""}wait: ${held}${who}`,
-        clear: [{ verb: "pace", field: "maxConcurrent" }],
+        // The documents of what is being deleted are not taken any more: its pace stays what it is.
+        clear: deletion === undefined ? [{ verb: "pace", field: "maxConcurrent" }] : [{ verb: "orphan" }],
       },
     ];
   });

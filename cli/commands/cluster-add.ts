@@ -1,10 +1,10 @@
-import { dump } from "js-yaml";
 import { clusterSteps, roleSteps, type WantedAccess } from "#cli/access/access-steps.ts";
 import { clustersByTags, EksAccounts, type FoundCluster, parseTags } from "#cli/access/eks-accounts.ts";
 import { grantAccess } from "#cli/access/grant-access.ts";
 import { type PlannedCluster, planClusters } from "#cli/access/plan-clusters.ts";
 import { requireRegion } from "#cli/access/require-region.ts";
 import { applyDocuments } from "#cli/commands/apply.ts";
+import { manifestYaml } from "#cli/format/manifest-yaml.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { readDocuments } from "#cli/session/read-documents.ts";
@@ -56,7 +56,9 @@ export async function clusterAdd(session: Session, arns: readonly string[], opti
   const { output } = session.options;
   if (output === "yaml" || output === "json") {
     session.io.out(
-      output === "yaml" ? documents.map((one) => dump(one)).join("---\n") : serialise(listed(documents), output),
+      output === "yaml"
+        ? documents.map((one) => manifestYaml(one)).join("---\n")
+        : serialise(listed(documents), output),
     );
     return "done";
   }
@@ -78,7 +80,7 @@ export async function clusterRbac(session: Session, { group }: Pick<AddOptions, 
   requireGroup({ group });
   session.io.out(
     rbacManifests({ group })
-      .map((one) => dump(one))
+      .map((one) => manifestYaml(one))
       .join("---\n"),
   );
   return "done";
@@ -209,7 +211,7 @@ async function wantedAccess(
 }
 
 async function write(session: Session, documents: readonly unknown[], { dryRun }: AddOptions): Promise<void> {
-  const text = documents.map((one) => dump(one)).join("---\n");
+  const text = documents.map((one) => manifestYaml(one)).join("---\n");
   const checked = await readDocuments(
     { ...session.io, readInput: async () => text },
     { paths: ["-"], folders: "flat" },

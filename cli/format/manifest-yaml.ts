@@ -1,8 +1,21 @@
 import { dump } from "js-yaml";
 import { parseJson, stringifyJson } from "#shared/base/json.ts";
+import { plainText } from "#shared/base/plain-text.ts";
 import { writtenSchema } from "#shared/source/yaml/yaml-schema.ts";
 
-/** As YAML that kubectl reads as the same value, integers included that a double cannot hold. */
+/**
+ * As YAML that kubectl reads as the same value, integers included that a double cannot hold. A text that a terminal would obey is
+ * in quotes, with escapes: the library writes characters as they are that turn the direction of a line.
+ */
 export function manifestYaml(value: unknown): string {
-  return dump(parseJson(stringifyJson(value)), { noRefs: true, schema: writtenSchema });
+  const json = stringifyJson(value);
+  let mark = "obeyed";
+  while (json.includes(mark)) mark += "0";
+  const quoted: string[] = [];
+  const marked = json.replaceAll(/"(?:[^"\\]|\\.)*"/g, (text) => {
+    const escaped = plainText(text);
+    return escaped === text ? text : `"${mark}-${quoted.push(escaped) - 1}-"`;
+  });
+  const yaml = dump(parseJson(marked), { noRefs: true, schema: writtenSchema });
+  return yaml.replaceAll(new RegExp(`${mark}-(\\d+)-`, "g"), (_mark, index) => quoted[Number(index)] ?? "");
 }

@@ -21,6 +21,7 @@ export function checkReferences(
   at: { readonly value: Json | undefined; readonly field: string },
 ): void {
   const { value, field } = at;
+  const isSecret = makesSecrets(value, field);
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) checkReferences(scope, { value: item, field: `${field}[${index}]` });
     return;
@@ -32,8 +33,14 @@ export function checkReferences(
     if (name === "replacements") checkReferences(scope, { value: member, field: `${field}.${key}` });
     if (name === "patch" || name === "patches") for (const entry of entries) checkInPlace(scope, entry);
     if (yamlKeys.has(name)) for (const entry of entries) checkYaml(scope, entry);
-    if (dataKeys.has(name)) for (const entry of entries) requireFile(scope, name === "files" ? pathOf(entry) : entry);
+    if (dataKeys.has(name))
+      for (const entry of entries) requireFile(scope, { ...(name === "files" ? pathOf(entry) : entry), isSecret });
   }
+}
+
+/** A field of a kustomization, or the configuration of the plugin of that name. */
+function makesSecrets(value: Json | undefined, field: string): boolean {
+  return folded(field).startsWith("secretgenerator") || (isJsonObject(value) && value.kind === "SecretGenerator");
 }
 
 /** An entry that is a file of YAML, or YAML in place. */

@@ -27,6 +27,12 @@ export interface KustomizeScope extends BuildFiles {
 export interface Entry {
   readonly value: string;
   readonly field: string;
+  /** Of a generator of Secrets: a value may stand where a file is meant. */
+  readonly isSecret?: boolean;
+}
+
+function told({ value, isSecret = false }: Entry): string {
+  return isSecret ? "what it names (not repeated, for it may be a secret)" : `"${value}"`;
 }
 
 /** Go's JSON decoder ignores case when it matches fields, by Unicode's simple folding: `Reſources` is resources. */
@@ -58,8 +64,8 @@ export function requireFile(scope: KustomizeScope, entry: Entry): string {
     throw refused(
       { file: scope.file, field: entry.field },
       isIgnored(path)
-        ? `"${entry.value}" is left out of every artifact, for its name or ending; give it another`
-        : `"${entry.value}" is not in the artifact; add its folder to the Source's spec.paths. Remote bases are not fetched and symbolic links not followed: commit a copy instead`,
+        ? `${told(entry)} is left out of every artifact, for its name or ending; give it another`
+        : `${told(entry)} is not in the artifact; add its folder to the Source's spec.paths. Remote bases are not fetched: commit a copy instead`,
     );
   }
   if (!scope.inputs.has(path)) scope.inputs.set(path, file.content);
@@ -79,19 +85,20 @@ export function requireYaml(scope: KustomizeScope, entry: Entry): void {
   requireFile(scope, entry);
 }
 
-export function resolve(scope: KustomizeScope, { value, field }: Entry): string {
+export function resolve(scope: KustomizeScope, entry: Entry): string {
+  const { value, field } = entry;
   const where = { file: scope.file, field };
   if (isRemote(value)) {
-    throw refused(where, `"${value}" is remote, and nothing is fetched while rendering; commit a copy of it`);
+    throw refused(where, `${told(entry)} is remote, and nothing is fetched while rendering; commit a copy of it`);
   }
   if (value.startsWith("/") || value.includes("\\") || value.includes("\0")) {
-    throw refused(where, `"${value}" is an absolute path; write it relative to ${scope.file}`);
+    throw refused(where, `${told(entry)} is an absolute path; write it relative to ${scope.file}`);
   }
   const parts = scope.folder === "." ? [] : scope.folder.split("/");
   for (const part of value.split("/")) {
     if (part === "" || part === ".") continue;
     if (part !== "..") parts.push(part);
-    else if (parts.pop() === undefined) throw refused(where, `"${value}" leaves the artifact`);
+    else if (parts.pop() === undefined) throw refused(where, `${told(entry)} leaves the artifact`);
   }
   return parts.length === 0 ? "." : parts.join("/");
 }

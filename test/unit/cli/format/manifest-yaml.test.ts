@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { manifestYaml } from "#cli/format/manifest-yaml.ts";
+import { plainText } from "#shared/base/plain-text.ts";
 import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 
 function read(text: string): unknown {
@@ -40,6 +41,11 @@ const marks = [
   "\ufeff",
   "12:30:45",
   "2001-01-01",
+  "a\u202eb",
+  "\u2066a\u2069: b\nc\n",
+  "\u200f",
+  "obeyed-0- \u061c obeyed",
+  "\\u202e \u202d\u0007",
 ];
 
 describe("YAML that the command prints is read as what was printed", () => {
@@ -49,6 +55,13 @@ describe("YAML that the command prints is read as what was printed", () => {
       expect(read(manifestYaml({ value }))).toEqual(value);
     },
   );
+
+  test("and a terminal obeys none of it", () => {
+    const texts = [...marks, "\u0085", "\u001b[2J", "x\u009b31m\n".repeat(3)];
+    const yaml = manifestYaml({ texts, map: Object.fromEntries(texts.map((text) => [text, { text }])) });
+    expect(plainText(yaml)).toBe(yaml);
+    expect(manifestYaml({ a: "b\u202ec\u202c" })).toBe('a: "b\\u202ec\\u202c"\n');
+  });
 
   test.each([...words, ...marks])("as a key: %s", (key) => {
     expect(read(manifestYaml({ value: { [key]: 1 } }))).toEqual({ [key]: 1 });

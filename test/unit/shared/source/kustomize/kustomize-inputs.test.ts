@@ -406,3 +406,35 @@ describe("kustomizeInputs", () => {
     expect(() => kustomizeInputs(files, "a")).not.toThrow();
   });
 });
+
+describe("a value that stands where a generator of Secrets means a file is not repeated", () => {
+  const plugin = "apiVersion: builtin\nkind: SecretGenerator\nmetadata: {name: p}\n";
+  const cases: readonly (readonly [legend: string, files: Readonly<Record<string, string>>])[] = [
+    ["as a file", { "app/kustomization.yaml": "secretGenerator: [{name: s, files: [password=hunter2]}]" }],
+    ["as a file of variables", { "app/kustomization.yaml": "secretGenerator: [{name: s, envs: [PASSWORD=hunter2]}]" }],
+    ["as the one file", { "app/kustomization.yaml": "SecretGenerator: {name: s, env: hunter2}" }],
+    [
+      "that looks remote",
+      { "app/kustomization.yaml": "secretGenerator: [{name: s, files: ['a=https://u:hunter2@x/y']}]" },
+    ],
+    ["that looks absolute", { "app/kustomization.yaml": "secretGenerator: [{name: s, files: ['a=/hunter2']}]" }],
+    ["that leads out", { "app/kustomization.yaml": "secretGenerator: [{name: s, files: ['../../hunter2']}]" }],
+    ["that no artifact has", { "app/kustomization.yaml": "secretGenerator: [{name: s, envs: [hunter2.png]}]" }],
+    ["in a plugin", { "app/kustomization.yaml": "generators: [g.yaml]", "app/g.yaml": `${plugin}files: [hunter2]` }],
+  ];
+  test.each(cases)("%s", (_legend, files) => {
+    let said: unknown;
+    try {
+      kustomizeInputs(filesOf({ ...artifact, ...files }), "app");
+    } catch (error) {
+      said = error;
+    }
+    expect(said).toBeInstanceOf(ManifestError);
+    expect(String(said)).toMatch(/what it names \(not repeated, for it may be a secret\)/);
+    expect(String(said)).not.toContain("hunter2");
+  });
+
+  test("of a ConfigMap it is named: that is what helps", () => {
+    expect(() => check("configMapGenerator: [{name: a, files: [missing.txt]}]")).toThrow('"missing.txt" is not in');
+  });
+});

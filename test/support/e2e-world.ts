@@ -51,6 +51,7 @@ const mostOffMs = 500;
 export interface WorldOptions
   extends Pick<
     MachineOptions,
+    | "account"
     | "copies"
     | "faults"
     | "seed"

@@ -45,8 +45,9 @@ async function pass(
   { leg, name }: { readonly leg: LegRow; readonly name: string },
   ports: PlannerPorts,
 ): Promise<void> {
-  transaction.editStage(name, ({ moving: _moving, ...stage }) => ({
+  transaction.editStage(name, ({ moving: _moving, bar, ...stage }) => ({
     ...stage,
+    ...(bar === undefined || leg.content > bar.upTo ? {} : { bar }),
     on: leg.content,
     passed: refOf(leg),
   }));

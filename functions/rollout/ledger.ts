@@ -9,7 +9,7 @@ export function withContent(
   { stages, former, ledger, past = [] }: UnitRow,
   { number, identity, revision, createdAt: at }: ContentRow,
 ): Pick<UnitRow, "last" | "ledger" | "past"> {
-  const named = new Set([former, ...stages.flatMap(({ on, moving }) => [on, moving?.content])]);
+  const named = new Set([former, ...stages.flatMap(({ on, moving, bar }) => [on, moving?.content, bar?.above])]);
   const all = [{ number, identity, revision, at }, ...ledger];
   const isKept = (entry: { readonly number: number }, index: number) => index < keptContents || named.has(entry.number);
   const others = all.filter((entry, index) => !isKept(entry, index)).map((entry) => entry.number);

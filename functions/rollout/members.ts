@@ -77,7 +77,7 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   if (arriving.length > 0) transaction.addJobs({ do: "arrive", clusters: await ports.lists.store(arriving), at: 0 });
   endRemovedStages(transaction, new Set(namesOf(relation)));
   transaction.edit({
-    stages: stagesNamed(transaction.unit.stages, namesOf(relation), counts),
+    stages: stagesNamed(transaction.unit, namesOf(relation), counts),
     selected: selectedNow(known),
     members: await ports.lists.store(members),
     // The first of all lists: none is older.

@@ -42,7 +42,10 @@ export async function readSubject(subject: Subject, ports: { readonly table: Tab
   const relation = relationOf(row);
   const sources = new Set(relation.templates.flatMap(templateSources));
   const refs = unit.stages.flatMap(({ moving, passed }) => [moving, passed].filter((leg) => leg !== undefined));
-  const numbers = new Set([unit.former, ...unit.stages.flatMap(({ on, moving }) => [on, moving?.content])]);
+  const numbers = new Set([
+    unit.former,
+    ...unit.stages.flatMap(({ on, moving, bar }) => [on, moving?.content, bar?.above]),
+  ]);
   const second = await ports.table.getMany(
     [
       ...[...sources].map((name) => keys.object(subject.namespace, "Source", name)),

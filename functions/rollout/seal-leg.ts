@@ -11,7 +11,7 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { currentCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
+import { barredIn, legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
 import { noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions, identityOf, type Member, relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
@@ -57,6 +57,8 @@ export async function sealNextLeg(
 async function sealAnew(known: Known, asked: number, ports: PlannerPorts): Promise<Transaction> {
   const transaction = new Transaction(known, ports.clock.now());
   transaction.edit({ handledRestart: asked });
+  // What a removed stage had not passed goes through those of now with a number of its own.
+  if (barredIn(known.unit) !== undefined) transaction.edit({ inputsVersion: known.unit.inputsVersion + 1 });
   for (const [stage, named] of known.unit.stages.entries()) {
     const leg = legOf(named, known.legs);
     if (leg !== undefined) await sealLeg(transaction, { stage, content: transaction.content(leg.content) }, ports);

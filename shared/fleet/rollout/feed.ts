@@ -40,10 +40,34 @@ export function nextFeed(unit: UnitRow, feeding: Feeding): Feed | undefined {
       continue;
     }
     // Where the first stage is behind, and nothing new is wanted: a stage that was removed had taken the newest.
-    const offered = (before === undefined ? unit.ledger[0]?.number : before.on) ?? 0;
+    const offered = feeding.farewell ? comingTo(unit, index) : offeredTo(unit, index);
     if (feeding.farewell && (feeding.isNew || offered !== unit.last)) continue;
     const has = Math.max(stage.on ?? 0, leg?.content ?? 0);
     if (offered > has && isFree) return { stage: index, content: offered };
+  }
+  return undefined;
+}
+
+/** The newest content that comes to a stage: that the stage before it has passed, or, for the first one, the newest there is. */
+function comingTo({ stages, ledger }: Pick<UnitRow, "stages" | "ledger">, index: number): number {
+  return (index === 0 ? ledger[0]?.number : stages[index - 1]?.on) ?? 0;
+}
+
+/** The newest content that a stage may take: less than what comes to it where a removed stage had not passed that. */
+export function offeredTo(unit: Pick<UnitRow, "stages" | "ledger">, index: number): number {
+  const coming = comingTo(unit, index);
+  const { bar } = unit.stages[index] ?? {};
+  return bar !== undefined && coming > bar.above && coming <= bar.upTo ? bar.above : coming;
+}
+
+/** The first stage that takes less than what comes to it, and which removed stage had not passed that. */
+export function barredIn(
+  unit: Pick<UnitRow, "stages" | "ledger">,
+): { readonly stage: string; readonly removed: string; readonly content: number } | undefined {
+  for (const [index, { name, bar, on = 0 }] of unit.stages.entries()) {
+    const content = comingTo(unit, index);
+    if (bar !== undefined && content > Math.max(on, offeredTo(unit, index)))
+      return { stage: name, removed: bar.stage, content };
   }
   return undefined;
 }
@@ -78,7 +102,7 @@ function isInFlight(unit: UnitRow, feeding: Feeding): boolean {
   return unit.stages.some((stage, index) => {
     const leg = legOf(stage, feeding.legs);
     if (leg !== undefined && !isStalled(leg) && !isHeld(leg, feeding)) return true;
-    return index > 0 && (unit.stages[index - 1]?.on ?? 0) > Math.max(stage.on ?? 0, leg?.content ?? 0);
+    return index > 0 && offeredTo(unit, index) > Math.max(stage.on ?? 0, leg?.content ?? 0);
   });
 }
 
@@ -89,11 +113,12 @@ export function isThrough(unit: UnitRow): boolean {
 
 /**
  * The unit's stages under the names that the spec has now. They are known by name: a new one inherits what the one after
- * it is on, the last one what the last one was, and what a removed one had under way ends.
+ * it is on, the last one what the last one was, and what a removed one had under way ends: what follows it takes only what
+ * it had passed.
  * @param members - how many each has now, by name.
  */
 export function stagesNamed(
-  before: readonly UnitStage[],
+  { stages: before, last }: Pick<UnitRow, "stages" | "last">,
   names: readonly string[],
   members: ReadonlyMap<string, number>,
 ): readonly UnitStage[] {
@@ -104,5 +129,26 @@ export function stagesNamed(
     const fresh = { name, changing: 0, arriving: 0, failedArrivals: 0, ...(on === undefined ? {} : { on }) };
     stages.unshift({ ...(known.get(name) ?? fresh), members: members.get(name) ?? 0 });
   }
-  return stages;
+  return before.reduce<readonly UnitStage[]>((all, stage) => withBar(all, stage, { before, last }), stages);
+}
+
+/** Of a stage that is no more: those that are where it was, and the next one that was there already, do without what it lacks. */
+function withBar(
+  stages: readonly UnitStage[],
+  { name, on = 0 }: UnitStage,
+  { before, last }: { readonly before: readonly UnitStage[]; readonly last: number },
+): readonly UnitStage[] {
+  const place = before.findIndex((stage) => stage.name === name);
+  const isThere = stages.some((stage) => stage.name === name);
+  if (isThere || place === before.length - 1 || on >= last) return stages;
+  const earlier = new Set(before.slice(0, place).map((stage) => stage.name));
+  const later = new Set(before.slice(place + 1).map((stage) => stage.name));
+  const from = stages.findLastIndex((stage) => earlier.has(stage.name)) + 1;
+  const next = stages.findIndex((stage, index) => index >= from && later.has(stage.name));
+  const to = next === -1 ? stages.length : next + 1;
+  return stages.map((stage, index) => {
+    if (index < from || index >= to) return stage;
+    const above = Math.max(stage.on ?? 0, Math.min(on, stage.bar?.above ?? on));
+    return { ...stage, bar: { stage: name, above, upTo: last } };
+  });
 }

@@ -4,7 +4,7 @@ import { firstOf } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
-import { lastLegOf, legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
+import { barredIn, lastLegOf, legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { isStalled, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import { type DesiredPlan, describeRevisions, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
@@ -115,6 +115,7 @@ function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   if (settled?.selected === 0) return missing.length > 0 ? "ClusterNotFound" : "NoClusters";
   const stalled = stalledLeg(facts);
   if (stalled !== undefined) return stalled.phase === "Halted" ? "Halted" : "Stalled";
+  if (barredIn(unit) !== undefined && legsIn(unit, facts.legs).length === 0) return "Stalled";
   if (isUnderWay(facts)) return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
   // Nobody has counted yet what everything came to.
   if (settled === undefined) return unit.last === 0 ? "Waiting" : "Reconciling";
@@ -200,7 +201,7 @@ function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Ass
       return facts.desired.ok ? "nothing was rolled out yet" : facts.desired.message;
     case "Halted":
     case "Stalled":
-      return stalledLeg(facts)?.message ?? "";
+      return stalledLeg(facts)?.message ?? barredText(facts.unit) ?? "";
     case "Frozen": {
       const freeze = freezeIn(facts);
       return freeze === undefined ? "" : freezeText(freeze);
@@ -270,6 +271,14 @@ function notFoundText(missing: readonly string[]): string {
   if (missing.length === 0) return "";
   const one = missing.length === 1;
   return `${one ? "cluster" : "clusters"} ${named(missing)} ${one ? "is" : "are"} not registered`;
+}
+
+/** A content that stands before a stage because a removed one had not passed it. */
+export function barredText(unit: UnitRow): string | undefined {
+  const barred = barredIn(unit);
+  if (barred === undefined) return undefined;
+  const { content, removed, stage } = barred;
+  return `nothing verified: ${content} had not passed stage ${removed}, which was removed, and does not go to ${stage}`;
 }
 
 /** What a deletion waits for, with the way to go on without. */

@@ -122,6 +122,8 @@ export interface UnitStage {
   readonly arriving?: number;
   /** Catch-ups that failed since the stage passed a content last; those that could not be rendered are not counted. */
   readonly failedArrivals: number;
+  /** A stage before it was removed: of the contents up to `upTo` it takes only those that had passed that stage. */
+  readonly bar?: { readonly stage: string; readonly above: number; readonly upTo: number };
 }
 
 /** One content as far as stages are told of it. */

@@ -1,8 +1,9 @@
 /** What a stage waits for: its leg stands still, or something of it is not ready, or an earlier stage has what comes next. */
 import { defined } from "#shared/base/defined.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { barredIn, legOf, offeredTo } from "#shared/fleet/rollout/feed.ts";
 import { changedSize, isLeft, isStalled, mustVerify, verdictOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { barredText } from "#shared/fleet/rollout/subject-status.ts";
 import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
@@ -23,7 +24,7 @@ export function stageWaits(facts: WaitFacts, stage: UnitStage, index: number): r
     const message = `${leg.aside.length} wait until what was begun there before is settled`;
     waits.push({ on: "worker", ...about, clusters: { count: leg.aside.length, names: [] }, message, clear: [] });
   }
-  const next = index === 0 ? facts.wanted : offeredTo(facts.unit, index, content);
+  const next = index === 0 ? facts.wanted : newerFor(facts.unit, index, content);
   if (next === undefined) return waits;
   const message = `${next} waits until ${content} has passed ${stage.name}`;
   const number = typeof next === "number" ? next : undefined;
@@ -42,14 +43,20 @@ export function stageWaits(facts: WaitFacts, stage: UnitStage, index: number): r
 }
 
 /** The content that the stage before is on, where this one has nothing as new. */
-function offeredTo({ stages }: UnitRow, index: number, has: number): number | undefined {
-  const offered = stages[index - 1]?.on;
-  return offered !== undefined && offered > has ? offered : undefined;
+function newerFor(unit: UnitRow, index: number, has: number): number | undefined {
+  const offered = offeredTo(unit, index);
+  return offered > has ? offered : undefined;
 }
 
 /** A stage through which nothing goes waits for the nearest one before it that has something newer. */
 function idleWait({ unit, legs, wanted, row }: WaitFacts, stage: UnitStage, index: number): readonly Wait[] {
   const about = { on: "stage", stage: stage.name, clear: [] } as const;
+  const barred = barredIn(unit);
+  if (barred?.stage === stage.name && row.operations.deletion === undefined) {
+    const { content } = barred;
+    const message = barredText(unit) ?? "";
+    return [{ on: "evidence", stage: stage.name, content, message, clear: [{ verb: "restart" }] }];
+  }
   if (index === 0) {
     if (wanted === undefined || relationOf(row).rollout.supersede !== "finish") return [];
     const busy = unit.stages.find((one) => legOf(one, legs) !== undefined);

@@ -74,6 +74,8 @@ export class AgeWatch {
 function stageOf(number: number, { unit, legs }: Seen): UnitStage | undefined {
   // Without any cluster nothing newer is taken.
   if (unit?.stages.every(({ members }) => members === 0)) return undefined;
+  // A removed stage had not passed it: only a newer one goes on.
+  if (unit?.stages.some(({ bar }) => bar !== undefined && number > bar.above && number <= bar.upTo)) return undefined;
   const stage = unit?.stages.find(({ on = 0 }) => on < number);
   const moving = stage?.moving;
   const leg = moving && legs.find((one) => legKey(one) === legKey(moving));

@@ -94,6 +94,13 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
   }
   await deliver(model, "Ready");
   expect(await model.calm()).toBe(true);
+  const isBarred = world.unit().stages.some(({ bar }) => bar !== undefined);
+  if (isBarred) {
+    // It had not passed the stage that is no more: the next one comes through.
+    expect(move).toBe("merged");
+    await model.revise("ccc", "ccc");
+    expect(await model.calm()).toBe(true);
+  }
   const stalled = world.unit().stages.find(({ moving }) => moving !== undefined);
   const isUnverified = stalled?.moving !== undefined && world.leg(stalled.moving.stage).phase === "NothingVerified";
   if (isUnverified) {
@@ -121,7 +128,7 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
   const members = [...others.map((ring) => `c${ring}`), ...(isGone ? [] : ["m"])];
   expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
   expect(world.isThrough(), JSON.stringify(world.stages())).toBe(true);
-  expect(has).toEqual(Object.fromEntries(members.map((name) => [name, isUnverified ? "ccc" : "bbb"])));
+  expect(has).toEqual(Object.fromEntries(members.map((name) => [name, isUnverified || isBarred ? "ccc" : "bbb"])));
   expect(world.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
   expect(model.servers.excesses()).toEqual([]);
 }

@@ -173,7 +173,7 @@ test.each<[string, readonly Standing[], boolean]>([
 describe("stages are known by their names", () => {
   const on = (name: string, content?: number) => stageOfUnit(name, content === undefined ? {} : { on: content });
   const named = (before: readonly UnitStage[], ...names: string[]) =>
-    stagesNamed(before, names, new Map()).map((stage) => [stage.name, stage.on]);
+    stagesNamed({ stages: before, last: 0 }, names, new Map()).map((stage) => [stage.name, stage.on]);
 
   test.each<[string, readonly UnitStage[], readonly string[], readonly (readonly [string, number | undefined])[]]>([
     [
@@ -263,7 +263,7 @@ describe("stages are known by their names", () => {
       stageOfUnit("canary", { on: 5, moving, members: 9, changing: 2, failedArrivals: 1 }),
       on("rest", 3),
     ];
-    expect(stagesNamed(before, ["canary", "rest"], new Map([["canary", 4]]))).toEqual([
+    expect(stagesNamed({ stages: before, last: 0 }, ["canary", "rest"], new Map([["canary", 4]]))).toEqual([
       { name: "canary", on: 5, moving, members: 4, changing: 2, failedArrivals: 1 },
       { name: "rest", on: 3, members: 0, changing: 0, failedArrivals: 0 },
     ]);

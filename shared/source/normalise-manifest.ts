@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { groupOf } from "#shared/kube/object-id.ts";
 
@@ -21,6 +22,9 @@ const serverMetadata = new Set([
  *   stringData (kubernetes#108008);
  * - ports of containers and Services have a protocol: it is part of the list's key, and a missing one gives wrong merges
  *   (structured-merge-diff#130, kubernetes#98576);
+ * - empty labels, annotations and data are gone, and empty lists of a ServiceAccount's Secrets: they say nothing, and an
+ *   apply that owns such a map loses it to the first controller that writes into it, which looks like drift;
+ * - a ClusterRole with an `aggregationRule` has no `rules`: a controller of Kubernetes writes them, over whatever is there;
  * - a CRD's conversion webhook loses a caBundle that is no certificate: a placeholder for cert-manager's injector, which
  *   newer servers reject.
  */
@@ -30,7 +34,44 @@ export function normaliseManifest(manifest: ManifestObject): ManifestObject {
     ([key, value]) => !serverMetadata.has(key) && !(key === "namespace" && (value === "" || value === null)),
   );
   const object = { ...rest, metadata: Object.fromEntries(kept) } as ManifestObject;
-  return withoutCaPlaceholder(withProtocols(withSecretData(object)));
+  return withoutEmptyParts(withoutCaPlaceholder(withProtocols(withSecretData(withoutAggregated(object)))));
+}
+
+/** Legend: group and kind, the maps and lists that others fill and that are the same as none while they are empty. */
+const fillable: Readonly<Record<string, readonly string[]>> = {
+  "/ConfigMap": ["data", "binaryData"],
+  "/Secret": ["data"],
+  "/ServiceAccount": ["secrets", "imagePullSecrets"],
+};
+
+function withoutEmptyParts(object: ManifestObject): ManifestObject {
+  const group = groupOf(object.apiVersion);
+  // Of a custom resource only its own metadata is known to be metadata.
+  const depth = isBuiltinGroup(group) ? "everywhere" : "own";
+  const names = fillable[`${group}/${object.kind}`] ?? [];
+  return withoutEmpty(withBareMetadata(object, depth), names) as ManifestObject;
+}
+
+function withBareMetadata(object: JsonObject, depth: "everywhere" | "own"): JsonObject {
+  const members = Object.entries(object).map(([name, value]): [string, Json | undefined] => {
+    if (name === "metadata" && isJsonObject(value)) return [name, withoutEmpty(value, ["labels", "annotations"])];
+    const mayHold = depth === "everywhere" && (name === "spec" || name.toLowerCase().endsWith("template"));
+    return [name, mayHold && isJsonObject(value) ? withBareMetadata(value, depth) : value];
+  });
+  return Object.fromEntries(members);
+}
+
+function withoutEmpty(object: JsonObject, names: readonly string[]): JsonObject {
+  const isEmpty = (value: Json | undefined) =>
+    Array.isArray(value) ? value.length === 0 : isJsonObject(value) && Object.keys(value).length === 0;
+  return Object.fromEntries(Object.entries(object).filter(([name, value]) => !names.includes(name) || !isEmpty(value)));
+}
+
+function withoutAggregated(object: ManifestObject): ManifestObject {
+  const isRole = object.kind === "ClusterRole" && groupOf(object.apiVersion) === "rbac.authorization.k8s.io";
+  if (!isRole || !isJsonObject(object.aggregationRule)) return object;
+  const { rules: _rules, ...rest } = object;
+  return rest as ManifestObject;
 }
 
 function withSecretData(object: ManifestObject): ManifestObject {

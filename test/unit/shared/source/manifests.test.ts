@@ -1,3 +1,4 @@
+import { load } from "js-yaml";
 import { describe, expect, test } from "vitest";
 import { stringifyJson } from "#shared/base/json.ts";
 import { readManifests } from "#shared/source/manifests.ts";
@@ -253,6 +254,46 @@ data: {a: b}`;
       spec: { ports: [{ port: 80, protocol: "TCP" }] },
     });
   });
+
+  test.each([
+    [
+      "Deployment",
+      "apps/v1",
+      "metadata: {name: a, annotations: {}, labels: {}}\nspec: {template: {metadata: {annotations: {}}}}",
+    ],
+    [
+      "CronJob",
+      "batch/v1",
+      "metadata: {name: a, annotations: {}}\nspec: {jobTemplate: {spec: {template: {metadata: {labels: {}}}}}}",
+    ],
+    ["ConfigMap", "v1", "metadata: {name: a}\ndata: {}\nbinaryData: {}"],
+    ["ServiceAccount", "v1", "metadata: {name: a}\nimagePullSecrets: []\nsecrets: []"],
+    ["Widget", "example.org/v1", "metadata: {name: a, annotations: {}}"],
+  ])("empty maps that a controller fills are left out of a %s", (kind, apiVersion, rest) => {
+    const found = JSON.stringify(object(`apiVersion: ${apiVersion}\nkind: ${kind}\n${rest}`));
+    expect(found).not.toMatch(/"(annotations|labels|data|binaryData|imagePullSecrets|secrets)":/);
+  });
+
+  test.each([
+    ["NetworkPolicy", "networking.k8s.io/v1", "spec: {podSelector: {}, ingress: []}"],
+    ["Widget", "example.org/v1", "spec: {metadata: {annotations: {}}, data: {}}"],
+    ["Pod", "v1", "spec: {volumes: [{name: v, emptyDir: {}}], nodeSelector: {}}"],
+  ])("an empty part that says something stays in a %s", (kind, apiVersion, spec) => {
+    const written = `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: a}\n`;
+    expect(object(`${written}${spec}`)).toHaveProperty("spec", load(spec.replace(/^spec: /, "")));
+  });
+
+  test.each(["rules: []", "rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"])(
+    "rules of an aggregated ClusterRole are the controller's: %s",
+    (rules) => {
+      const role = (rest: string) =>
+        object(`apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n${rest}\n${rules}`);
+      const aggregated = role("aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}");
+      expect(aggregated).not.toHaveProperty("rules");
+      expect(aggregated).toHaveProperty("aggregationRule");
+      expect(role("")).toHaveProperty("rules");
+    },
+  );
 
   test("a placeholder certificate authority is removed, a real one kept", () => {
     const crd = (caBundle: string) =>

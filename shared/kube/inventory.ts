@@ -28,6 +28,10 @@ export interface InventoryEntry {
    * is gone is not created again until its manifest changes.
    */
   readonly expiring?: string;
+  /** Of such a Job, how many seconds after its end it removes itself; absent of what was recorded before this was noted. */
+  readonly ttlSeconds?: number;
+  /** Such a Job was seen complete: that it is gone says nothing more. */
+  readonly complete?: true;
   /**
    * What is looked after of an object that is not applied as others are: that it is there, or nothing. Neither is compared,
    * nor is its health a matter of its Sync. See `apply-marks.ts`.
@@ -104,6 +108,8 @@ const entrySchema = z.strictObject({
   ownedHash: z.string(),
   valuesHash: z.string(),
   expiring: z.string().exactOptional(),
+  ttlSeconds: z.number().exactOptional(),
+  complete: z.literal(true).exactOptional(),
   watched: z.enum(["presence", "nothing"]).exactOptional(),
   heldFor: z.string().exactOptional(),
   hook: z.string().exactOptional(),

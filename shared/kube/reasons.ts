@@ -70,6 +70,7 @@ export const reasons = [
   "JobInProgress",
   "JobSuspended",
   "JobFailed",
+  "JobLost",
   "NoIPAssigned",
   "NotBound",
   "Installing",

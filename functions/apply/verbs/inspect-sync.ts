@@ -90,8 +90,12 @@ async function inspectOver({ context, inventory, told }: Recalled): Promise<Verb
     inspected: true,
   });
   if (toCorrect.length === 0) {
-    const health = counted(await withHealth(context, seen, report.live));
-    return { ...health, ...(await recorded()), ...newlyLeft(context, leftAlone), reconciled: true };
+    const { finding, complete } = await healthOver(context, seen, report.live);
+    const kept =
+      complete.length === 0
+        ? await recorded()
+        : await stored(context, changeInventory(seen, { recorded: complete, settled: [], progress: seen.progress }));
+    return { ...counted(finding), ...kept, ...newlyLeft(context, leftAlone), reconciled: true };
   }
   const why = isCorrected(context) ? await withheldFromNow(context) : undefined;
   if (!isCorrected(context) || why !== undefined) {
@@ -231,16 +235,21 @@ function asRead({ drifted }: DriftReport, inventory: Inventory): readonly Invent
   });
 }
 
-async function withHealth(
+async function withHealth(context: VerbContext, inventory: Inventory): Promise<VerbResult> {
+  return (await healthOver(context, inventory, new Map())).finding;
+}
+
+/** @returns with the finding what is to be recorded; see `HealthReport.complete`. */
+async function healthOver(
   context: VerbContext,
   inventory: Inventory,
-  live: DriftReport["live"] = new Map(),
-): Promise<VerbResult> {
+  live: DriftReport["live"],
+): Promise<{ readonly finding: VerbResult; readonly complete: readonly InventoryEntry[] }> {
   const { row, client, ports } = context;
   const desired = await desiredPart(row, inventory, ports.blobs);
   const failedJobs = failedJobsOf(row);
   const report = await checkHealth(client, { inventory: desired, clock: ports.clock, failedJobs, live });
-  return healthFinding(row, seenHealth(report), ports.clock.now());
+  return { finding: healthFinding(row, seenHealth(report), ports.clock.now()), complete: report.complete };
 }
 
 async function stored(context: VerbContext, inventory: Inventory): Promise<{ readonly inventory?: string }> {

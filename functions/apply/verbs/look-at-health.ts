@@ -9,9 +9,9 @@ import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 import { healthFinding } from "#shared/fleet/sync/observe.ts";
-import { checkHealth, type UnreadyObject } from "#shared/kube/engine/check-health.ts";
+import { checkHealth, type HealthReport, type UnreadyObject } from "#shared/kube/engine/check-health.ts";
 import { jobFailed } from "#shared/kube/health/status.ts";
-import { entriesById } from "#shared/kube/inventory.ts";
+import { changeInventory, entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
 import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
 
 /**
@@ -22,16 +22,32 @@ import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
 export async function lookAtHealth(context: VerbContext): Promise<VerbResult> {
   const recalled = await recallInventory(context);
   if (!("told" in recalled)) return recalled;
-  const finding = await lookOver(recalled);
-  if (recalled.told.rebuilt === undefined) return finding;
-  const inventory = await saveInventory(recalled.context, recalled.inventory);
+  const { finding, complete } = await lookOver(recalled);
+  if (recalled.told.rebuilt === undefined && complete.length === 0) return finding;
+  const { progress } = recalled.inventory;
+  const after = changeInventory(recalled.inventory, { recorded: complete, settled: [], progress });
+  const inventory = await saveInventory(recalled.context, after);
   return toldWith(recalled, { ...finding, ...defined({ inventory }) });
 }
 
-async function lookOver({ context, inventory: stored }: Recalled): Promise<VerbResult> {
+interface LookedOver {
+  readonly finding: VerbResult;
+  /** For the inventory; see `HealthReport`. */
+  readonly complete: readonly InventoryEntry[];
+}
+
+async function lookOver({ context, inventory: stored }: Recalled): Promise<LookedOver> {
   const { row, client, ports } = context;
   const inventory = await desiredPart(row, stored, ports.blobs);
   const report = await checkHealth(client, { inventory, clock: ports.clock, failedJobs: failedJobsOf(row) });
+  return { finding: await findingOf(context, { inventory, report }), complete: report.complete };
+}
+
+async function findingOf(
+  context: VerbContext,
+  { inventory, report }: { readonly inventory: Inventory; readonly report: HealthReport },
+): Promise<VerbResult> {
+  const { row, ports } = context;
   const finding = { ...healthFinding(row, seenHealth(report), ports.clock.now()), ...leftDrifted(context) };
   const away = report.notReady.filter(({ status }) => status === "NotFound");
   if (away.length === 0) return finding;

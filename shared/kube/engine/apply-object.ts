@@ -9,7 +9,7 @@ import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/kube/cluster-
 import { applyOverObstacles, overNothing, withVersion } from "#shared/kube/engine/apply-over-obstacles.ts";
 import { foreignFailure, type StandingOf } from "#shared/kube/engine/foreign-object.ts";
 import { heldBy } from "#shared/kube/engine/held-by.ts";
-import { entryOf, expiringPart } from "#shared/kube/engine/inventory-entry.ts";
+import { completePart, entryOf, expiringPart, hasRemovedItself } from "#shared/kube/engine/inventory-entry.ts";
 import { foundThere, keptAsItIs } from "#shared/kube/engine/kept-objects.ts";
 import { definiteFailure, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, type OwnDeadline, outOfTime } from "#shared/kube/engine/own-deadline.ts";
@@ -112,7 +112,7 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
     if (failure !== undefined) return { id, outcome: "failed", failure };
   }
   try {
-    if (known?.expiring !== undefined && (await hasExpired(client, request))) {
+    if (known !== undefined && (await hasExpired(client, request))) {
       return { id, outcome: "unchanged", entry: known, health: expiredHealth, warnings: [] };
     }
     const kind = await kindOf(client, target.object);
@@ -201,7 +201,8 @@ function applied(request: ApplyObjectRequest, kind: KindInfo, answer: WriteAnswe
   const { object } = answer;
   const uid = stringAt(object, "metadata", "uid") ?? "";
   if (uid === "") return { id: target.id, outcome: "failed", failure: withoutUid(target.id) };
-  const entry = { ...entryOf(object, { id: target.id, version: kind.version }), ...expiringPart(target.object) };
+  const made = { ...entryOf(object, { id: target.id, version: kind.version }), ...expiringPart(target.object) };
+  const entry = { ...made, ...completePart(made, object) };
   const health = computeStatus(object, {
     now: clock.now(),
     minimumGeneration: entry.generation,
@@ -244,9 +245,13 @@ function terminating(id: ObjectId, live: KubeObject): AppliedObject {
 
 const expiredHealth: Health = { status: "Current", message: "Job has finished and removed itself" };
 
-/** A finished Job that removed itself must not run again at every sync, only when its manifest changes. */
-async function hasExpired(client: ClusterClient, { target, known }: ApplyObjectRequest): Promise<boolean> {
-  if (known?.expiring !== digestOf(target.object)) return false;
+/**
+ * A finished Job that removed itself must not run again at every sync, only when its manifest changes. One that is lost is
+ * made anew.
+ */
+async function hasExpired(client: ClusterClient, { target, known, clock }: ApplyObjectRequest): Promise<boolean> {
+  if (known?.expiring === undefined || known.expiring !== digestOf(target.object)) return false;
+  if (!hasRemovedItself(known, clock.now())) return false;
   const kind = await kindOf(client, target.object);
   if (!("plural" in kind)) return false;
   return (await client.get(kind, target.id, { metadataOnly: true })) === undefined;

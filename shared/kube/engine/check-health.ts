@@ -3,6 +3,7 @@ import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { isLeftAlone } from "#shared/kube/apply-marks.ts";
 import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
+import { completePart, hasRemovedItself } from "#shared/kube/engine/inventory-entry.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
 import { endsTheLook, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
@@ -27,6 +28,8 @@ export interface HealthReport {
   readonly worst: Health["status"];
   /** Worst first, at most 20. */
   readonly notReady: readonly UnreadyObject[];
+  /** Records of Jobs that remove themselves and were seen complete for the first time. */
+  readonly complete: readonly InventoryEntry[];
 }
 
 const maxNotReady = 20;
@@ -85,6 +88,7 @@ export async function checkHealth(client: ClusterClient, request: HealthRequest)
   const { inventory, clock, failedJobs = new Set(), live = new Map() } = request;
   const lasting = inventory.entries.filter(({ hook, watched }) => hook === undefined && watched === undefined);
   const healths = new Map<string, Health>();
+  const complete: InventoryEntry[] = [];
   const unready: { readonly entry: InventoryEntry; readonly object: KubeObject }[] = [];
   await runConcurrently(groupByKind(lasting), concurrency, async (entries) => {
     const read = await readKind(client, { entries, live, setId: inventory.setId });
@@ -93,6 +97,10 @@ export async function checkHealth(client: ClusterClient, request: HealthRequest)
       const health = hasFailed ? removedJob : healthOf(entry, read, clock.now());
       healths.set(objectIdKey(entry.id), health);
       const object = read.objects?.get(objectIdKey(entry.id));
+      if (object !== undefined && entry.complete !== true) {
+        const seen = completePart(entry, object);
+        if (seen.complete === true) complete.push({ ...entry, ...seen });
+      }
       if (object && workloads.has(kindKey(entry.id)) && isUnready(health)) unready.push({ entry, object });
     }
   });
@@ -101,7 +109,7 @@ export async function checkHealth(client: ClusterClient, request: HealthRequest)
     const health = healths.get(key);
     if (health) healths.set(key, await explained(client, { entry, object, health, now: clock.now() }));
   });
-  return report(lasting, healths);
+  return { ...report(lasting, healths), complete };
 }
 
 interface KindReading {
@@ -153,6 +161,14 @@ async function readServedKind(
   return { info, objects };
 }
 
+const removedItself: Health = { status: "Current", message: "Job has finished and removed itself" };
+
+/** Nobody knows what it has done: neither is it put back, nor does it count as done. */
+function lostJob({ id }: InventoryEntry): Health {
+  const message = `${describeObject(id)} was deleted before anybody saw it complete; another attempt runs it again`;
+  return failed("JobLost", message);
+}
+
 const removedJob = failed(jobFailed, "Job Failed, and removed itself");
 
 /** Or has done so: where its kind could be read. */
@@ -166,7 +182,8 @@ function healthOf(entry: InventoryEntry, read: KindReading, now: Date): Health {
   if (read.failure) return { status: "Unknown", reason: read.failure.reason, message: read.failure.message };
   const object = read.objects?.get(objectIdKey(entry.id));
   if (object === undefined) {
-    if (entry.expiring !== undefined) return { status: "Current", message: "Job has finished and removed itself" };
+    if (hasRemovedItself(entry, now)) return removedItself;
+    if (entry.expiring !== undefined) return lostJob(entry);
     return { status: "NotFound", reason: "NotFound", message: "Resource not found" };
   }
   const uid = stringAt(object, "metadata", "uid");
@@ -224,7 +241,10 @@ async function podsOf(client: ClusterClient, namespace: string, workload: KubeOb
   }
 }
 
-function report(entries: readonly InventoryEntry[], healths: ReadonlyMap<string, Health>): HealthReport {
+function report(
+  entries: readonly InventoryEntry[],
+  healths: ReadonlyMap<string, Health>,
+): Omit<HealthReport, "complete"> {
   const notReady: UnreadyObject[] = [];
   let failed = 0;
   for (const { id } of entries) {

@@ -106,7 +106,7 @@ export function jobHealth(object: KubeObject): Health {
   const failures = integerField(object, "status.failed", 0);
   if (valueAt(object, "spec", "suspend") === true) return current("Job is suspended");
   const conditions = conditionsOf(object);
-  if (conditions.some(({ type, status }) => type === "Complete" && status === "True")) {
+  if (isCompleteJob(object)) {
     return current(`Job Completed. succeeded: ${succeeded}/${completions}`);
   }
   if (conditions.some(({ type, status }) => type === "Failed" && status === "True")) {
@@ -116,4 +116,9 @@ export function jobHealth(object: KubeObject): Health {
     return inProgress("JobNotStarted", `Job not started. active: 0/${parallelism}`);
   }
   return inProgress("JobInProgress", `Job in progress. success:${succeeded}, active: ${active}, failed: ${failures}`);
+}
+
+/** Whether a Job has done its work. */
+export function isCompleteJob(object: KubeObject): boolean {
+  return conditionsOf(object).some(({ type, status }) => type === "Complete" && status === "True");
 }

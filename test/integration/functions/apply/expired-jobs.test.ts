@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
-import { clusterFixture, manifest, namespace } from "#test/support/cluster-fixture.ts";
+import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
@@ -10,20 +11,36 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
   const at = "2026-11-20T08:00:10Z";
   const condition = (type: string, reason: string) => ({ type, status: "True", reason, lastTransitionTime: at });
 
-  async function applied(name: string): Promise<WorkerWorld> {
+  async function applied(name: string, ttlSecondsAfterFinished = 30): Promise<WorkerWorld> {
     const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
     const template = { spec: { restartPolicy: "Never", containers: [{ name: "m", image: "m:1" }] } };
     const job = manifest({
       apiVersion: "batch/v1",
       kind: "Job",
       metadata: { name: "migrate", namespace: name },
-      spec: { ttlSecondsAfterFinished: 30, backoffLimit: 0, template },
+      spec: { ttlSecondsAfterFinished, backoffLimit: 0, template },
     });
-    await world.assign(name, [namespace(name), job]);
+    objects = [namespace(name), job];
+    await world.assign(name, objects);
     await world.work();
     expect(await world.phase(name)).toBe("Verifying");
     return world;
   }
+  /** What was assigned last. */
+  let objects: readonly ManifestObject[] = [];
+
+  async function complete(name: string): Promise<void> {
+    const status = {
+      startTime: "2026-11-20T08:00:00Z",
+      completionTime: at,
+      succeeded: 1,
+      uncountedTerminatedPods: {},
+      conditions: [condition("SuccessCriteriaMet", "CompletionsReached"), condition("Complete", "CompletionsReached")],
+    };
+    await cluster.raw("PATCH", `${pathOf(name)}/status`, { as: "merge-patch", body: { status } });
+  }
+
+  const aDay = 86_400;
 
   async function fail(name: string): Promise<void> {
     const reason = "BackoffLimitExceeded";
@@ -53,6 +70,49 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     await lookAfter(world, 700);
     expect(await world.phase("job-failed")).toBe("Failed");
     expect(await cluster.statusOf(pathOf("job-failed"))).toBe(404);
+  });
+
+  test("is lost when it was deleted before it began, and before it can have removed itself", async () => {
+    const world = await applied("job-lost", aDay);
+    await cluster.raw("DELETE", `${pathOf("job-lost")}?propagationPolicy=Background`);
+    for (let look = 0; look < 3; look++) await lookAfter(world, 40);
+    expect((await world.sync("job-lost"))?.observed).toMatchObject({
+      phase: "Failed",
+      troubles: [
+        { object: "Job job-lost/migrate", reason: "JobLost", message: expect.stringContaining("another attempt") },
+      ],
+    });
+    expect(await cluster.statusOf(pathOf("job-lost"))).toBe(404);
+
+    // Another attempt runs it again.
+    await world.assign("job-lost", objects);
+    await world.work();
+    expect(await cluster.statusOf(pathOf("job-lost"))).toBe(200);
+    await complete("job-lost");
+    await lookAfter(world, 32);
+    expect(await world.phase("job-lost")).toBe("Ready");
+  });
+
+  test("is done when it was seen complete, whoever deletes it then, also for the next attempt", async () => {
+    const world = await applied("job-seen", aDay);
+    await complete("job-seen");
+    await lookAfter(world, 32);
+    expect(await world.phase("job-seen")).toBe("Ready");
+    await cluster.raw("DELETE", `${pathOf("job-seen")}?propagationPolicy=Background`);
+    await lookAfter(world, 700);
+    expect(await world.phase("job-seen")).toBe("Ready");
+    await world.assign("job-seen", [...objects, configMap("job-seen/more")]);
+    await lookAfter(world, 1);
+    await lookAfter(world, 32);
+    expect(await world.phase("job-seen")).toBe("Ready");
+    expect(await cluster.statusOf(pathOf("job-seen"))).toBe(404);
+  });
+
+  test("is done when the time can have passed after which it removes itself", async () => {
+    const world = await applied("job-late", aDay);
+    await cluster.raw("DELETE", `${pathOf("job-late")}?propagationPolicy=Background`);
+    await lookAfter(world, aDay);
+    expect(await world.phase("job-late")).toBe("Ready");
   });
 
   test("is done when it had not failed", async () => {

@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
-import { entryOf, expiringPart } from "#shared/kube/engine/inventory-entry.ts";
+import { describe, expect, test } from "vitest";
+import { entryOf, expiringPart, hasRemovedItself } from "#shared/kube/engine/inventory-entry.ts";
+import type { InventoryEntry } from "#shared/kube/inventory.ts";
 import type { KubeObject } from "#shared/kube/kube-object.ts";
 
 const id = { group: "", kind: "ConfigMap", namespace: "shop", name: "c" };
@@ -36,5 +37,30 @@ test.each([
   ["another kind", "Task", { ttlSecondsAfterFinished: 60 }, false],
 ])("%s", (_what, kind, spec, expires) => {
   const object = { apiVersion: "batch/v1", kind, metadata: { name: "j" }, spec };
-  expect(expiringPart(object)).toEqual(expires ? { expiring: expect.stringMatching(/.+/) } : {});
+  const recorded = { expiring: expect.stringMatching(/.+/), ttlSeconds: expect.any(Number) };
+  expect(expiringPart(object)).toEqual(expires ? recorded : {});
+});
+
+describe("a Job that is gone has removed itself", () => {
+  const made = { ...entryOf({ apiVersion: "batch/v1", kind: "Job", metadata: { name: "j" } }, { id, version: "v1" }) };
+  const now = new Date("2026-11-20T09:00:00Z");
+  const expiring = "sha256:1";
+  test.each<[string, Partial<InventoryEntry>, boolean]>([
+    [
+      "when it was seen complete",
+      { expiring, ttlSeconds: 86_400, createdAt: "2026-11-20T08:59:00Z", complete: true },
+      true,
+    ],
+    ["when its time can have passed", { expiring, ttlSeconds: 3600, createdAt: "2026-11-20T08:00:00Z" }, true],
+    [
+      "when its time can have passed by the cluster's clock",
+      { expiring, ttlSeconds: 30, createdAt: "2026-11-20T09:00:20Z" },
+      true,
+    ],
+    ["when nobody noted its time", { expiring, createdAt: "2026-11-20T08:59:00Z" }, true],
+    ["not before its time", { expiring, ttlSeconds: 86_400, createdAt: "2026-11-20T08:00:00Z" }, false],
+    ["not when it would have stayed", { createdAt: "2026-11-20T08:00:00Z" }, false],
+  ])("%s", (_when, part, expected) => {
+    expect(hasRemovedItself({ ...made, ...part }, now)).toBe(expected);
+  });
 });

@@ -2,17 +2,16 @@ import { planText, type ShownPlan } from "#cli/format/plan-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { type ChangeOptions, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
 import { type FleetView, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
-import { type GroupPlan, groupPlan } from "#cli/seeing/group-plan.ts";
+import { groupPlan } from "#cli/seeing/group-plan.ts";
 import { planTargets } from "#cli/seeing/plan-targets.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
-import type { Forecast } from "#shared/fleet/forecast/forecast.ts";
+import type { Forecast, TargetChange } from "#shared/fleet/forecast/forecast.ts";
+import { duplicateText, movesAmong, type TemplateSides } from "#shared/fleet/forecast/moved-objects.ts";
 import { deletionsOf, type Leaving } from "#shared/fleet/forecast/object-guards.ts";
 import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
-import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { objectDifferences } from "#shared/kube/object-differences.ts";
-import { objectIdKey } from "#shared/kube/object-id.ts";
 
 export interface PlanOptions extends ChangeOptions {
   readonly cluster?: string;
@@ -42,35 +41,39 @@ export async function plan(session: Session, groups: readonly string[], options:
 
 async function planOf(session: Session, view: FleetView): Promise<ShownPlan> {
   const { found, sidesOf } = await groupPlan(session, view);
+  const templatesOf = (changes: readonly TargetChange[]) =>
+    changes.map((change): TemplateSides => {
+      const [before, after] = sidesOf(change) ?? [[], []];
+      return { sync: change.sync, before, after };
+    });
+  const leaving: Leaving[] = [];
+  const duplicates = new Set<string>();
+  const differences = found.differences.map(({ clusters, changes }) => {
+    const templates = templatesOf(changes);
+    const moves = movesAmong(templates);
+    for (const duplicate of moves.duplicates) duplicates.add(duplicateText(duplicate, clusters.length));
+    return {
+      clusters,
+      changes: changes.map((change, index) => {
+        const sides = templates[index];
+        if (sides === undefined || sidesOf(change) === undefined) return change;
+        const prune = change.how === "delete" || change.apply?.prune !== false;
+        leaving.push({ clusters, objects: moves.leaving(sides), prune });
+        return { ...change, objects: moves.named(change.sync, objectDifferences(sides.before, sides.after)) };
+      }),
+    };
+  });
   return {
     kind: "Plan",
     namespace: view.subject.namespace,
     subject: `${view.subject.kind.toLowerCase()}/${view.subject.name}`,
     revision: describeRevisions(view.plan),
     ...found,
-    differences: found.differences.map(({ clusters, changes }) => ({
-      clusters,
-      changes: changes.map((change) => {
-        const sides = sidesOf(change);
-        return sides === undefined ? change : { ...change, objects: objectDifferences(...sides) };
-      }),
-    })),
-    deletions: deletionsOf(leavingOf(found, sidesOf)),
-    guards: guardsOf(view, found),
+    differences,
+    deletions: deletionsOf(leaving),
+    guards: [...guardsOf(view, found), ...duplicates],
     unreadable: view.unreadable,
   };
-}
-
-/** What is in the rendering of a cluster and in its next one no more, or goes with its template. */
-function leavingOf({ differences }: Forecast, sidesOf: GroupPlan["sidesOf"]): readonly Leaving[] {
-  return differences.flatMap(({ clusters, changes }) =>
-    changes.flatMap((change) => {
-      const [before, after] = sidesOf(change) ?? [[], []];
-      const stays = new Set(after.map((object) => objectIdKey(objectIdOf(object))));
-      const objects = before.filter((object) => !stays.has(objectIdKey(objectIdOf(object))));
-      return [{ clusters, objects, prune: change.how === "delete" || change.apply?.prune !== false }];
-    }),
-  );
 }
 
 function guardsOf({ present, subject, wanted }: FleetView, { differences }: Forecast): readonly string[] {

@@ -3,13 +3,14 @@ import { counted } from "#shared/base/counted.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
 import type { ClusterDifference, Forecast, TargetChange } from "#shared/fleet/forecast/forecast.ts";
+import type { PlannedObject } from "#shared/fleet/forecast/moved-objects.ts";
 import { type Deletions, guardText } from "#shared/fleet/forecast/object-guards.ts";
-import type { FieldDifference, ObjectDifference } from "#shared/kube/object-differences.ts";
+import type { FieldDifference } from "#shared/kube/object-differences.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 
 export interface PlannedChange extends TargetChange {
   /** Of the objects, where both renderings are known. */
-  readonly objects?: readonly ObjectDifference[];
+  readonly objects?: readonly PlannedObject[];
 }
 
 /** Of one group: this is what `-o json` prints. */
@@ -81,7 +82,9 @@ function deletionLines({ objects, clusters, guards }: Deletions, extent: "some" 
   return [
     ...(objects === 0
       ? []
-      : [`Deletes: ${counted(objects, "object")} on ${counted(clusters, "cluster")}, once all else is applied there`]),
+      : [
+          `Deletes: ${counted(objects, "object")} on ${counted(clusters, "cluster")}: within a template once it is applied; a template that goes, while others are applied`,
+        ]),
     ...shown.map((guard) => `${effects[guard.effect]}: ${guardText(guard)}`),
     ...(shown.length < guards.length ? [`... and ${guards.length - shown.length} more guards (--all)`] : []),
   ];
@@ -98,7 +101,8 @@ function changeLines(change: PlannedChange, extent: "some" | "all"): readonly st
     fail: `cannot be rendered: ${reason ?? ""}`,
   }[how];
   const shown = extent === "all" ? objects : objects.slice(0, objectsShown);
-  const kept = apply?.prune === false && objects.some(({ how: what }) => what === "deleted");
+  const kept =
+    apply?.prune === false && objects.some(({ how: what, movedTo }) => what === "deleted" && movedTo === undefined);
   return [
     `  ${sync} ${said}`,
     ...shown.flatMap((object) => objectLines(object, extent)),
@@ -107,10 +111,13 @@ function changeLines(change: PlannedChange, extent: "some" | "all"): readonly st
   ];
 }
 
-function objectLines({ id, how, fields }: ObjectDifference, extent: "some" | "all"): readonly string[] {
+function objectLines(object: PlannedObject, extent: "some" | "all"): readonly string[] {
+  const { id, how, fields, movedFrom, movedTo } = object;
   const shown = extent === "all" ? fields : fields.slice(0, fieldsShown);
+  const isMoved = movedFrom !== undefined || movedTo !== undefined;
+  const way = movedTo === undefined ? movedFrom && `  moves here from ${movedFrom}` : `  moves to ${movedTo}`;
   return [
-    `    ${marks[how]} ${describeObject(id)}`,
+    `    ${isMoved ? ">" : marks[how]} ${describeObject(id)}${way ?? ""}`,
     ...shown.map((field) => `        ${fieldText(field)}`),
     ...(shown.length < fields.length ? [`        ... and ${fields.length - shown.length} more fields (--all)`] : []),
   ];

@@ -64,7 +64,7 @@ describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { tim
       "",
       `Order: all ${size} of ${size}`,
       `Applies: 0 first installs, ${size} upgrades`,
-      `Deletes: ${3 * size} objects on ${size} clusters, once all else is applied there`,
+      `Deletes: ${3 * size} objects on ${size} clusters: within a template once it is applied; a template that goes, while others are applied`,
       `Stays: ConfigMap shop/kept on ${size} clusters: it is marked helm.sh/resource-policy: keep`,
       `Guard: Namespace old on ${size} clusters: it goes when nothing is left in it`,
       `Mind: PersistentVolumeClaim old/data on ${size} clusters: what its volume holds goes with it, where its class says Delete`,

@@ -1,0 +1,75 @@
+/** Objects that go from one template to another on the same clusters: they are taken over, and neither deleted nor made. */
+
+import { counted } from "#shared/base/counted.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { objectIdOf } from "#shared/kube/kube-object.ts";
+import type { ObjectDifference } from "#shared/kube/object-differences.ts";
+import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+
+/** One template on some clusters. */
+export interface TemplateSides {
+  /** Name of the Sync. */
+  readonly sync: string;
+  readonly before: readonly ManifestObject[];
+  readonly after: readonly ManifestObject[];
+}
+
+/** With the Sync that has it now, or that is to have it, where it moves. */
+export type PlannedObject = ObjectDifference & { readonly movedFrom?: string; readonly movedTo?: string };
+
+export interface Moves {
+  /** The same differences; what moves names the other Sync. */
+  named(sync: string, objects: readonly ObjectDifference[]): readonly PlannedObject[];
+  /** Of what a template has no more, what no other one has either. */
+  leaving(sides: TemplateSides): readonly ManifestObject[];
+  /** Two templates that change have one object: the second is refused it. */
+  readonly duplicates: readonly { readonly id: ObjectId; readonly syncs: readonly string[] }[];
+}
+
+/** @param templates - all of one owner that change on the same clusters. */
+export function movesAmong(templates: readonly TemplateSides[]): Moves {
+  const had = syncsByObject(templates, ({ before }) => before);
+  const has = syncsByObject(templates, ({ after }) => after);
+  const other = (found: Holders, sync: string, id: ObjectId) =>
+    found.get(objectIdKey(id))?.syncs.find((one) => one !== sync);
+  return {
+    named: (sync, objects) =>
+      objects.map((object) => {
+        const movedTo = object.how === "deleted" ? other(has, sync, object.id) : undefined;
+        if (movedTo !== undefined) return { ...object, movedTo };
+        const movedFrom = object.how === "created" ? other(had, sync, object.id) : undefined;
+        return movedFrom === undefined ? object : { ...object, movedFrom };
+      }),
+    leaving: ({ before, after }) => {
+      const stays = new Set(after.map((object) => objectIdKey(objectIdOf(object))));
+      return before.filter((object) => {
+        const key = objectIdKey(objectIdOf(object));
+        return !stays.has(key) && !has.has(key);
+      });
+    },
+    duplicates: [...has.values()].filter(({ syncs }) => syncs.length > 1),
+  };
+}
+
+type Holders = ReadonlyMap<string, { readonly id: ObjectId; readonly syncs: readonly string[] }>;
+
+function syncsByObject(
+  templates: readonly TemplateSides[],
+  objectsOf: (sides: TemplateSides) => readonly ManifestObject[],
+): Holders {
+  const found = new Map<string, { readonly id: ObjectId; readonly syncs: string[] }>();
+  for (const sides of templates) {
+    for (const object of objectsOf(sides)) {
+      const id = objectIdOf(object);
+      const known = found.get(objectIdKey(id)) ?? { id, syncs: [] };
+      if (!known.syncs.includes(sides.sync)) known.syncs.push(sides.sync);
+      found.set(objectIdKey(id), known);
+    }
+  }
+  return found;
+}
+
+/** `DuplicateObject: ConfigMap shop/c is in web and jobs on 3 clusters; leave it in one of them`. */
+export function duplicateText({ id, syncs }: Moves["duplicates"][number], clusters: number): string {
+  return `DuplicateObject: ${describeObject(id)} is in ${syncs.join(" and ")} on ${counted(clusters, "cluster")}; leave it in one of them`;
+}

@@ -1,0 +1,52 @@
+import { describe, expect, test } from "vitest";
+import { duplicateText, movesAmong } from "#shared/fleet/forecast/moved-objects.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { objectDifferences } from "#shared/kube/object-differences.ts";
+
+const config = (name: string, k = "1"): ManifestObject => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name, namespace: "shop" },
+  data: { k },
+});
+
+const shown = (objects: ReturnType<ReturnType<typeof movesAmong>["named"]>) =>
+  objects.map(({ id, how, movedFrom, movedTo }) => `${how} ${id.name} ${movedFrom ?? ""}>${movedTo ?? ""}`);
+
+describe("an object that goes from one template to another", () => {
+  const web = { sync: "shop.web", before: [config("data"), config("old")], after: [config("own")] };
+  const jobs = { sync: "shop.jobs", before: [config("x")], after: [config("x"), config("data", "2"), config("new")] };
+  const moves = movesAmong([web, jobs]);
+
+  test("names the other template on both sides, and is no deletion", () => {
+    expect(shown(moves.named(web.sync, objectDifferences(web.before, web.after)))).toEqual([
+      "deleted data >shop.jobs",
+      "deleted old >",
+      "created own >",
+    ]);
+    expect(shown(moves.named(jobs.sync, objectDifferences(jobs.before, jobs.after)))).toEqual([
+      "created data shop.web>",
+      "created new >",
+    ]);
+    expect(moves.leaving(web)).toEqual([config("old")]);
+    expect(moves.duplicates).toEqual([]);
+  });
+
+  test("moves with a template that is renamed", () => {
+    const gone = { sync: "shop.web", before: [config("data"), config("old")], after: [] };
+    const renamed = { sync: "shop.site", before: [], after: [config("data")] };
+    const { leaving } = movesAmong([gone, renamed]);
+    expect(leaving(gone)).toEqual([config("old")]);
+  });
+});
+
+test("an object that two templates have is told with both", () => {
+  const [duplicate, ...others] = movesAmong([
+    { sync: "shop.web", before: [], after: [config("data")] },
+    { sync: "shop.jobs", before: [config("data")], after: [config("data")] },
+  ]).duplicates;
+  expect(others).toEqual([]);
+  expect(duplicate && duplicateText(duplicate, 3)).toBe(
+    "DuplicateObject: ConfigMap shop/data is in shop.web and shop.jobs on 3 clusters; leave it in one of them",
+  );
+});

@@ -189,12 +189,20 @@ export function isAhead({ targets, syncs }: ClusterRows, { on = 0, moving }: Uni
 }
 
 /**
- * What its stage is on; where it has something newer, the oldest content that a stage has passed and that is as new: no
- * cluster goes back by moving. What it has and no stage has passed is taken back.
+ * What its stage is on. No cluster goes back by moving: where it has something newer, it gets the oldest content that is
+ * as new and that the stage before its own has passed, and else keeps what it has. What no stage has passed is taken back.
  */
-export function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: Pick<Known, "unit">): number {
+export function contentFor(
+  syncs: readonly SyncRow[],
+  { name, on = 0 }: UnitStage,
+  { unit }: Pick<Known, "unit">,
+): number {
   const has = newestOf(syncs);
-  const all = [unit.former, ...unit.stages.map((stage) => stage.on)];
-  const passed = all.flatMap((number) => (number !== undefined && number >= has ? [number] : []));
-  return has > on && passed.length > 0 ? Math.min(...passed) : on;
+  if (has <= on) return on;
+  const index = unit.stages.findIndex((stage) => stage.name === name);
+  const most = index > 0 ? (unit.stages[index - 1]?.on ?? 0) : Number.POSITIVE_INFINITY;
+  const passed = [unit.former, ...unit.stages.map((stage) => stage.on)].filter((number) => number !== undefined);
+  const given = passed.filter((number) => number >= has && number <= most);
+  if (given.length > 0) return Math.min(...given);
+  return passed.includes(has) ? has : on;
 }

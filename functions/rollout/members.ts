@@ -76,9 +76,12 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   const arriving = unit.last === 0 ? [] : [...joined, ...relabelled];
   if (arriving.length > 0) transaction.addJobs({ do: "arrive", clusters: await ports.lists.store(arriving), at: 0 });
   endRemovedStages(transaction, new Set(namesOf(relation)));
+  const selected = selectedNow(known);
+  const isEdited = unit.selected?.by !== selected.by;
+  const verified = isEdited ? { verified: verifiedBy(members, former, transaction.unit) } : {};
   transaction.edit({
-    stages: stagesNamed(transaction.unit, namesOf(relation), counts),
-    selected: selectedNow(known),
+    stages: stagesNamed(transaction.unit, namesOf(relation), { members: counts, ...verified }),
+    selected,
     members: await ports.lists.store(members),
     // The first of all lists: none is older.
     blobsAt: unit.members === undefined ? transaction.at : unit.blobsAt,
@@ -91,6 +94,22 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   for (const { cluster } of unread) transaction.cannotRead(cluster);
   ports.log.info("the members are others", { ...subjectFields(subject), joined: joined.length, left: left.length });
   return transaction;
+}
+
+/** By stage, the newest content that a stage is on from which one of its members comes. */
+function verifiedBy(
+  members: readonly Member[],
+  former: readonly Member[],
+  { stages }: Pick<UnitRow, "stages">,
+): ReadonlyMap<string, number> {
+  const on = new Map(stages.map((stage) => [stage.name, stage.on ?? 0]));
+  const before = new Map(former.map(({ cluster, stage }) => [cluster, on.get(stage)]));
+  const verified = new Map<string, number>();
+  for (const { cluster, stage } of members) {
+    const number = before.get(cluster);
+    if (number !== undefined) verified.set(stage, Math.max(number, verified.get(stage) ?? 0));
+  }
+  return verified;
 }
 
 /**

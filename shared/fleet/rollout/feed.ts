@@ -114,13 +114,13 @@ export function isThrough(unit: UnitRow): boolean {
 /**
  * The unit's stages under the names that the spec has now. They are known by name: a new one inherits what the one after
  * it is on, the last one what the last one was, and what a removed one had under way ends: what follows it takes only what
- * it had passed.
- * @param members - how many each has now, by name.
+ * it had passed. No stage is on more than the one before it, nor, after an edit, on more than what its clusters come
+ * from: a name that goes to other clusters says nothing of what those have verified.
  */
 export function stagesNamed(
   { stages: before, last }: Pick<UnitRow, "stages" | "last">,
   names: readonly string[],
-  members: ReadonlyMap<string, number>,
+  { members, verified = new Map() }: StageMembers,
 ): readonly UnitStage[] {
   const known = new Map(before.map((stage) => [stage.name, stage]));
   const stages: UnitStage[] = [];
@@ -129,7 +129,27 @@ export function stagesNamed(
     const fresh = { name, changing: 0, arriving: 0, failedArrivals: 0, ...(on === undefined ? {} : { on }) };
     stages.unshift({ ...(known.get(name) ?? fresh), members: members.get(name) ?? 0 });
   }
-  return before.reduce<readonly UnitStage[]>((all, stage) => withBar(all, stage, { before, last }), stages);
+  const inOrder = onNoMore(stages, verified);
+  return before.reduce<readonly UnitStage[]>((all, stage) => withBar(all, stage, { before, last }), inOrder);
+}
+
+/** Each on what the one before it is on, and on what its clusters come from, at most. */
+function onNoMore(stages: readonly UnitStage[], verified: ReadonlyMap<string, number>): readonly UnitStage[] {
+  let most = Number.POSITIVE_INFINITY;
+  return stages.map((stage) => {
+    most = Math.min(most, stage.on ?? 0, verified.get(stage.name) ?? Number.POSITIVE_INFINITY);
+    if (stage.on === undefined || stage.on <= most) return stage;
+    const { on: _on, ...rest } = stage;
+    return most === 0 ? rest : { ...rest, on: most };
+  });
+}
+
+/** Of each stage, by name. */
+export interface StageMembers {
+  /** How many clusters it has now. */
+  readonly members: ReadonlyMap<string, number>;
+  /** The newest content that a former stage of one of them is on; given where what stages select was edited. */
+  readonly verified?: ReadonlyMap<string, number>;
 }
 
 /** Of a stage that is no more: those that are where it was, and the next one that was there already, do without what it lacks. */

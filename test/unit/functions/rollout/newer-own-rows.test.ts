@@ -64,6 +64,8 @@ describe("a slot", () => {
     // In whatever stage it was given: nobody else has its room meanwhile.
     expect(made.unit().arrivals.changing).toBe(1);
     isLeftAlone();
+    // What the stages that were removed had not passed goes nowhere else.
+    await made.setSource("ccc");
     await makeReadable(made, key);
     expect(made.slots()).toEqual([]);
     expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ changing: 0, arriving: 0 }] });

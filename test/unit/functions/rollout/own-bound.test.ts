@@ -151,8 +151,8 @@ test("who keeps the slot that another stage gave is one of those that a stage's 
   await revise(made, "bbb");
   expect(holders(made)).toEqual(["c1"]);
   await made.setGroup({ ...own, stages: [{ ...rest, maxConcurrent: 1 }] } as never);
-  await begin(made);
-  expect(made.stages()).toEqual({ rest: "1 (2)" });
+  await revise(made, "ccc");
+  expect(made.stages()).toEqual({ rest: "1 (3)" });
   expect(holders(made)).toEqual(["c1"]);
   for (const next of ["r1", "r2"]) {
     for (const cluster of holders(made)) await made.finish(cluster);
@@ -168,8 +168,8 @@ test("who keeps a slot of another stage is counted before anybody is given a new
   await revise(made, "bbb");
   expect(holders(made)).toEqual(["z1"]);
   await made.setGroup({ ...own, stages: [{ ...rest, maxConcurrent: 1 }] } as never);
-  await begin(made);
-  expect(made.stages()).toEqual({ rest: "1 (2)" });
+  await revise(made, "ccc");
+  expect(made.stages()).toEqual({ rest: "1 (3)" });
   expect(holders(made)).toEqual(["z1"]);
   for (const next of ["r1", "r2"]) {
     for (const cluster of holders(made)) await made.finish(cluster);

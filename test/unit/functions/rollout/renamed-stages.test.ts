@@ -217,7 +217,7 @@ test("who is in a stage whose name another had is in that one", async () => {
   await made.plan();
   expect(made.unit().stages.map(({ name, on }) => [name, on])).toEqual([
     ["rest", 1],
-    ["canary", 2],
+    ["canary", 1],
   ]);
   await playOn(made, 6);
   expect(made.stages()).toEqual({ rest: "2", canary: "2" });

@@ -173,7 +173,7 @@ test.each<[string, readonly Standing[], boolean]>([
 describe("stages are known by their names", () => {
   const on = (name: string, content?: number) => stageOfUnit(name, content === undefined ? {} : { on: content });
   const named = (before: readonly UnitStage[], ...names: string[]) =>
-    stagesNamed({ stages: before, last: 0 }, names, new Map()).map((stage) => [stage.name, stage.on]);
+    stagesNamed({ stages: before, last: 0 }, names, { members: new Map() }).map((stage) => [stage.name, stage.on]);
 
   test.each<[string, readonly UnitStage[], readonly string[], readonly (readonly [string, number | undefined])[]]>([
     [
@@ -217,12 +217,12 @@ describe("stages are known by their names", () => {
     ],
     ["one that goes takes nothing with it", [on("canary", 5), on("rest", 3)], ["rest"], [["rest", 3]]],
     [
-      "another order is no other stage",
+      "another order is no other stage, and none is on more than the one before it",
       [on("canary", 5), on("early", 4), on("rest", 3)],
       ["early", "canary", "rest"],
       [
         ["early", 4],
-        ["canary", 5],
+        ["canary", 4],
         ["rest", 3],
       ],
     ],
@@ -257,15 +257,51 @@ describe("stages are known by their names", () => {
     expect(named(before, ...names)).toEqual(after);
   });
 
+  test.each<[string, Readonly<Record<string, number>>, readonly (readonly [string, number | undefined])[]]>([
+    [
+      "whose clusters come from one that is behind are on what that is on",
+      { canary: 3 },
+      [
+        ["canary", 3],
+        ["rest", 3],
+      ],
+    ],
+    [
+      "whose clusters come from nowhere stay on what they are on",
+      {},
+      [
+        ["canary", 5],
+        ["rest", 3],
+      ],
+    ],
+    [
+      "whose clusters have passed nothing are on nothing",
+      { canary: 0 },
+      [
+        ["canary", undefined],
+        ["rest", undefined],
+      ],
+    ],
+  ])("those %s", (_what, verified, after) => {
+    const stages = [on("canary", 5), on("rest", 3)];
+    const found = stagesNamed({ stages, last: 5 }, ["canary", "rest"], {
+      members: new Map(),
+      verified: new Map(Object.entries(verified)),
+    });
+    expect(found.map((stage) => [stage.name, stage.on])).toEqual(after);
+  });
+
   test("and keep what is under way in them; how many members they have is new", () => {
     const moving = { content: 6, stage: "canary", seal: 0 };
     const before = [
       stageOfUnit("canary", { on: 5, moving, members: 9, changing: 2, failedArrivals: 1 }),
       on("rest", 3),
     ];
-    expect(stagesNamed({ stages: before, last: 0 }, ["canary", "rest"], new Map([["canary", 4]]))).toEqual([
-      { name: "canary", on: 5, moving, members: 4, changing: 2, failedArrivals: 1 },
-      { name: "rest", on: 3, members: 0, changing: 0, failedArrivals: 0 },
-    ]);
+    expect(stagesNamed({ stages: before, last: 0 }, ["canary", "rest"], { members: new Map([["canary", 4]]) })).toEqual(
+      [
+        { name: "canary", on: 5, moving, members: 4, changing: 2, failedArrivals: 1 },
+        { name: "rest", on: 3, members: 0, changing: 0, failedArrivals: 0 },
+      ],
+    );
   });
 });

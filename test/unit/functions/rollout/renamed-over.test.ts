@@ -1,0 +1,50 @@
+/** An edit that gives the name of a stage to other clusters: nobody is given what no cluster has verified. */
+import { describe, expect, test } from "vitest";
+import { begin, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const ring = (name: string) => ({ selector: { matchLabels: { ring: name } } });
+const rest = ["r1", "r2", "r3"] as const;
+
+/** The contents that clusters were assigned, by cluster. */
+async function assigned(made: PlannerWorld): Promise<Readonly<Record<string, number | undefined>>> {
+  const rows = await Promise.all(
+    ["p1", ...rest].map(async (name) => [name, (await made.sync(name))?.desired.rollout] as const),
+  );
+  return Object.fromEntries(rows);
+}
+
+/** An empty first stage has passed content 2, and in the other one nobody has been given it yet. */
+async function passedEmpty(): Promise<PlannerWorld> {
+  const stages = [{ name: "canary", clusters: ring("canary"), optional: true }, { name: "broad" }];
+  const made = await worldOf({ p1: "pilot", r1: "rest", r2: "rest", r3: "rest" }, { maxConcurrent: 4, stages });
+  await made.rollOut();
+  await made.setSource("bbb");
+  await made.plan();
+  expect(made.stages()).toEqual({ canary: "2", broad: "1 (2)" });
+  return made;
+}
+
+describe("the name of an empty first stage goes to all clusters of the last one", () => {
+  const stages = [{ name: "pilot", clusters: ring("pilot") }, { name: "canary" }];
+
+  test("which are given nothing that the stage before them has not passed", async () => {
+    const made = await passedEmpty();
+    await made.setGroup({ maxConcurrent: 4, stages: stages as never });
+    await made.setSource("ccc");
+    await begin(made);
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["p1"]);
+    expect(await assigned(made)).toMatchObject({ r1: 1, r2: 1, r3: 1 });
+  });
+
+  test("which take it when the stage before them has", async () => {
+    const made = await passedEmpty();
+    await made.setGroup({ maxConcurrent: 4, stages: stages as never });
+    await made.setSource("ccc");
+    await made.rollOut();
+    const newest = (await assigned(made)).p1;
+    expect(newest).toBeGreaterThan(1);
+    expect(await assigned(made)).toEqual({ p1: newest, r1: newest, r2: newest, r3: newest });
+    expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:ccc");
+  });
+});

@@ -31,7 +31,7 @@ export async function forgetClusters(
   const found: FoundRow[] = [...open];
   const kept: KeptCluster[] = [];
   for (const row of gone) {
-    const done = await removeCluster(row, wanted, ports);
+    const done = await removeInTries(row, wanted, ports);
     if ("found" in done) found.push(done.found);
     if ("kept" in done) kept.push(done.kept);
   }
@@ -44,6 +44,17 @@ export async function forgetClusters(
 }
 
 type Removed = { readonly found: FoundRow } | { readonly kept: KeptCluster };
+
+/** A cluster's worker notes on its row what it sees, a few times at most: the next look may be hours away. */
+const removalTries = 5;
+
+async function removeInTries(row: FoundRow, wanted: Write, ports: Ports): Promise<Removed> {
+  for (let attempt = 1; ; attempt++) {
+    const done = await removeCluster(row, wanted, ports);
+    const isOvertaken = "kept" in done && done.kept.reason === "Conflict";
+    if (!isOvertaken || attempt === removalTries) return done;
+  }
+}
 
 async function removeCluster(row: FoundRow, wanted: Write, { table, clock, log }: Ports): Promise<Removed> {
   const { cluster: name, arn } = row;

@@ -113,7 +113,7 @@ describe("a synthesis says which quota to ask for", () => {
     [
       {},
       "100 clusters (setting clusters) need 102 concurrent executions of Lambda; while 10 are there (setting concurrency), " +
-        "functions wait for each other: the queues alone may run 14 at once: ask for them (Service Quotas, Lambda, " +
+        "functions wait for each other: the queues alone may run 16 at once: ask for them (Service Quotas, Lambda, " +
         "L-B99A9384), then say so by setting concurrency",
     ],
     [

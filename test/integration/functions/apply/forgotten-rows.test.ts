@@ -86,6 +86,8 @@ test("and registered anew meanwhile, takes nothing that was seen for the one bef
   // Another cluster has the name now, in which the object is another tool's.
   answering.client = other.client;
   await makeTheirs("anew");
+  // The lease of the worker that was dismissed is taken until that one can write no more.
+  world.aheadMs += 60_000;
   await world.work();
   expect(await dataOf("anew")).toEqual({ k: "theirs" });
   expect((await world.sync("anew"))?.observed).toMatchObject({ phase: "Failed", reason: "ApplyFailed" });

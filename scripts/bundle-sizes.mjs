@@ -15,7 +15,7 @@ const limitsKib = {
   // The clients of EKS, STS, SSM, Organizations and the Tagging API.
   Discover: 1850,
   // The client of S3.
-  Rollout: 1800,
+  Rollout: 1900,
   // The client of S3, and the pages.
   Dashboard: 1900,
   // The clients of S3 and Lambda.

@@ -147,6 +147,8 @@ function overviewSource(subject: string, options: RolloutStatusOptions): Source<
     isEnd: ({ status: { contents, newest, wanted, state, waits } }) => {
       const phase = contents.find(({ number }) => number === newest)?.phase;
       if (isAwaited(waits)) return false;
+      // Nothing is taken to nobody: the next cluster may come at any time, or never.
+      if (state === "NoClusters" || state === "ClusterNotFound") return true;
       // What is wanted takes over from what stands still.
       if (phase === "Halted" || phase === "Stalled") return wanted === undefined || state === "Suspended";
       return phase === "Complete" && wanted === undefined && !waits.some(({ on }) => on === "source");

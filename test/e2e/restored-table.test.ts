@@ -111,12 +111,13 @@ async function pushOn(world: World): Promise<string> {
 async function recovers(world: World, commit: string): Promise<void> {
   const cli = openWorldCli(world);
   try {
-    const shown = await cli.run("recover --all --dry-run");
-    expect(shown.code).toBe(0);
-    const lines = shown.out.split("\n").map((line) => line.split(/ {2,}/).slice(0, 2));
-    for (const cluster of clusters) {
-      for (const name of parts) expect(lines).toContainEqual([cluster, `${namespace}/web.${name}`]);
-    }
+    // What was assigned last may not have come to its cluster yet.
+    await world.waitFor("every Sync is shown", async () => {
+      const shown = await cli.run("recover --all --dry-run");
+      expect(shown.code).toBe(0);
+      const lines = shown.out.split("\n").map((line) => line.split(/ {2,}/).slice(0, 2).join(" "));
+      return clusters.every((cluster) => parts.every((name) => lines.includes(`${cluster} ${namespace}/web.${name}`)));
+    });
     expect(writes(world)).toEqual([]);
     expect(await cli.run("recover --all --yes --reason restored")).toMatchObject({ code: 0 });
     await world.untilInSync("web", commit, 240);

@@ -92,7 +92,7 @@ const passing = new Set([
     "attemptedAt",
     "storedAt",
   ],
-  ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "handledReconcile", "observedOperation"],
+  ...["requestedAt", "lastSeenAt", "inspectedAt", "nextAt", "failedSince", "handledReconcile", "observedOperation"],
   ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "pk", "sk"],
   // Who asked for a content first: a tick, where a push was lost.
   "correlationId",

@@ -26,6 +26,7 @@ const endWords = new Set([
   "Unreachable",
   "Retrying",
   "OutOfSync",
+  "Drifted",
   "Reconciling",
 ]);
 const goodWords = new Set(["Complete", "Ready"]);

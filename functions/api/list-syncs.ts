@@ -12,6 +12,9 @@ import { isNewer, keyText, type NewerRow, type RowKeyOf } from "#shared/fleet/ro
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
+/** Words that the index has as `Ready`. */
+const readyWords: ReadonlySet<string> = new Set(["OutOfSync", "Drifted"]);
+
 export type StoredSync = SyncRow | NewerRow;
 
 /** Subjects looked at for one answer; more is the next page's work. */
@@ -145,9 +148,13 @@ async function syncsOf(
     const object = await userSync(table, subject);
     return { items: object === undefined || !isListed(object, state) ? [] : [object] };
   }
-  // Who is behind is ready with something else, and what a freeze holds, or nobody can read, may be in any state: the
+  // Who is behind is ready with something else, who has drifted is ready, and what a freeze holds, or nobody can read, may be in any state: the
   // index knows no better.
-  const indexed = state === "OutOfSync" ? "Ready" : state === "Frozen" || state === "Unreadable" ? undefined : state;
+  const indexed = readyWords.has(state ?? "")
+    ? "Ready"
+    : state === "Frozen" || state === "Unreadable"
+      ? undefined
+      : state;
   const page = await table.queryIndex({
     ...stateIndex.range(subject, indexed),
     limit: query.limit,

@@ -168,13 +168,15 @@ function fromSync({ observed, state, desired, plan, wanted, frozen, conditions }
     wanted === undefined
       ? ""
       : `runs ${revisionText(desired?.revision)}, wanted ${revisionText(wanted.revision)}: ${wanted.reason}`;
-  const remark = state === "Ready" ? driftText(observed, conditions) : behind;
+  const remark = state === "Drifted" ? driftText(observed, conditions) : behind;
   return {
     word: state,
     ...optional("since", current ? observed.since : desired?.assignedAt),
     ...seen,
     remark:
-      current && state !== "Ready" && wanted === undefined ? reasonText(observed.reason, observed.message) : remark,
+      current && state !== "Ready" && state !== "Drifted" && wanted === undefined
+        ? reasonText(observed.reason, observed.message)
+        : remark,
   };
 }
 
@@ -187,6 +189,9 @@ function driftText(observed: SyncStatus["observed"], conditions: SyncStatus["con
   if (!isDrifted || drift === undefined) return "";
   return `${drift.objects} ${drift.objects === 1 ? "object has" : "objects have"} drifted and ${drift.objects === 1 ? "stays" : "stay"} so`;
 }
+
+/** Of a Sync that stays as it is until somebody does something, or its turn comes. */
+const settledWords: ReadonlySet<string> = new Set(["OutOfSync", "Drifted"]);
 
 /** A cluster nothing was ever assigned to was never asked; one that answers is as good as the worst of its Syncs. */
 function fromCluster(status: ClusterObject["status"]): ObjectState {
@@ -209,7 +214,7 @@ function unfrozenState({ conditions, lastSeenAt, syncs, discovered }: ClusterObj
   }
   const worst = [...(syncs?.others ?? [])].sort((a, b) => stateRank(a.state) - stateRank(b.state))[0];
   if (worst === undefined) return { ...seen, word: "Ready", remark: "" };
-  const word = needsSomebody(worst.state) ? "Degraded" : worst.state === "OutOfSync" ? "OutOfSync" : "Reconciling";
+  const word = needsSomebody(worst.state) ? "Degraded" : settledWords.has(worst.state) ? worst.state : "Reconciling";
   return { ...seen, word, remark: `${worst.count} ${worst.state}: ${worst.example}` };
 }
 

@@ -11,6 +11,7 @@ const ranked = [
   "ClusterNotFound",
   "Degraded",
   "OutOfSync",
+  "Drifted",
   "NoClusters",
   "Frozen",
   "Suspended",

@@ -74,19 +74,18 @@ export function syncEvents(row: SyncRow): EventRow[] {
     const { at, objects, corrected } = observed.drift;
     const [leftAlone] = observed.leftAlone ?? [];
     const had = `${objects} ${objects === 1 ? "object" : "objects"} had drifted${corrected ? ", put back" : ""}`;
-    events.push(
-      eventRow({
-        about,
-        at,
-        identity: [row.uid, "drift"],
-        said: {
-          ...common,
-          severity: corrected ? "info" : "error",
-          reason: corrected ? "DriftCorrected" : "DriftDetected",
-          message: leftAlone === undefined || corrected ? had : `${leftAlone.object}: ${leftAlone.message}`,
-        },
-      }),
-    );
+    const said = {
+      ...common,
+      severity: corrected ? "info" : "error",
+      reason: corrected ? "DriftCorrected" : "DriftDetected",
+      message: leftAlone === undefined || corrected ? had : `${leftAlone.object}: ${leftAlone.message}`,
+    } as const;
+    events.push(eventRow({ about, at, identity: [row.uid, "drift"], said }));
+    // The lists of events are those of groups and of Syncs that people wrote.
+    if (!corrected && row.subject.kind === "SyncGroup") {
+      const told = { ...said, message: `${row.name}: ${said.message}` };
+      events.push(eventRow({ about: row.subject, at, identity: [row.uid, "drift", "group"], said: told }));
+    }
   }
   if (observed.rebuilt !== undefined) {
     const { at, message, foreign } = observed.rebuilt;

@@ -5,6 +5,7 @@ import type { SubjectState, SubjectStatus } from "#shared/fleet/rows/object-rows
 import { type LegPhase, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import { heldBy, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 
 /** What the cluster's stage moves to, or else is on. */
 export interface WantedRendering {
@@ -50,6 +51,7 @@ function reasonOf({ place, problem }: WantedRendering): string {
 
 /**
  * A Sync without a worker's word about its newest attempt is `Assigned`; what is ready and behind is `OutOfSync`.
+ * What is ready and holds drift that nobody puts back is `Drifted`.
  * @param row - absent when nothing is assigned, or what was is forgotten.
  * @param plan - of a Sync that a user wrote: it is no better than what keeps its planner from going on.
  */
@@ -64,7 +66,8 @@ export function syncState(
   if (heldBy(row) !== undefined) return "Frozen";
   if (state !== "Ready") return state;
   if (planned !== undefined && stuck.has(planned)) return planned;
-  return about.behind === undefined ? "Ready" : "OutOfSync";
+  if (about.behind !== undefined) return "OutOfSync";
+  return isDrifted(row.observed) ? "Drifted" : "Ready";
 }
 
 const stuck: ReadonlySet<SubjectState> = new Set(["Halted", "Stalled", "Frozen", "Waiting"]);

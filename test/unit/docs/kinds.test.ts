@@ -97,12 +97,13 @@ describe("docs/spec/sync.md", () => {
   });
 
   test("has every state of a Sync, and no other", () => {
-    const all: Readonly<Record<SyncStateWord | "OutOfSync" | "Frozen" | "Unreadable", true>> = {
+    const all: Readonly<Record<SyncStateWord | "OutOfSync" | "Drifted" | "Frozen" | "Unreadable", true>> = {
       Assigned: true,
       Applying: true,
       Verifying: true,
       Ready: true,
       OutOfSync: true,
+      Drifted: true,
       Retrying: true,
       Failed: true,
       Unreachable: true,

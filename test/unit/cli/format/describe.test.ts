@@ -164,10 +164,13 @@ describe("describe sync, ready", () => {
     const leftAlone = [{ object: "Deployment shop/web", reason: "Drifted", message: "somebody undoes spec.replicas" }];
     const warnings = [{ object: "Endpoints shop/a and 1 more", message: "v1 Endpoints is deprecated\u001b[2J" }];
     const desired = { ...row.desired, leftOut: ["Pod t is left out\u001b[2J: it is a hook"] };
-    const sync = groupSyncObject({ ...row, desired, observed: { ...row.observed, leftAlone, warnings } }, undefined);
+    const since = "2026-11-20T07:00:00.000Z";
+    const conditions = [{ type: "Drifted", status: "True", reason: "CorrectionsUndone", message: "", since }] as const;
+    const observed = { ...row.observed, leftAlone, warnings, conditions };
+    const sync = groupSyncObject({ ...row, desired, observed }, undefined);
     const text = describeSync({ sync, events: [], now });
     expect(text).toContain(
-      "Status:      Ready for 10m, seen 2m ago   Deployment shop/web has drifted: somebody undoes",
+      "Status:      Drifted for 10m, seen 2m ago   Deployment shop/web has drifted: somebody undoes",
     );
     expect(text).toContain("Objects left alone:\n  Deployment shop/web  Drifted: somebody undoes spec.replicas\n");
     expect(text).toContain("\nWarning: v1 Endpoints is deprecated\\u001b[2J (Endpoints shop/a and 1 more)\n");

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { legEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { LegPhase, LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
@@ -80,14 +81,32 @@ describe("what a Sync tells of", () => {
     [{ objects: 1, corrected: false }, "error", "DriftDetected", "1 object had drifted"],
   ] as const)("drift %j", (drift, severity, reason, message) => {
     const events = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift: { at, ...drift } } }));
-    expect(events).toMatchObject([{ severity, reason, message, at }]);
+    expect(events[0]).toMatchObject({ severity, reason, message, at });
+  });
+
+  test("drift that stays is told once among the events of the group, with the Sync and its cluster", () => {
+    const told = (corrected: boolean, look: string) => {
+      const drift = { at, objects: 1, corrected };
+      const row = syncRowOf("c1", { observed: { phase: "Ready", since: at, at: look, drift } });
+      return syncEvents(row).filter(({ pk }) => pk === ranges.events(row.subject).pk);
+    };
+    const [event, ...others] = told(false, at);
+    expect(event).toMatchObject({ reason: "DriftDetected", cluster: "c1" });
+    expect(event?.message).toMatch(/^\S+\.\S+: 1 object had drifted$/);
+    expect(others).toEqual([]);
+    expect(told(false, "2026-11-21T09:00:00.000Z")).toEqual([event]);
+    expect(told(true, at)).toEqual([]);
   });
 
   test("what is left alone says why", () => {
     const leftAlone = [{ object: "Deployment shop/web", reason: "Drifted", message: "somebody undoes it" }];
     const drift = { at, objects: 1, corrected: false };
     const events = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift, leftAlone } }));
-    expect(events).toMatchObject([{ reason: "DriftDetected", message: "Deployment shop/web: somebody undoes it", at }]);
+    expect(events[0]).toMatchObject({
+      reason: "DriftDetected",
+      message: "Deployment shop/web: somebody undoes it",
+      at,
+    });
   });
 
   test.each([

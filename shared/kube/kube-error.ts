@@ -52,12 +52,13 @@ export class KubeError extends Error {
     options: { readonly retryAfterSeconds?: number; readonly cause?: unknown } = {},
   ) {
     const facts = bounded(given);
-    const reason = facts.reason || facts.code || reasonOf(facts.status);
+    const verdict = classifyApplyError(facts);
+    const reason = saidReason(facts, verdict);
     super(describe(request, facts, reason), options.cause === undefined ? undefined : { cause: options.cause });
     this.status = facts.status;
     this.reason = reason;
     this.causes = request.secret ? facts.causes.map(withoutMessage) : facts.causes;
-    this.verdict = classifyApplyError(facts);
+    this.verdict = verdict;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
 
@@ -76,6 +77,12 @@ const statusReasons: Readonly<Record<number, string>> = {
   503: "ServiceUnavailable",
   504: "Timeout",
 };
+
+/** Servers answer 500 where an apply cannot read the object, as with two entries of one key: that is the object's fault. */
+function saidReason(facts: ApplyErrorFacts, verdict: ApplyErrorVerdict): string {
+  if (verdict.class === "invalid" && facts.status === 500) return "Invalid";
+  return facts.reason || facts.code || reasonOf(facts.status);
+}
 
 function reasonOf(status: number | undefined): string {
   if (status === undefined) return "NoAnswer";

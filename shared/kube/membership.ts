@@ -41,7 +41,11 @@ export interface ForeignOwner {
   readonly tool: ForeignTool;
   /** What the mark says, bounded: enough to find the owner. */
   readonly owner: string;
+  /** The label or annotation that says so. */
+  readonly mark: string;
 }
+
+const helmRelease = "meta.helm.sh/release-name";
 
 /** Legend: tool, where its mark is, the mark. The first that is there names the owner. */
 const marks: readonly (readonly [ForeignTool, "label" | "annotation", string])[] = [
@@ -67,16 +71,17 @@ export function foreignOwner(object: KubeObject, setId: string): ForeignOwner | 
   const annotations = withoutOurs(annotationsOf(object), (name) => isOurs("f:annotations", name));
   // A parent in a rendering would overwrite what the cluster remembers of a Sync, and later be pruned.
   const parentOf = labels[parentLabel];
-  if (parentOf !== undefined) return { tool: "applyset", owner: bounded(parentOf) };
+  if (parentOf !== undefined) return { tool: "applyset", owner: bounded(parentOf), mark: `label ${parentLabel}` };
   const set = labels[partOfLabel];
-  if (set !== undefined && set !== setId) return { tool: "applyset", owner: bounded(set) };
+  if (set !== undefined && set !== setId)
+    return { tool: "applyset", owner: bounded(set), mark: `label ${partOfLabel}` };
   for (const [tool, place, name] of marks) {
     const value = (place === "label" ? labels : annotations)[name];
-    if (value !== undefined) return { tool, owner: bounded(value) };
+    if (value !== undefined) return { tool, owner: bounded(value), mark: `${place} ${name}` };
   }
-  const release = annotations["meta.helm.sh/release-name"];
+  const release = annotations[helmRelease];
   if (release !== undefined && labelsOf(object)["app.kubernetes.io/managed-by"] === "Helm") {
-    return { tool: "helm", owner: bounded(release) };
+    return { tool: "helm", owner: bounded(release), mark: `annotation ${helmRelease}` };
   }
   return undefined;
 }

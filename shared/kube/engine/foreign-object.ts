@@ -8,7 +8,6 @@ import {
   type ForeignTool,
   foreignOwner,
   isMember,
-  partOfLabel,
 } from "#shared/kube/membership.ts";
 import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";
 
@@ -22,9 +21,9 @@ export function foreignObject(id: ObjectId, live: KubeObject, setId: string): Fo
 }
 
 /** How an object gets here from its owner. Two owners know nothing of each other: the one that loses it would prune it. */
-function wayOf({ tool }: ForeignOwner): string {
-  if (tool !== "applyset") return "take it out there, or remove its marks";
-  return `take it out there without deleting it (a Sync keeps what is annotated starling.dev/prune: disabled), then remove its label ${partOfLabel}`;
+function wayOf({ tool, mark }: ForeignOwner): string {
+  if (tool !== "applyset") return `take it out there, or remove its ${mark}`;
+  return `take it out there without deleting it (a Sync keeps what is annotated starling.dev/prune: disabled), then remove its ${mark}`;
 }
 
 /** What another set of the same owner is to have of an object: `undefined` of a set of somebody else. */

@@ -3,7 +3,7 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
-import { stateEntries } from "#functions/rollout/state-entries.ts";
+import { lagSeconds, stateEntries } from "#functions/rollout/state-entries.ts";
 import { keptUnreadable } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { unlessLost } from "#shared/base/errors.ts";
@@ -14,9 +14,10 @@ import { frozenIn } from "#shared/fleet/rollout/legs.ts";
 import type { Member } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts, namesShown } from "#shared/fleet/rollout/subject-status.ts";
+import { later } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ArrivalRow, LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 
 export type ClusterCounts = NonNullable<SubjectStatus["clusters"]>;
@@ -48,26 +49,34 @@ export interface ByState {
   /** The first of those that are not well, by name. */
   readonly failed: readonly string[];
   readonly unreachable: readonly string[];
+  /** A catch-up ended so lately that the index may not say it yet. */
+  readonly isNews: boolean;
 }
 
 /**
  * Counts of the members by their worst Sync. Only those that are not ready are read, from the state index: a moment behind,
- * put right by the next look.
+ * put right by the next look. A catch-up that failed, or found no answer, within the index's lag counts as that.
  */
 export async function clustersByState(known: Known, ports: PlannerPorts): Promise<ByState> {
   const { subject, unit } = known;
   const { table } = ports;
-  const [entries, arrivals, sealed] = await Promise.all([
+  const [entries, arrivals, away, sealed] = await Promise.all([
     Promise.all([...indexed.keys()].map((word) => stateEntries(subject, table, word))),
     unit.arrivals.failed === 0 ? { rows: [] } : rowsAbout(ranges.arrivals(subject, "failed"), table),
+    (unit.arrivals.away ?? 0) === 0 ? { rows: [] } : rowsAbout(ranges.arrivals(subject, "away"), table),
     unassigned(known, ports),
   ]);
   const worst = new Map<string, ClusterState>();
   const note = (cluster: string, state: ClusterState) =>
     worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
   for await (const cluster of unreadable(known, ports)) note(cluster, "unreachable");
-  // Where something was assigned the index says it, and whether it is ready by itself since.
-  for (const { cluster } of arrivals.rows.filter(({ reason }) => isRenderFailure(reason))) note(cluster, "failed");
+  const now = ports.clock.now().toISOString();
+  const isRecent = ({ since }: ArrivalRow) => later(since, lagSeconds) > now;
+  const failed = arrivals.rows.filter((row) => isRecent(row) || isRenderFailure(row.reason));
+  const lately = away.rows.filter(isRecent);
+  // Where something was assigned the index says it after its lag, and whether it is ready by itself since.
+  for (const { cluster } of failed) note(cluster, "failed");
+  for (const { cluster } of lately) note(cluster, "unreachable");
   for (const { state, cluster } of entries.flat()) note(cluster, indexed.get(state) ?? "ready");
   // Of the arrivals that wait only those are read that are counted already.
   const asked = unit.arrivals.waiting === 0 ? [] : [...worst.keys()];
@@ -89,6 +98,7 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
     counts: clusterCounts(membersOfAll(unit), { ...counts, waiting }),
     failed: named("failed"),
     unreachable: named("unreachable"),
+    isNews: lately.length > 0 || arrivals.rows.some(isRecent),
   };
 }
 

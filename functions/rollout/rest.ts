@@ -7,6 +7,7 @@ import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { identityNow } from "#functions/rollout/seal-leg.ts";
 import type { Round } from "#functions/rollout/settle-slots.ts";
+import { lagSeconds } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { lastLegOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
@@ -21,8 +22,6 @@ import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 const idleSeconds = 600;
 /** And this often while clusters change outside its legs, or just did in one: what says so is an index that lags behind. */
 const changingSeconds = 60;
-/** An index is behind its table for so long at most, as far as anybody is told. */
-const lagSeconds = changingSeconds / 2;
 
 /**
  * There is nothing more to decide for now: the status says what is seen, and the unit waits for its next look. A look that
@@ -42,13 +41,17 @@ export async function rest(
   const isIdle = isStill && known.unit.arrivals.waiting + legsIn(known.unit, known.legs).length === 0;
   const counted = isStill ? await settledCounts(known, now, ports) : undefined;
   const settled = counted?.settled;
-  const seen = counted === undefined ? {} : { ...counted, stopped: stoppedArrivals(transaction) };
+  const seen =
+    counted === undefined
+      ? {}
+      : { settled: counted.settled, behind: counted.behind, stopped: stoppedArrivals(transaction) };
   if (settled !== undefined && !hasJustSettled(known, now) && mayForget(transaction, settled)) {
     const anew = await forgetTemplates(transaction, ports);
     if (anew !== undefined) return anew;
   }
   const { unit } = transaction;
-  const isSeen = unit.looking === undefined && settled?.changing === 0 && !hasJustSettled(known, now);
+  const isNews = counted?.isNews === true || hasJustSettled(known, now);
+  const isSeen = unit.looking === undefined && settled?.changing === 0 && !isNews;
   const seconds = isSeen || unit.last === 0 ? idleSeconds : changingSeconds;
   const thaw = known.brake.freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
   // Somebody's word is awaited: a worker's, soon; or, where everything stands still, people's.
@@ -97,16 +100,20 @@ export function noteWanted(transaction: Transaction): void {
 /** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */
 async function settledCounts(known: Known, now: Date, ports: PlannerPorts): Promise<Settled | undefined> {
   if (known.unit.last === 0 && membersOfAll(known.unit) > 0) return undefined;
-  const { counts, ...named } = await clustersByState(known, ports);
+  const { counts, isNews, ...named } = await clustersByState(known, ports);
   const certain = justSettled(known, now);
   const worst = (state: keyof Certain) => Math.max(counts[state], ...certain.map((seen) => seen[state]));
   const [failed, unreachable, changing] = [worst("failed"), worst("unreachable"), worst("changing")];
   const settled = clusterCounts(counts.selected, { ...counts, failed, unreachable, changing });
-  return { settled, behind: await behindOf(known, named, ports) };
+  return { settled, behind: await behindOf(known, named, ports), isNews };
 }
 
 /** Of those who are named: since when, and why, as their workers say it. */
-async function behindOf(known: Known, named: Omit<ByState, "counts">, { table }: PlannerPorts): Promise<Behind[]> {
+async function behindOf(
+  known: Known,
+  named: Omit<ByState, "counts" | "isNews">,
+  { table }: PlannerPorts,
+): Promise<Behind[]> {
   const clusters = [...named.failed, ...named.unreachable];
   if (clusters.length === 0) return [];
   const found = await readClusters(known, { clusters, with: ["syncs"] }, table);
@@ -117,7 +124,7 @@ async function behindOf(known: Known, named: Omit<ByState, "counts">, { table }:
   });
 }
 
-type Settled = Required<Pick<StatusFacts, "settled" | "behind">>;
+type Settled = Required<Pick<StatusFacts, "settled" | "behind">> & Pick<ByState, "isNews">;
 type Certain = Omit<NonNullable<UnitRow["lately"]>, "at">;
 
 /** What a `reconcile` found that was over a moment ago, and what the legs came to that passed then, or to a standstill. */

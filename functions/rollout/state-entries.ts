@@ -2,6 +2,9 @@ import { allItems } from "#shared/base/all-pages.ts";
 import { type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
+/** An index is behind its table for so long at most, as far as anybody is told. */
+export const lagSeconds = 30;
+
 /** Every Sync of a subject by the state index, only those of one phase when it is given. May be a moment behind. */
 export async function stateEntries(subject: Subject, table: Table, phase?: string) {
   const range = stateIndex.range(subject, phase);

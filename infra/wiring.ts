@@ -461,6 +461,7 @@ export class Wiring extends Construct {
             partitions.clusterValues,
             partitions.brake,
             partitions.rollouts,
+            partitions.renderings,
             partitions.events,
             partitions.revisions,
           ],

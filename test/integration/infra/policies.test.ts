@@ -59,7 +59,7 @@ const mayGoUnused = new Set([
   // Read only when somebody asks who uses a Source, or a Source is deleted that is in use.
   "api USES#*",
   // Read only when somebody asks about a Sync that another rollout than its last is to move.
-  "api REND#*",
+  ...["api", "dashboard"].map((name) => `${name} REND#*`),
   // Read by the URLs that it hands out, in its name, by whoever has them.
   ...["artifacts", "renderings"].map((name) => `api s3:GetObject <starling-state-blobs-arn>/${name}/*`),
   // A role reads its partitions in every way or not at all.

@@ -66,10 +66,13 @@ function headText({ overview, now }: OverviewView): string {
   const { newest, contents, stages, slots, arrivals, wanted, state } = status;
   const [first] = contents;
   const underWay = new Set(stages.flatMap(({ on, moving }) => moving?.content ?? on ?? [])).size;
-  const phase = first === undefined ? "" : ` (${first.phase})`;
+  const content =
+    first === undefined
+      ? "nothing rolled out yet"
+      : `newest ${newest} ${revisionText(first.revision)} (${first.phase})`;
   const several = underWay > 1 ? `   ${underWay} contents under way` : "";
   const next = wanted === undefined ? "" : `   wanted: ${revisionText(wanted)}`;
-  const line = `${metadata.name}   ${state ?? "Pending"}   newest ${newest} ${revisionText(first?.revision)}${phase}${several}${next}`;
+  const line = `${metadata.name}   ${state ?? "Pending"}   ${content}${several}${next}`;
   const { maxConcurrent, maxFailures, maxUnreachable } = spec.strategy;
   const { waiting, changing, failed, away: unreachable = 0 } = arrivals;
   const came = Object.entries({ waiting, changing, failed, unreachable })

@@ -28,7 +28,8 @@ export async function overviewOf({ table, clock }: OverviewPorts, subject: Subje
   const { namespace, kind, name } = subject;
   const [row, unit] = await Promise.all([table.get(keys.object(namespace, kind, name)), table.get(keys.unit(subject))]);
   if (row === undefined) throw refusal("NotFound", `${kind} ${namespace}/${name} does not exist`);
-  if (unit === undefined || unit.last === 0 || unit.uid !== row.uid) throw noRollout(subject);
+  if (unit === undefined || unit.uid !== row.uid) throw noRollout(subject);
+  if (unit.last === 0 && !reachesNobody(row)) throw noRollout(subject);
   const named = unit.stages.flatMap(({ moving, passed }) => [moving, passed].filter((leg) => leg !== undefined));
   const sources = new Set(relationOf(row).templates.flatMap(templateSources));
   const [rows, slots, failedArrivals] = await Promise.all([
@@ -70,6 +71,11 @@ export async function overviewOf({ table, clock }: OverviewPorts, subject: Subje
     leases: new Map(leases.map((lease) => [keys.lease.read(lease).cluster, lease])),
     failedArrivals,
   });
+}
+
+/** Nothing is taken to nobody: without clusters there is no content, and the overview says why. */
+function reachesNobody({ status: { state } }: SubjectRow): boolean {
+  return state === "NoClusters" || state === "ClusterNotFound";
 }
 
 /** The oldest first; none is read where none is counted. */

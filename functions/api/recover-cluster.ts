@@ -89,7 +89,25 @@ export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): 
     await tellOf(done, messages, { ports, request });
   }
   const told = new Set([...done, ...refused.flatMap(({ syncs }) => syncs)]);
-  return { recovered: done, moved: [...moved, ...asSeen.map(nameOf).filter((name) => !told.has(name))], refused };
+  const left = [...moved, ...asSeen.map(nameOf).filter((name) => !told.has(name))];
+  const gone = left.length > 0 && request.all ? await goneOn(ports, request) : new Set<string>();
+  return {
+    recovered: [...done, ...left.filter((name) => gone.has(name))],
+    moved: left.filter((name) => !gone.has(name)),
+    refused,
+  };
+}
+
+/** Those that the planner let go on from just what was seen: of a subject it does so once its first cluster is recovered. */
+async function goneOn(ports: ApiPorts, { cluster, syncs }: RecoverRequest): Promise<ReadonlySet<string>> {
+  const rows = await syncsOn(ports.table, cluster, "left out");
+  const isDone = ({ namespace, name, observed, recovered }: SyncRow) => {
+    const seen = syncs.find((one) => one.namespace === namespace && one.name === name);
+    const { remembered } = recovered ?? {};
+    if (seen === undefined || remembered === undefined || observed?.remembered !== undefined) return false;
+    return remembered.token === seen.token && remembered.attempt === seen.attempt;
+  };
+  return new Set(rows.filter(isDone).map(nameOf));
 }
 
 function isRefusal(error: unknown): error is StarlingError {

@@ -54,7 +54,7 @@ export interface RolloutOverview {
   readonly spec: { readonly subject: Subject; readonly strategy: RolloutStrategy };
   readonly status: {
     readonly state?: SubjectState;
-    /** Number of the newest content. */
+    /** Number of the newest content; 0 where no cluster was ever selected. */
     readonly newest: number;
     /** Revision that no stage has taken yet. */
     readonly wanted?: string;

@@ -1,11 +1,12 @@
 /** A group at one glance, as the API gives it. */
 import { describe, expect, test } from "vitest";
+import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
 import type { ArrivalRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Write } from "#shared/ports.ts";
 import { type ApiFixture, apiFixture, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { sayTaken, shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+import { sayTaken, shop, storeRollout, syncRow, unitRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const path = "/v1/namespaces/payments/syncgroups/shop/rollout";
 const artifact: Artifact = {
@@ -185,6 +186,19 @@ describe("a group at a glance", () => {
       },
     });
   });
+
+  test.each(["NoClusters", "ClusterNotFound"] as const)(
+    "is there before the first content of a group with %s",
+    async (state) => {
+      const api = await withGroup();
+      const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
+      await api.table.write([
+        { put: unitRow([], { ...defined({ uid: row?.uid }) }) },
+        { update: keys.object("payments", "SyncGroup", "shop"), set: { status: { ...row?.status, state } } },
+      ]);
+      expect((await api.call("GET", path)).body).toMatchObject({ status: { state, newest: 0, contents: [] } });
+    },
+  );
 
   test("is not there before the first content, of one that was deleted, or of none", async () => {
     const api = await withGroup();

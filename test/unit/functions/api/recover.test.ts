@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { tokensOf } from "#shared/fleet/rows/lineage.ts";
+import { accepted, tokensOf } from "#shared/fleet/rows/lineage.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Remembered } from "#shared/kube/parent-object.ts";
@@ -89,6 +89,24 @@ describe("recovering a cluster", () => {
       const answer = await api.call("POST", path, { syncs: [seen], sources: looked, ...body });
       expect(answer).toMatchObject({ status: 200, body: { recovered: [], moved: ["payments/shop.web"] } });
       expect(await rowsOf(api)).toEqual(before);
+    }
+  });
+
+  test("of all counts what the planner let go on meanwhile from just what was seen", async () => {
+    for (const [before, answer] of [
+      [theirs, { recovered: ["payments/shop.web"], moved: [] }],
+      [
+        { ...theirs, token: "token-8-of-others" },
+        { recovered: [], moved: ["payments/shop.web"] },
+      ],
+    ] as const) {
+      const api = await withRefused(before);
+      const { sync } = await rowsOf(api);
+      const meanwhile = { ...sync, ...accepted(sync as SyncRow, { by: "somebody", at: "2026-11-01T08:00:00.000Z" }) };
+      await api.table.write([{ put: meanwhile as SyncRow }]);
+      const body = { syncs: [seen], sources: looked, all: true };
+      expect((await api.call("POST", path, body)).body).toEqual({ ...answer, refused: [] });
+      expect((await rowsOf(api)).sync).toEqual(meanwhile);
     }
   });
 

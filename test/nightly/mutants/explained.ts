@@ -15,8 +15,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "shared/fleet/rows/event-row.ts",
-    'identity: [row.uid, "drift"],',
-    'identity: [row.uid, ""],',
+    'events.push(eventRow({ about, at, identity: [row.uid, "drift"], said }));',
+    'events.push(eventRow({ about, at, identity: [row.uid, ""], said }));',
     "any text will do: the other events of a Sync have four parts",
   ],
   [

@@ -11,7 +11,7 @@ import type { AnyObject, ClusterObject, SyncObject } from "#shared/fleet/api/obj
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
-import type { Remembered } from "#shared/kube/parent-object.ts";
+import { mayTakeOver, type Remembered } from "#shared/kube/parent-object.ts";
 import { objectState } from "#shared/words/object-state.ts";
 
 const pollMs = 500;
@@ -62,7 +62,7 @@ export async function recover(
       `${metadata.namespace}/${metadata.name} on ${spec.cluster} cannot be read, and is left alone: ${objectState(sync).remark}`,
     );
   }
-  const isTaken = ({ remembered }: Refused) => remembered.owner === undefined || remembered.owner === options.from;
+  const isTaken = ({ remembered }: Refused) => mayTakeOver(remembered, options.from);
   const [taken, left] = [refused.filter(isTaken), refused.filter((one) => !isTaken(one))];
   const owners = [...new Set(left.flatMap(({ remembered }) => remembered.owner ?? []))];
   const command = commandOf(names, options);

@@ -19,6 +19,7 @@ import type { Session } from "#cli/session/session.ts";
 import type { RolloutObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
+import { reachesNobody } from "#shared/fleet/rows/object-rows.ts";
 import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 import { formatTime } from "#shared/words/age.ts";
 import { hindered, hindranceLines } from "#shared/words/hindered.ts";
@@ -147,8 +148,7 @@ function overviewSource(subject: string, options: RolloutStatusOptions): Source<
     isEnd: ({ status: { contents, newest, wanted, state, waits } }) => {
       const phase = contents.find(({ number }) => number === newest)?.phase;
       if (isAwaited(waits)) return false;
-      // Nothing is taken to nobody: the next cluster may come at any time, or never.
-      if (state === "NoClusters" || state === "ClusterNotFound") return true;
+      if (reachesNobody(state)) return true;
       // What is wanted takes over from what stands still.
       if (phase === "Halted" || phase === "Stalled") return wanted === undefined || state === "Suspended";
       return phase === "Complete" && wanted === undefined && !waits.some(({ on }) => on === "source");
@@ -171,10 +171,10 @@ function overviewSource(subject: string, options: RolloutStatusOptions): Source<
     },
     verdict(overview) {
       const { stages, state } = overview.status;
-      const reachesNobody = membersOf(overview) === 0 && state !== "Deleting";
+      const isForNobody = membersOf(overview) === 0 && state !== "Deleting";
       return {
-        exit: reachesNobody || stages.some(isStanding) ? "no" : "done",
-        ...(reachesNobody ? { note: `${overview.metadata.name}: no registered cluster is selected` } : {}),
+        exit: isForNobody || stages.some(isStanding) ? "no" : "done",
+        ...(isForNobody ? { note: `${overview.metadata.name}: no registered cluster is selected` } : {}),
       };
     },
   };

@@ -14,7 +14,7 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
-import type { Operations } from "#shared/fleet/rows/object-rows.ts";
+import { type Operations, reachesNobody } from "#shared/fleet/rows/object-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { actText, frozenText, objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
@@ -196,7 +196,7 @@ function nextForGroup(group: SyncGroupObject): readonly string[] {
   const { word } = objectState(group);
   if (word === "Suspended") return [`starling resume syncgroup/${name} ${where}`];
   if (word === "Waiting") return [`starling get sources ${where}`];
-  if (word === "NoClusters" || word === "ClusterNotFound") return ["starling get clusters"];
+  if (reachesNobody(word)) return ["starling get clusters"];
   return group.status.rollout === undefined ? [] : [`starling rollout status ${name} ${where}`];
 }
 

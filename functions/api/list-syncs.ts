@@ -12,8 +12,13 @@ import { isNewer, keyText, type NewerRow, type RowKeyOf } from "#shared/fleet/ro
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Words that the index has as `Ready`. */
-const readyWords: ReadonlySet<string> = new Set(["OutOfSync", "Drifted"]);
+/** Words that the index does not know, by the one that it has instead; undefined where that may be any. */
+const indexedWords: ReadonlyMap<string | undefined, string | undefined> = new Map([
+  ["OutOfSync", "Ready"],
+  ["Drifted", "Ready"],
+  ["Frozen", undefined],
+  ["Unreadable", undefined],
+]);
 
 export type StoredSync = SyncRow | NewerRow;
 
@@ -148,13 +153,7 @@ async function syncsOf(
     const object = await userSync(table, subject);
     return { items: object === undefined || !isListed(object, state) ? [] : [object] };
   }
-  // Who is behind is ready with something else, who has drifted is ready, and what a freeze holds, or nobody can read, may be in any state: the
-  // index knows no better.
-  const indexed = readyWords.has(state ?? "")
-    ? "Ready"
-    : state === "Frozen" || state === "Unreadable"
-      ? undefined
-      : state;
+  const indexed = indexedWords.has(state) ? indexedWords.get(state) : state;
   const page = await table.queryIndex({
     ...stateIndex.range(subject, indexed),
     limit: query.limit,

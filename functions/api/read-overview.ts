@@ -6,10 +6,10 @@ import type { Clock } from "#shared/base/clock.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
-import { describeRevisions, desiredPlan, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { describeRevisions, desiredPlan, identityNow, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";
 import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { reachesNobody, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ArrivalRow, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { isLookAwaited } from "#shared/fleet/waits/asked-waits.ts";
@@ -29,7 +29,8 @@ export async function overviewOf({ table, clock }: OverviewPorts, subject: Subje
   const [row, unit] = await Promise.all([table.get(keys.object(namespace, kind, name)), table.get(keys.unit(subject))]);
   if (row === undefined) throw refusal("NotFound", `${kind} ${namespace}/${name} does not exist`);
   if (unit === undefined || unit.uid !== row.uid) throw noRollout(subject);
-  if (unit.last === 0 && !reachesNobody(row)) throw noRollout(subject);
+  // Without clusters there is no content, and the overview says why.
+  if (unit.last === 0 && !reachesNobody(row.status.state)) throw noRollout(subject);
   const named = unit.stages.flatMap(({ moving, passed }) => [moving, passed].filter((leg) => leg !== undefined));
   const sources = new Set(relationOf(row).templates.flatMap(templateSources));
   const [rows, slots, failedArrivals] = await Promise.all([
@@ -73,11 +74,6 @@ export async function overviewOf({ table, clock }: OverviewPorts, subject: Subje
   });
 }
 
-/** Nothing is taken to nobody: without clusters there is no content, and the overview says why. */
-function reachesNobody({ status: { state } }: SubjectRow): boolean {
-  return state === "NoClusters" || state === "ClusterNotFound";
-}
-
 /** The oldest first; none is read where none is counted. */
 async function slotsOf(table: Table, { subject, stages, arrivals }: UnitRow): Promise<readonly SlotRow[]> {
   if (stages.every(({ changing }) => changing === 0) && arrivals.changing === 0) return [];
@@ -101,12 +97,11 @@ function askedOf({ operations }: SubjectRow, sources: readonly SourceRow[]): Pic
 /** The revision that no stage has taken yet, by its words, or why there is none. */
 function wantedNow(
   row: SubjectRow,
-  { ledger, inputsVersion }: UnitRow,
+  unit: UnitRow,
   sources: readonly SourceRow[],
 ): Pick<WaitFacts, "wanted" | "unready"> {
   const desired = desiredPlan(row, new Map(sources.map((source) => [source.name, source])));
   if (!desired.ok) return { unready: desired.message };
   const { plan } = desired;
-  const identity = identityOf(plan, { inputsVersion, recovered: row.operations.recovered?.number });
-  return identity === ledger[0]?.identity ? {} : { wanted: describeRevisions(plan) };
+  return identityNow({ unit, row }, plan) === unit.ledger[0]?.identity ? {} : { wanted: describeRevisions(plan) };
 }

@@ -6,12 +6,12 @@ import { syncsOn } from "#shared/adapters/forget-syncs.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
-import { due } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import { accepted } from "#shared/fleet/rows/lineage.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { acceptedRow } from "#shared/fleet/rows/lineage.ts";
 import { newestAct, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { mayTakeOver, type Remembered } from "#shared/kube/parent-object.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -103,9 +103,7 @@ async function goneOn(ports: ApiPorts, { cluster, syncs }: RecoverRequest): Prom
   const rows = await syncsOn(ports.table, cluster, "left out");
   const isDone = ({ namespace, name, observed, recovered }: SyncRow) => {
     const seen = syncs.find((one) => one.namespace === namespace && one.name === name);
-    const { remembered } = recovered ?? {};
-    if (seen === undefined || remembered === undefined || observed?.remembered !== undefined) return false;
-    return remembered.token === seen.token && remembered.attempt === seen.attempt;
+    return seen !== undefined && observed?.remembered === undefined && isAsSeen(recovered?.remembered, seen);
   };
   return new Set(rows.filter(isDone).map(nameOf));
 }
@@ -150,12 +148,7 @@ async function recoverSubject(
       ...defined({ reason: caller.reason }),
     };
     const writes: Write[] = syncs.map((sync) => ({
-      put: {
-        ...due(sync, undefined),
-        ...accepted(sync, act),
-        version: sync.version + 1,
-        stateSk: stateIndex.sk("Orphaned", sync),
-      },
+      put: { ...acceptedRow(sync, act), version: sync.version + 1 },
       when: { version: sync.version },
     }));
     const number = row === undefined ? 1 : (newestAct(row.operations) ?? 0) + 1;
@@ -179,12 +172,14 @@ function sortOut(rows: readonly SyncRow[], { syncs, from }: RecoverRequest) {
   for (const seen of syncs) {
     const row = rows.find(({ namespace, name }) => namespace === seen.namespace && name === seen.name);
     const remembered = row?.observed?.remembered;
-    const isSame = remembered?.token === seen.token && remembered?.attempt === seen.attempt;
-    const isMine = remembered?.owner === undefined || remembered.owner === from;
-    if (row !== undefined && remembered !== undefined && isSame && isMine) asSeen.push(row);
+    if (row !== undefined && isAsSeen(remembered, seen) && mayTakeOver(remembered, from)) asSeen.push(row);
     else moved.push(`${seen.namespace}/${seen.name}`);
   }
   return { asSeen, moved };
+}
+
+function isAsSeen(remembered: Remembered | undefined, { token, attempt }: SeenSync): remembered is Remembered {
+  return remembered !== undefined && remembered.token === token && remembered.attempt === attempt;
 }
 
 function nameOf({ namespace, name }: SyncRow): string {

@@ -2,11 +2,10 @@ import type { Seen } from "#functions/rollout/seen-slot.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { judge } from "#shared/fleet/rollout/judge.ts";
-import { due } from "#shared/fleet/rows/due.ts";
-import { stateIndex } from "#shared/fleet/rows/keys.ts";
-import { accepted } from "#shared/fleet/rows/lineage.ts";
+import { acceptedRow } from "#shared/fleet/rows/lineage.ts";
 import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { mayTakeOver } from "#shared/kube/parent-object.ts";
 
 type Recovery = NonNullable<SubjectRow["operations"]["recovered"]>;
 
@@ -24,8 +23,7 @@ export function goOnFromRemembered(transaction: Transaction, seen: Seen): Seen |
   if (refused.length === 0) return undefined;
   const { by, at, reason } = act;
   for (const sync of refused) {
-    const next = { ...due(sync, undefined), ...accepted(sync, { by, at, ...defined({ reason }) }) };
-    transaction.put<SyncRow>({ ...next, stateSk: stateIndex.sk("Orphaned", sync) }, sync);
+    transaction.put<SyncRow>(acceptedRow(sync, { by, at, ...defined({ reason }) }), sync);
   }
   const names = new Set(refused.map(({ name }) => name));
   const attempts = Object.fromEntries(Object.entries(slot.attempts).filter(([name]) => !names.has(name)));
@@ -42,5 +40,5 @@ function isRefused({ desired, observed, recovered }: SyncRow, act: Recovery): bo
   if (remembered === undefined || observed?.attempt !== desired.attempt || observed.phase !== "Failed") return false;
   // What was applied since is protected again from another table.
   if ((observed.applied?.at ?? "") >= act.at || recovered?.at === act.at) return false;
-  return remembered.owner === undefined || remembered.owner === act.from;
+  return mayTakeOver(remembered, act.from);
 }

@@ -13,7 +13,7 @@ import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { barredIn, legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
 import { noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
-import { describeRevisions, identityOf, type Member, relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { describeRevisions, identityNow, type Member, relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ContentRow, LegRow, Plan } from "#shared/fleet/rows/rollout-rows.ts";
@@ -64,10 +64,6 @@ async function sealAnew(known: Known, asked: number, ports: PlannerPorts): Promi
     if (leg !== undefined) await sealLeg(transaction, { stage, content: transaction.content(leg.content) }, ports);
   }
   return transaction;
-}
-
-export function identityNow({ unit, row }: Pick<Known, "unit" | "row">, plan: Plan): string {
-  return identityOf(plan, { inputsVersion: unit.inputsVersion, recovered: row.operations.recovered?.number });
 }
 
 function newContent(transaction: Transaction, identity: string | undefined): ContentRow {

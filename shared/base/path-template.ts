@@ -91,9 +91,7 @@ export type RenderedValue =
 
 /** The text for one cluster; a missing key names the key and the cluster, and where it can be set. */
 export function renderText(text: string, cluster: TemplateCluster): RenderedText {
-  const problem = checkPathTemplate(text, "text");
-  if (problem !== undefined) return { ok: false, message: problem };
-  const filled = fill(text, cluster);
+  const filled = fill(text, cluster, "text");
   return filled.ok ? { ok: true, text: filled.text } : filled;
 }
 
@@ -111,7 +109,9 @@ type FilledText =
   | { readonly ok: true; readonly text: string; readonly filled: readonly Filled[] }
   | { readonly ok: false; readonly message: string };
 
-function fill(text: string, cluster: TemplateCluster): FilledText {
+function fill(text: string, cluster: TemplateCluster, use: "path" | "text"): FilledText {
+  const problem = checkPathTemplate(text, use);
+  if (problem !== undefined) return { ok: false, message: problem };
   const missing: string[] = [];
   const unfit: string[] = [];
   const filled: Filled[] = [];
@@ -165,9 +165,7 @@ function foundFor(expression: string, cluster: TemplateCluster): FoundValue {
   if (value !== undefined) return ofCluster(valueAt(cluster.values, value.split(".")));
   const text = ownValue(cluster.params ?? {}, parameter ?? "");
   if (text === undefined) return ofCluster(undefined);
-  const problem = checkPathTemplate(text, "text");
-  const rendered =
-    problem === undefined ? fill(text, { ...cluster, params: {} }) : { ok: false as const, message: problem };
+  const rendered = fill(text, { ...cluster, params: {} }, "text");
   if (!rendered.ok) return { ok: false, message: `parameters.${parameter}: ${rendered.message}` };
   const isOfTemplate = rendered.filled.every((each) => each.isOfTemplate || !each.value.includes("/"));
   return { ok: true, value: rendered.text, isOfTemplate, allowsPath };
@@ -175,8 +173,7 @@ function foundFor(expression: string, cluster: TemplateCluster): FoundValue {
 
 /** `renderText` for a path inside the artifact, which it may not leave. */
 export function renderPath(text: string, cluster: TemplateCluster): RenderedPath {
-  const problem = checkPathTemplate(text);
-  const rendered = problem === undefined ? fill(text, cluster) : { ok: false as const, message: problem };
+  const rendered = fill(text, cluster, "path");
   if (!rendered.ok) return { ok: false, message: `path: ${rendered.message}` };
   const path = rendered.text;
   if (path.length > maxPath) {

@@ -30,6 +30,11 @@ export interface Remembered {
   readonly owner?: string;
 }
 
+/** Nobody's, or that of whoever is said to be gone. @param from - an installation's id, or the uid of a Sync. */
+export function mayTakeOver({ owner }: Pick<Remembered, "owner">, from: string | undefined): boolean {
+  return owner === undefined || owner === from;
+}
+
 /** The namespace of every parent object; Starling creates it and never deletes it. */
 export const parentNamespace = "starling-system";
 const tooling = "starling/v0.1";

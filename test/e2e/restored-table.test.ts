@@ -70,6 +70,17 @@ function writes(world: World) {
     .filter(({ method, userAgent, dryRun }) => method !== "GET" && userAgent !== handUserAgent && !dryRun);
 }
 
+/** The rows are gone, and people register the clusters again. */
+async function loseTable(world: World): Promise<void> {
+  await restoreTable(world, []);
+  world.fleet.clearRequests();
+  await registerClusters(
+    clusters.map((name) => ({ connection: world.fleet.connection(name) })),
+    world.machine,
+    world.session,
+  );
+}
+
 /** Until the workers have nothing to do, so that no write of before comes after the restore. */
 async function untilAtRest(world: World): Promise<void> {
   await world.waitFor("no worker holds a lease", async () => {
@@ -207,13 +218,7 @@ describe.each(storyTargets)("on $name", (target) => {
       await inOrder(world, later);
       const before = await contents(world);
 
-      await restoreTable(world, []);
-      world.fleet.clearRequests();
-      await registerClusters(
-        clusters.map((name) => ({ connection: world.fleet.connection(name) })),
-        world.machine,
-        world.session,
-      );
+      await loseTable(world);
       await world.apply(...documents(world));
       await untilRefused(world);
       expect(await contents(world)).toEqual(before);
@@ -235,13 +240,7 @@ describe.each(storyTargets)("on $name", (target) => {
       await begin(world);
       await untilAtRest(world);
       const before = await contents(world);
-      await restoreTable(world, []);
-      world.fleet.clearRequests();
-      await registerClusters(
-        clusters.map((name) => ({ connection: world.fleet.connection(name) })),
-        world.machine,
-        world.session,
-      );
+      await loseTable(world);
       await world.apply(...documents(world, "main", { maxConcurrent: 1, maxFailures: 0 }));
       await world.waitFor("the group halts", async () => {
         const groups = (await world.rows()).filter((row) => row.type === "SyncGroup") as (Row & GroupStatus)[];

@@ -22,6 +22,7 @@ import type {
   PlannedTemplate,
   SealedTarget,
   TargetInput,
+  UnitRow,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 import { digestAt } from "#shared/source/folder-digests.ts";
@@ -337,4 +338,12 @@ export function identityOf(
   seen: { readonly inputsVersion: number; readonly recovered: number | undefined },
 ) {
   return digestOf({ contentHash: plan.contentHash, inputs: seen.inputsVersion, recovered: seen.recovered ?? 0 });
+}
+
+/** The identity that a plan of a subject has now. */
+export function identityNow(
+  { unit, row }: { readonly unit: Pick<UnitRow, "inputsVersion">; readonly row: Pick<PlannedSubject, "operations"> },
+  plan: Plan,
+): string {
+  return identityOf(plan, { inputsVersion: unit.inputsVersion, recovered: row.operations.recovered?.number });
 }

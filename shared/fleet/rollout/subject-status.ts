@@ -6,7 +6,7 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { barredIn, lastLegOf, legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { isStalled, waitingOf } from "#shared/fleet/rollout/legs.ts";
-import { type DesiredPlan, describeRevisions, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { type Brake, type Freeze, freezeOfAll, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import {
@@ -73,8 +73,7 @@ export function subjectStatus(row: SubjectRow, facts: StatusFacts): SubjectStatu
 function notedRevision(row: SubjectRow, { unit, desired }: StatusFacts): string | undefined {
   const [newest] = unit.ledger;
   if (!desired.ok || newest === undefined) return undefined;
-  const { inputsVersion } = unit;
-  const identity = identityOf(desired.plan, { inputsVersion, recovered: row.operations.recovered?.number });
+  const identity = identityNow({ unit, row }, desired.plan);
   const revision = describeRevisions(desired.plan);
   return identity === newest.identity && revision !== newest.revision ? revision : undefined;
 }

@@ -3,6 +3,8 @@
  * restored from a backup do not know the tokens that were given out after it, however far their numbers catch up.
  */
 import { defined } from "#shared/base/defined.ts";
+import { due } from "#shared/fleet/rows/due.ts";
+import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import { type Assigned, type Desired, type Observed, orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** A cluster that was itself restored may be so many assignments behind. */
@@ -82,6 +84,11 @@ export function accepted(
     observed: { ...(seen as Observed), ...defined({ inventory }) },
     recovered: { ...act, remembered },
   };
+}
+
+/** The whole row after that: nothing is due of it, and the state index has it as forgotten until it is assigned anew. */
+export function acceptedRow(row: SyncRow, act: Parameters<typeof accepted>[1]): SyncRow {
+  return { ...due(row, undefined), ...accepted(row, act), stateSk: stateIndex.sk("Orphaned", row) };
 }
 
 /** Every token that the cluster may remember of a Sync, the newest first. */

@@ -259,6 +259,11 @@ export type SubjectState =
   | "Stalled"
   | "Deleting";
 
+/** Nothing is taken to nobody: the next cluster may come at any time, or never. @param state - one word. */
+export function reachesNobody(state: string | undefined): boolean {
+  return state === "NoClusters" || state === "ClusterNotFound";
+}
+
 export type SyncGroupRow = ObjectRow<"SyncGroup", SyncGroupSpec, SubjectStatus> & { readonly namespace: string };
 export type UserSyncRow = ObjectRow<"Sync", SyncSpec, SubjectStatus> & { readonly namespace: string };
 export type SubjectRow = SyncGroupRow | UserSyncRow;

@@ -9,7 +9,13 @@ import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/kube/cluster-
 import { applyOverObstacles, overNothing, withVersion } from "#shared/kube/engine/apply-over-obstacles.ts";
 import { foreignFailure, type StandingOf } from "#shared/kube/engine/foreign-object.ts";
 import { heldBy } from "#shared/kube/engine/held-by.ts";
-import { completePart, entryOf, expiringPart, hasRemovedItself } from "#shared/kube/engine/inventory-entry.ts";
+import {
+  completePart,
+  entryOf,
+  expiringPart,
+  hasRemovedItself,
+  removedItself,
+} from "#shared/kube/engine/inventory-entry.ts";
 import { foundThere, keptAsItIs } from "#shared/kube/engine/kept-objects.ts";
 import { definiteFailure, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, type OwnDeadline, outOfTime } from "#shared/kube/engine/own-deadline.ts";
@@ -113,7 +119,7 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
   }
   try {
     if (known !== undefined && (await hasExpired(client, request))) {
-      return { id, outcome: "unchanged", entry: known, health: expiredHealth, warnings: [] };
+      return { id, outcome: "unchanged", entry: known, health: removedItself, warnings: [] };
     }
     const kind = await kindOf(client, target.object);
     if (!("plural" in kind)) return { id, outcome: "failed", failure: kind };
@@ -242,8 +248,6 @@ function terminating(id: ObjectId, live: KubeObject): AppliedObject {
   const message = `${describeObject(id)} is being deleted${heldBy(live)}; it is applied again when it is gone`;
   return { id, outcome: "waiting", reason: "Terminating", message };
 }
-
-const expiredHealth: Health = { status: "Current", message: "Job has finished and removed itself" };
 
 /**
  * A finished Job that removed itself must not run again at every sync, only when its manifest changes. One that is lost is

@@ -3,7 +3,7 @@ import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { isLeftAlone } from "#shared/kube/apply-marks.ts";
 import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
-import { completePart, hasRemovedItself } from "#shared/kube/engine/inventory-entry.ts";
+import { completePart, hasRemovedItself, removedItself } from "#shared/kube/engine/inventory-entry.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
 import { endsTheLook, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
@@ -160,8 +160,6 @@ async function readServedKind(
   }
   return { info, objects };
 }
-
-const removedItself: Health = { status: "Current", message: "Job has finished and removed itself" };
 
 /** Nobody knows what it has done: neither is it put back, nor does it count as done. */
 function lostJob({ id }: InventoryEntry): Health {

@@ -2,6 +2,7 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { KindInfo } from "#shared/kube/cluster-client.ts";
 import { ownedDigests } from "#shared/kube/field-set.ts";
+import type { Health } from "#shared/kube/health/status.ts";
 import { isCompleteJob } from "#shared/kube/health/workload-rules.ts";
 import type { InventoryEntry } from "#shared/kube/inventory.ts";
 import { generationOf, type KubeObject, type ManifestObject, stringAt, valueAt } from "#shared/kube/kube-object.ts";
@@ -35,6 +36,9 @@ export function expiringPart(object: ManifestObject): Pick<InventoryEntry, "expi
 export function completePart(entry: InventoryEntry, live: KubeObject): Pick<InventoryEntry, "complete"> {
   return entry.expiring !== undefined && isCompleteJob(live) ? { complete: true } : {};
 }
+
+/** Of a Job for which `hasRemovedItself` holds. */
+export const removedItself: Health = { status: "Current", message: "Job has finished and removed itself" };
 
 /** Clocks of a cluster and of a worker differ by so much at most. */
 const clockSkewMs = 60_000;

@@ -1,15 +1,12 @@
 /** A folder of this machine as a tree: what a commit of it would have. */
-import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { ByteCollector } from "#shared/adapters/byte-collector.ts";
+import { type GitProcess, startGit } from "#shared/adapters/git/start-git.ts";
 import { submoduleProblem, type TreeFolder, type TreeNode } from "#shared/adapters/git/tree-node.ts";
 
-const run = promisify(execFile);
-
 const maxListingBytes = 64 * 1024 * 1024;
-/** Else a folder that came from elsewhere could name programs that git runs. */
-const quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 
 /** Names that git gave, by folders; empty for what is no folder to git. */
 type Names = Map<string, Names>;
@@ -67,12 +64,28 @@ function unreadable(error: NodeJS.ErrnoException) {
 
 /** As git would add them; all of them where the folder is no working tree, or there is no git. */
 async function listed(folder: string): Promise<readonly string[]> {
-  const args = ["-C", folder, ...quiet, "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-  const env = { ...process.env, GIT_OPTIONAL_LOCKS: "0", GIT_NO_LAZY_FETCH: "1" };
-  const listing = await run("git", args, { maxBuffer: maxListingBytes, env }).catch(() => undefined);
-  if (listing !== undefined) return listing.stdout.split("\0").filter((path) => path !== "");
+  const listing = await gitListing(folder).catch(() => undefined);
+  if (listing !== undefined) return listing.split("\0").filter((path) => path !== "");
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => entry.isFile() || entry.isSymbolicLink())
     .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
+}
+
+/** @throws where it is no working tree, and where there is no git. */
+async function gitListing(folder: string): Promise<string | undefined> {
+  const asking = startGit(["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { folder });
+  asking.stdin.on("error", () => undefined).end();
+  asking.stderr.resume();
+  const [listing, [code]] = await Promise.all([bytesOf(asking), once(asking, "close")]);
+  return code === 0 ? listing.toString() : undefined;
+}
+
+/** A git that says too much is ended, so that its exit code is none. */
+async function bytesOf(asking: GitProcess): Promise<Buffer> {
+  const collected = new ByteCollector(maxListingBytes);
+  for await (const piece of asking.stdout) {
+    if (!collected.add(piece)) asking.kill();
+  }
+  return collected.bytes();
 }

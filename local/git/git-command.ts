@@ -1,16 +1,13 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-
-export type GitProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+import { type GitProcess, type GitStart, startGit } from "#shared/adapters/git/start-git.ts";
 
 /** Nothing of the user's or the machine's git settings (hooks, signing, insteadOf) reaches these commands. */
-const isolation = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1", GIT_TERMINAL_PROMPT: "0" };
+const isolation = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
 
-/** Starts git with further environment variables; the rest of the environment is inherited. */
+/** Starts git on a repository of our own, with further environment variables. */
 export function spawnGit(args: readonly string[], variables: Readonly<Record<string, string>> = {}): GitProcess {
-  return spawnWith({ ...isolation, ...variables }, args);
+  return startGit(args, { variables: { ...isolation, ...variables } });
 }
 
 /**
@@ -24,27 +21,21 @@ export async function runGit(args: readonly string[], input: Uint8Array | string
   return outputOf(child, args);
 }
 
-interface UsersGitOptions {
+interface UsersGitOptions extends Pick<GitStart, "folder" | "reach" | "variables"> {
   readonly timeoutSeconds?: number;
-  readonly variables?: Readonly<Record<string, string>>;
 }
 
-/** Never asks; and only reads: what is not there is not fetched from where a repository says, and no index is written anew. */
-const reading = {
-  GIT_TERMINAL_PROMPT: "0",
-  GIT_ASKPASS: "true",
-  SSH_ASKPASS: "true",
-  GIT_NO_LAZY_FETCH: "1",
-  GIT_OPTIONAL_LOCKS: "0",
-};
+/** No window asks for a password either. */
+const askingNobody = { GIT_ASKPASS: "true", SSH_ASKPASS: "true" };
 
 /**
  * Runs git on something of the user's, with the user's settings: `safe.directory`, proxies, authorities.
  * @throws Error with git's own words when it fails, or is not done within the time.
  */
 export async function runUsersGit(args: readonly string[], options: UsersGitOptions = {}): Promise<string> {
-  const { timeoutSeconds = 600, variables = {} } = options;
-  const child = spawnWith({ ...reading, ...variables }, args);
+  const { timeoutSeconds = 600, variables = {}, ...where } = options;
+  const child = startGit(args, { ...where, variables: { ...askingNobody, ...variables } });
+  child.stdin.on("error", () => {});
   child.stdin.end();
   const timer = setTimeout(() => child.kill(), timeoutSeconds * 1000);
   try {
@@ -55,11 +46,6 @@ export async function runUsersGit(args: readonly string[], options: UsersGitOpti
   } finally {
     clearTimeout(timer);
   }
-}
-
-function spawnWith(variables: Readonly<Record<string, string>>, args: readonly string[]): GitProcess {
-  const assignments = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
-  return spawn("env", [...assignments, "git", ...args], { stdio: ["pipe", "pipe", "pipe"] });
 }
 
 async function outputOf(child: GitProcess, args: readonly string[]): Promise<string> {

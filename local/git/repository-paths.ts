@@ -15,7 +15,7 @@ export async function repositoryPaths({ folder, repo, commit, ref }: FoundReposi
   try {
     await runUsersGit(["init", "--quiet", "--bare", scratch]);
     const wanted = ["fetch", "--quiet", "--depth=1", "--filter=blob:none", "--no-tags", "--", repo, remoteName(ref)];
-    await runUsersGit(["-C", scratch, ...wanted], { timeoutSeconds: fetchSeconds });
+    await runUsersGit(wanted, { folder: scratch, reach: "remotes", timeoutSeconds: fetchSeconds });
     return await listTree(scratch, "FETCH_HEAD");
   } catch (cause) {
     throw new Error(`--repo is ${repo}: its files cannot be listed: ${gitsWords(cause)}`, { cause });
@@ -31,6 +31,6 @@ function remoteName(ref: FoundRepository["ref"]): string {
 }
 
 async function listTree(folder: string, commit: string): Promise<readonly string[]> {
-  const listed = await runUsersGit(["-C", folder, "ls-tree", "-r", "-z", "--name-only", commit]);
+  const listed = await runUsersGit(["ls-tree", "-r", "-z", "--name-only", commit], { folder });
   return listed.split("\0").filter((path) => path !== "");
 }

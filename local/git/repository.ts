@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { runGit, runUsersGit } from "#local/git/git-command.ts";
 
 /** What a path holds after a commit; `null` deletes the path, a folder's path deletes all below it. */
@@ -49,7 +49,9 @@ export async function initRepository(folder: string): Promise<void> {
 /** Copies any repository of this machine to a bare one, with all its branches and tags and the same default branch. */
 export async function copyRepository(from: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  await runUsersGit(["clone", "--quiet", "--bare", "--no-hardlinks", "--", from, folder]);
+  await runUsersGit(["clone", "--quiet", "--bare", "--no-hardlinks", "--", resolve(from), resolve(folder)], {
+    reach: "folders",
+  });
   await serveOverHttp(folder);
 }
 

@@ -14,19 +14,19 @@ const harmless = "^core\\.(filemode|symlinks|ignorecase|precomposeunicode|autocr
  */
 export async function isUncommitted(folder: string, path: string): Promise<boolean> {
   const asked = ["--path-format=absolute", "--git-dir", "--git-common-dir", "HEAD^{commit}"];
-  const [gitDir = "", common = "", head = ""] = (await runUsersGit(["-C", folder, "rev-parse", ...asked])).split("\n");
+  const [gitDir = "", common = "", head = ""] = (await runUsersGit(["rev-parse", ...asked], { folder })).split("\n");
   const settings = await settingsOf(folder);
   const scratch = await mkdtemp(join(tmpdir(), "starling-status-"));
   try {
     await runUsersGit(["init", "--quiet", "--bare", "--template=", scratch]);
     await writeFile(join(scratch, "HEAD"), `${head}\n`);
     await copyIndex(gitDir, scratch);
-    const own = ["core.bare=false", "core.fsmonitor=false", "core.hooksPath=/dev/null", ...settings];
-    const given = own.flatMap((setting) => ["-c", setting]);
-    const where = ["-C", folder, `--git-dir=${scratch}`, `--work-tree=${folder}`];
+    const given = ["core.bare=false", ...settings].flatMap((setting) => ["-c", setting]);
+    const where = [`--git-dir=${scratch}`, `--work-tree=${folder}`];
     const status = ["status", "--porcelain", "--ignore-submodules=all", "--", path];
     await copyExcludes(common, scratch);
     const changes = await runUsersGit([...where, ...given, ...status], {
+      folder,
       variables: { GIT_OBJECT_DIRECTORY: join(common, "objects") },
     });
     return changes !== "";
@@ -37,7 +37,7 @@ export async function isUncommitted(folder: string, path: string): Promise<boole
 
 async function settingsOf(folder: string): Promise<readonly string[]> {
   // It ends with 1 where there are none.
-  const listed = await runUsersGit(["-C", folder, "config", "-z", "--get-regexp", harmless]).catch(() => "");
+  const listed = await runUsersGit(["config", "-z", "--get-regexp", harmless], { folder }).catch(() => "");
   return listed.split("\0").flatMap((line) => (line === "" ? [] : [line.replace("\n", "=")]));
 }
 

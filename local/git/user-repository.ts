@@ -80,8 +80,8 @@ async function localFolder(repo: string): Promise<string> {
 async function requireTopLevel(folder: string): Promise<void> {
   let top: string;
   try {
-    const isBare = (await runUsersGit(["-C", folder, "rev-parse", "--is-bare-repository"])).trim() === "true";
-    top = (await runUsersGit(["-C", folder, "rev-parse", isBare ? "--absolute-git-dir" : "--show-toplevel"])).trim();
+    const isBare = (await runUsersGit(["rev-parse", "--is-bare-repository"], { folder })).trim() === "true";
+    top = (await runUsersGit(["rev-parse", isBare ? "--absolute-git-dir" : "--show-toplevel"], { folder })).trim();
   } catch (cause) {
     if (errorMessage(cause).includes("dubious ownership")) {
       throw new Error(`--repo is ${folder}: it belongs to another user, and git does not read it then`, { cause });
@@ -112,30 +112,23 @@ async function localReference(folder: string, wanted: string | undefined) {
 
 async function commitOf(folder: string, revision: string): Promise<string | undefined> {
   try {
-    return (await runUsersGit(["-C", folder, "rev-parse", "--verify", "--quiet", `${revision}^{commit}`])).trim();
+    return (await runUsersGit(["rev-parse", "--verify", "--quiet", `${revision}^{commit}`], { folder })).trim();
   } catch {
     return undefined;
   }
 }
 
 async function known(folder: string): Promise<string> {
-  const names = await runUsersGit([
-    "-C",
-    folder,
-    "for-each-ref",
-    "--count=8",
-    "--format=%(refname:short)",
-    "refs/heads",
-  ]);
+  const names = await runUsersGit(["for-each-ref", "--count=8", "--format=%(refname:short)", "refs/heads"], { folder });
   return names === "" ? "" : `; it has ${names.trim().split("\n").join(", ")}`;
 }
 
 async function requireFolder(folder: string, commit: string, path: string): Promise<void> {
   const clean = path.replace(/^(\.?\/)+|\/+$|^\.$/g, "");
   try {
-    await runUsersGit(["-C", folder, "cat-file", "-e", `${commit}:${clean}`]);
+    await runUsersGit(["cat-file", "-e", `${commit}:${clean}`], { folder });
   } catch (cause) {
-    const top = (await runUsersGit(["-C", folder, "ls-tree", "-d", "--name-only", commit]))
+    const top = (await runUsersGit(["ls-tree", "-d", "--name-only", commit], { folder }))
       .trim()
       .split("\n")
       .slice(0, 8);
@@ -147,7 +140,7 @@ async function requireFolder(folder: string, commit: string, path: string): Prom
 }
 
 async function uncommitted(folder: string, path: string | undefined): Promise<string | undefined> {
-  if ((await runUsersGit(["-C", folder, "rev-parse", "--is-bare-repository"])).trim() === "true") return undefined;
+  if ((await runUsersGit(["rev-parse", "--is-bare-repository"], { folder })).trim() === "true") return undefined;
   const inPath = path === undefined || path.includes("{{") ? "." : path;
   const isChanged = await isUncommitted(folder, inPath);
   return isChanged ? `${folder} has changes that are in no commit; they are not rolled out` : undefined;
@@ -186,7 +179,7 @@ async function remoteReference({ repo, ref }: RepositoryWish): Promise<Pick<Foun
 /** Object ids by reference, as the remote lists them; `^{}` is the commit of an annotated tag. */
 async function listRemote(url: string): Promise<ReadonlyMap<string, string>> {
   try {
-    const listed = await runUsersGit(["ls-remote", "--", url], { timeoutSeconds: listSeconds });
+    const listed = await runUsersGit(["ls-remote", "--", url], { reach: "remotes", timeoutSeconds: listSeconds });
     const lines = listed.trim().split("\n");
     return new Map(lines.map((line): [string, string] => [line.slice(41), line.slice(0, 40)]));
   } catch (cause) {

@@ -74,7 +74,7 @@ function workTreeOf(path: string): string | undefined {
 
 async function isIgnored(top: string, folder: string): Promise<boolean> {
   try {
-    await runUsersGit(["-C", top, "check-ignore", "--quiet", "--", identityFile(folder)]);
+    await runUsersGit(["check-ignore", "--quiet", "--", identityFile(folder)], { folder: top });
     return true;
   } catch {
     // Not ignored; or no git, which then commits nothing, but others may.

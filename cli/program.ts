@@ -19,10 +19,11 @@ import type { UiOptions } from "#cli/commands/ui.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
 import { localVerbs } from "#cli/local-verbs.ts";
 import { kindArgument, lookVerbs } from "#cli/look-verbs.ts";
+import { outputs, parseOutput } from "#cli/output/output.ts";
 import { exitCodes } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { refuseRepeated } from "#cli/session/refuse-repeated.ts";
-import { type GlobalOptions, openSession, outputs } from "#cli/session/session.ts";
+import { type GlobalOptions, openSession } from "#cli/session/session.ts";
 import { usageWords } from "#cli/session/usage-words.ts";
 import { type Action, type AddVerb, repeated, wholeNumber } from "#cli/session/verb.ts";
 import { starlingVersion } from "#shared/base/version.ts";
@@ -85,7 +86,7 @@ function globalOptions(program: Command): void {
     .option("--region <name>", "AWS region of the installation")
     .option("-n, --namespace <name>", "Starling namespace")
     .option("-A, --all-namespaces", "all namespaces, where a list is asked for")
-    .addOption(new Option("-o, --output <format>", "how to print").choices(outputs))
+    .addOption(new Option("-o, --output <format>", "how to print").choices(outputs).argParser(parseOutput))
     .option("--no-headers", "tables without their first line")
     .option("--no-color", "no colour on a terminal either")
     .option("-q, --quiet", "no progress on stderr")

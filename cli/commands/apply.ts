@@ -1,4 +1,5 @@
 import { serialise } from "#cli/format/serialise.ts";
+import { isData } from "#cli/output/output.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { type ApplyPart, partsOf } from "#cli/session/apply-parts.ts";
 import { confirmConsequences } from "#cli/session/confirm.ts";
@@ -278,7 +279,7 @@ function inOrder(documents: readonly CheckedDocument[], outcomes: Outcomes): rea
 function print(session: Session, items: readonly AppliedObject[], suffix: string): void {
   const { output } = session.options;
   for (const item of items) for (const warning of item.warnings) session.note(`warning: ${nameOf(item)}: ${warning}`);
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise({ kind: "AppliedList", metadata: {}, items }, output));
     return;
   }

@@ -6,6 +6,7 @@ import { requireRegion } from "#cli/access/require-region.ts";
 import { applyDocuments } from "#cli/commands/apply.ts";
 import { manifestYaml } from "#cli/format/manifest-yaml.ts";
 import { serialise } from "#cli/format/serialise.ts";
+import { isData } from "#cli/output/output.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { readDocuments } from "#cli/session/read-documents.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -54,7 +55,7 @@ export async function clusterAdd(session: Session, arns: readonly string[], opti
   const planned = planClusters(clusters, { ...named, known });
   const documents = planned.map(({ document }) => document);
   const { output } = session.options;
-  if (output === "yaml" || output === "json") {
+  if (isData(output)) {
     session.io.out(
       output === "yaml"
         ? documents.map((one) => manifestYaml(one)).join("---\n")

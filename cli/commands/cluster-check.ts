@@ -3,6 +3,7 @@ import { EksAccounts } from "#cli/access/eks-accounts.ts";
 import { requireReadable } from "#cli/format/require-readable.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
+import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { usageFailure } from "#cli/session/failure.ts";
 import { objectPath } from "#cli/session/kind-names.ts";
@@ -110,7 +111,7 @@ function untaken(cluster: string): CheckedCluster {
 
 function print(session: Session, items: readonly CheckedCluster[]): void {
   const { output, headers } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise({ kind: "ClusterCheckList", metadata: {}, items }, output));
     return;
   }

@@ -1,5 +1,6 @@
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
+import { isData } from "#cli/output/output.ts";
 import { type ContextFile, chooseContext, contextPath, readContexts, writeContexts } from "#cli/session/contexts.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -15,7 +16,7 @@ export async function contextList(session: Session): Promise<ExitReason> {
     region: context.region,
     ...defined({ namespace: context.namespace }),
   }));
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise({ kind: "ContextList", metadata: {}, items }, output));
     return "done";
   }
@@ -66,7 +67,7 @@ export async function contextShow(session: Session, name: string | undefined): P
     file: contextPath(session.io),
   };
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise(shown, output));
     return "done";
   }

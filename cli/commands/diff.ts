@@ -1,5 +1,6 @@
 import { diffText, type ShownDiff } from "#cli/format/diff-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
+import { isData } from "#cli/output/output.ts";
 import { type ChangeOptions, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
 import type { Changes } from "#cli/seeing/changes.ts";
 import { type FleetView, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
@@ -107,7 +108,7 @@ function notesOf({ how, reason = "" }: TargetChange): readonly string[] {
 
 function print(session: Session, diffs: readonly ShownDiff[]): void {
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     const items = diffs.map(({ sides: _, ...told }) => told);
     session.io.out(serialise({ kind: "DiffList", metadata: {}, items }, output));
     return;

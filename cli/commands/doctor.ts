@@ -3,6 +3,7 @@ import { type Finding, runChecks } from "#cli/doctor/checks.ts";
 import { installationChecks } from "#cli/doctor/installation-checks.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
+import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
@@ -15,7 +16,7 @@ export async function doctor(session: Session): Promise<ExitReason> {
   const wrong = findings.filter(({ state }) => state === "wrong").length;
   const unchecked = findings.filter(({ state }) => state === "unchecked").length;
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(
       serialise({ kind: "Doctor", healthy: wrong + unchecked === 0, wrong, unchecked, checks: findings }, output),
     );

@@ -1,6 +1,7 @@
-import { serialise } from "#cli/format/serialise.ts";
+import { serialiseEach } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
+import { isData, withoutHeaders } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { hasNamespace, objectPath, parseOneOrGroup } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -23,7 +24,7 @@ export async function events(session: Session, args: readonly string[], options:
   const source = args.length === 0 ? ofAll(session, options) : ofOne(session, args, options);
   const first = await source.read();
   if (options.watch !== true) {
-    print(session, first);
+    print(session, first, "show");
     if (first.length === 0) session.note("nothing happened in the last 30 days");
     return "done";
   }
@@ -31,7 +32,7 @@ export async function events(session: Session, args: readonly string[], options:
   for (let found = first; ; found = await source.read()) {
     const fresh = found.filter((event) => !told.has(identityOf(event)));
     for (const event of fresh) told.add(identityOf(event));
-    print(session, fresh);
+    print(session, fresh, told.size > fresh.length ? "hide" : "show");
     await session.pause(watchMs);
   }
 }
@@ -83,10 +84,11 @@ function identityOf({ at, reason, message, cluster = "", about }: Told): string 
   return JSON.stringify([at, reason, message, cluster, about]);
 }
 
-function print(session: Session, items: readonly Told[]): void {
+/** @param headers - of columns that were asked for; its own table has none. */
+function print(session: Session, items: readonly Told[], headers: "show" | "hide"): void {
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
-    for (const item of items) session.io.out(serialise(item, output));
+  if (isData(output)) {
+    session.io.out(serialiseEach(items, headers === "hide" ? withoutHeaders(output) : output));
     return;
   }
   if (items.length === 0) return;

@@ -2,6 +2,7 @@ import { foldLines } from "#cli/format/fold-lines.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
+import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { parseKind } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -15,7 +16,7 @@ export async function explain(session: Session, text: string): Promise<ExitReaso
   const kind = parseKind(kindText);
   if (kind === "Rollout") throw usageFailure("nobody writes rollouts", "starling explain syncgroup.spec.rollout");
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise(describedSchema(kind), output));
     return "done";
   }

@@ -1,5 +1,6 @@
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
+import { isData } from "#cli/output/output.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { pathSegment } from "#cli/session/kind-names.ts";
@@ -77,7 +78,7 @@ export async function getFreezes(session: Session, names: readonly string[]): Pr
     throw new CliFailure(`there is no freeze ${missing}`, { exit: "no", next: "starling get freezes" });
   const items = list.items.filter(({ metadata }) => names.length === 0 || names.includes(metadata.name));
   const { output, headers } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise(names.length === 1 ? items[0] : { ...list, items }, output));
     return "done";
   }

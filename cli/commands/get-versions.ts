@@ -1,6 +1,7 @@
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable, type Table } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
+import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -39,7 +40,7 @@ export async function getVersions(session: Session, options: VersionsOptions): P
     throw usageFailure(`there is no ${group}`, `starling get versions${session.where()}`);
   }
   const { output, allNamespaces } = session.options;
-  if (output === "json" || output === "yaml") session.io.out(serialise({ ...list, items }, output));
+  if (isData(output)) session.io.out(serialise({ ...list, items }, output));
   else if (output === "name")
     for (const { kind, metadata } of items) session.io.out(`${kind.toLowerCase()}/${metadata.name}\n`);
   else if (items.length === 0) session.note("nothing was rolled out yet");

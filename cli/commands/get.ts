@@ -1,7 +1,8 @@
 import { getTable, worstFirst } from "#cli/format/get-table.ts";
-import { serialise } from "#cli/format/serialise.ts";
+import { serialise, serialiseEach } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
+import { isData, withoutHeaders } from "#cli/output/output.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import {
   hasNamespace,
@@ -84,7 +85,7 @@ async function getSeveral(
   const lists: ApiList<ListedObject>[] = [];
   for (const query of queries) lists.push(await read(session, query));
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(
       serialise(
         listOf(
@@ -170,7 +171,7 @@ function readOne(
 function print(session: Session, query: Query, list: ApiList<ListedObject>, names: "names" | "kinds" = "names"): void {
   const { io, options } = session;
   const { output } = options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     const single = query.names.length === 1 && list.items.length === 1 ? list.items[0] : list;
     io.out(serialise(single, output));
     return;
@@ -252,7 +253,7 @@ async function watch(session: Session, query: Query): Promise<ExitReason> {
     });
     if (items.length > 0) {
       const { output } = session.options;
-      if (output === "json" || output === "yaml") for (const object of items) session.io.out(serialise(object, output));
+      if (isData(output)) session.io.out(serialiseEach(items, headers === "hide" ? withoutHeaders(output) : output));
       else session.io.out(tableText(session, { kind: query.kind, items, ...defined({ headers }) }));
       headers = "hide";
     }

@@ -3,6 +3,7 @@ import { formatHistory, revisionsTable } from "#cli/format/history-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
+import { isData } from "#cli/output/output.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { type NamedObject, objectPath, parseOneOrGroup } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -33,7 +34,7 @@ export async function history(session: Session, args: readonly string[], options
   if (list.items.length === 0) await requireSubject(session, path);
   else requireTemplate(session, object, list.items);
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise(list, output));
     return "done";
   }
@@ -66,7 +67,7 @@ async function sourceHistory(session: Session, path: string, { limit }: HistoryO
   const list = await readList<RevisionItem>(session, { path: `${path}/revisions`, limit });
   if (list.items.length === 0) await session.api.call({ method: "GET", path });
   const { output } = session.options;
-  if (output === "json" || output === "yaml") session.io.out(serialise(list, output));
+  if (isData(output)) session.io.out(serialise(list, output));
   else if (list.items.length === 0) session.note("it had no revision in the last 30 days");
   else session.io.out(formatTable(revisionsTable(list.items, session.io.now(), output), tableStyle(session)));
   return "done";

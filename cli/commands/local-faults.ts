@@ -1,6 +1,7 @@
 import { askMachine, type LocalOptions, runningMachine, stateFlag, stateFolder } from "#cli/commands/local-folder.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
+import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { ControlCall, ListedFaults } from "#local/serve/control-server.ts";
@@ -67,7 +68,7 @@ interface Printed {
 
 function print(session: Session, { all, shown }: Printed): void {
   const { output, headers } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     const items = all.map((faults) => ({ kind: "Faults", ...faults }));
     session.io.out(serialise({ kind: "FaultsList", metadata: {}, items }, output));
     return;

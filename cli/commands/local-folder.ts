@@ -1,6 +1,7 @@
 /** Where the machine in the background keeps everything, and what is known of it from there. */
 import { join, resolve } from "node:path";
 import { serialise } from "#cli/format/serialise.ts";
+import { isData } from "#cli/output/output.ts";
 import { type Context, readContexts, writeContexts } from "#cli/session/contexts.ts";
 import { CliFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -100,7 +101,7 @@ export function publicMachine({ control, pages: _pages, ...machine }: MachineFil
 /** The first line, or all of it as JSON or YAML. */
 export function printMachine(session: Session, machine: MachineFile): void {
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise(publicMachine(machine), output));
     return;
   }

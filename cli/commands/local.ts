@@ -15,6 +15,7 @@ import {
 } from "#cli/commands/local-folder.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
+import { isData } from "#cli/output/output.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { removalCommand } from "#local/clusters/own-cluster.ts";
@@ -110,7 +111,7 @@ export async function localStatus(session: Session, options: LocalOptions): Prom
   }
   const shown = await whatItShows(session, machine);
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise({ ...publicMachine(machine), ...shown }, output));
     return "done";
   }

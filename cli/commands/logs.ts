@@ -1,5 +1,6 @@
 import { formatLogLine } from "#cli/format/log-line.ts";
 import { serialise } from "#cli/format/serialise.ts";
+import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { hasNamespace, objectPath, parseOne } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -29,7 +30,7 @@ export async function logs(session: Session, args: readonly string[], options: L
   const since = new Date(session.io.now().getTime() - sinceSeconds(options.since) * 1000);
   const list = await read(session, path, { ...query, since: since.toISOString() }, options.limit);
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     if (options.follow === true) throw usageFailure("-f prints lines as they come, and no list", "leave out -o, or -f");
     session.io.out(serialise(list, output));
     return "done";

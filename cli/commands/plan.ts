@@ -1,5 +1,6 @@
 import { planText, type ShownPlan } from "#cli/format/plan-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
+import { isData } from "#cli/output/output.ts";
 import { type ChangeOptions, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
 import { type FleetView, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
 import { groupPlan } from "#cli/seeing/group-plan.ts";
@@ -32,8 +33,7 @@ export async function plan(session: Session, groups: readonly string[], options:
   }
   refuseUnused(changes, sources);
   const { output } = session.options;
-  if (output === "json" || output === "yaml")
-    session.io.out(serialise({ kind: "PlanList", metadata: {}, items: plans }, output));
+  if (isData(output)) session.io.out(serialise({ kind: "PlanList", metadata: {}, items: plans }, output));
   else session.io.out(plans.map((one) => planText(one, options.all === true ? "all" : "some")).join("\n"));
   if (plans.some(({ differences }) => differences.length > 0)) return "no";
   return plans.some(({ unreadable }) => unreadable.length > 0) ? "unknown" : "done";

@@ -1,6 +1,7 @@
 import { clustersText } from "#cli/format/clusters-text.ts";
 import { manifestYaml } from "#cli/format/manifest-yaml.ts";
 import { serialise } from "#cli/format/serialise.ts";
+import { isData } from "#cli/output/output.ts";
 import { type ChangeOptions, namespaceOf, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
 import { type FleetView, fleetOf, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
 import { isApart, Renderer, type Rendering } from "#cli/seeing/renderer.ts";
@@ -196,7 +197,7 @@ function shownOf(
 
 function print(session: Session, shown: readonly Shown[], options: RenderOptions): void {
   const { output } = session.options;
-  if (output === "json") {
+  if (isData(output) && output !== "yaml") {
     session.io.out(serialise({ kind: "RenderingList", metadata: {}, items: shown }, output));
     return;
   }

@@ -10,6 +10,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import type { TargetLines } from "#cli/format/target-lines.ts";
 import { manyClusters } from "#cli/format/target-lines.ts";
+import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { isAwaited, isHeard } from "#cli/session/heard.ts";
 import { objectPath } from "#cli/session/kind-names.ts";
@@ -71,7 +72,7 @@ async function show<Shown extends object>(
   const shown = await read(session, subject, source);
   const { output } = session.options;
   const view = await source.view(session, shown);
-  if (output === "json" || output === "yaml") session.io.out(serialise({ ...shown, targets: view.targets }, output));
+  if (isData(output)) session.io.out(serialise({ ...shown, targets: view.targets }, output));
   else if (output === "name") for (const target of view.targets) session.io.out(`cluster/${target.cluster}\n`);
   else session.io.out(view.text);
   const { exit, note } = source.verdict(shown);

@@ -2,6 +2,7 @@ import { getTable } from "#cli/format/get-table.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
+import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { listPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -24,7 +25,7 @@ export async function rolloutList(
   const list = await readList<RolloutObject>(session, { path, limit: options.limit });
   if (subject !== undefined && list.items.length === 0) await requireSubject(session, subject);
   const { output, allNamespaces } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise(list, output));
     return "done";
   }

@@ -2,6 +2,7 @@ import { worstFirst } from "#cli/format/get-table.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { objectRemark } from "#cli/format/sync-objects.ts";
 import { branch, type TreeNode, treeText } from "#cli/format/tree-text.ts";
+import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -36,7 +37,7 @@ export async function tree(session: Session, args: readonly string[], options: T
   const object = parseOne(args, "tree");
   const root = await rootOf(session, object, options);
   const { output } = session.options;
-  if (output === "json" || output === "yaml") session.io.out(serialise(root, output));
+  if (isData(output)) session.io.out(serialise(root, output));
   else session.io.out(treeText(root, columnsOf(session)));
   return "done";
 }

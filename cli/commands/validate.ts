@@ -1,4 +1,5 @@
 import { serialise } from "#cli/format/serialise.ts";
+import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { readDocuments } from "#cli/session/read-documents.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -18,7 +19,7 @@ export async function validate(session: Session, options: ValidateOptions): Prom
     ...defined({ namespace }),
   });
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise({ valid: true, documents: documents.length }, output));
     return "done";
   }

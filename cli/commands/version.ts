@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { serialise } from "#cli/format/serialise.ts";
+import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
@@ -10,7 +11,7 @@ export async function version(session: Session): Promise<ExitReason> {
   };
   const { output } = session.options;
   const node = process.versions.node;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise({ version: manifest.version, apiVersion: ourApiVersion, node }, output));
     return "done";
   }

@@ -1,4 +1,5 @@
 import { serialise } from "#cli/format/serialise.ts";
+import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 
@@ -13,7 +14,7 @@ interface WhoAmI {
 export async function whoami(session: Session): Promise<ExitReason> {
   const answer = await session.api.call<WhoAmI>({ method: "GET", path: "/v1/whoami" });
   const { output } = session.options;
-  if (output === "json" || output === "yaml") {
+  if (isData(output)) {
     session.io.out(serialise(answer, output));
     return "done";
   }

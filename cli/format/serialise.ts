@@ -1,22 +1,45 @@
+import { columnsText } from "#cli/format/columns-text.ts";
+import { evaluateTemplate } from "#cli/format/evaluate-template.ts";
 import { manifestYaml } from "#cli/format/manifest-yaml.ts";
-import type { Output } from "#cli/session/session.ts";
+import type { DataOutput } from "#cli/output/output.ts";
+import { JsonPathError } from "#cli/output/template.ts";
+import { usageFailure } from "#cli/session/failure.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import { compareText } from "#shared/base/text-order.ts";
 
 /**
- * JSON or YAML that other programs read; the YAML quotes what kubectl would read as something else. Members are in the order
- * of their names, as kubectl has them: the table gives those of a map back in an order of its own.
+ * JSON or YAML that other programs read, or what expressions find in it; the YAML quotes what kubectl would read as something
+ * else. Members are in the order of their names, as kubectl has them: the table gives those of a map back in an order of its own.
+ * @throws CliFailure when an expression does not fit the value.
  */
-export function serialise(value: unknown, output: Extract<Output, "json" | "yaml">): string {
+export function serialise(value: unknown, output: DataOutput): string {
   const sorted = inOrder(value);
   if (output === "json") return `${plainText(stringifyJson(sorted, 2))}\n`;
-  return manifestYaml(sorted);
+  if (output === "yaml") return manifestYaml(sorted);
+  try {
+    return "columns" in output ? columnsText(sorted, output) : plainText(evaluateTemplate(output.template, sorted));
+  } catch (error) {
+    if (!(error instanceof JsonPathError)) throw error;
+    throw usageFailure(
+      `-o does not fit what is asked: ${error.message}`,
+      "the same with -o json shows all that there is",
+    );
+  }
+}
+
+/** What comes piece by piece: each value by itself, in one table where columns are asked for. */
+export function serialiseEach(values: readonly unknown[], output: DataOutput): string {
+  const isTable = typeof output === "object" && "columns" in output;
+  if (isTable && values.length > 0) return serialise({ items: values }, output);
+  return values.map((value) => serialise(value, output)).join("");
 }
 
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOrder);
   if (typeof value !== "object" || value === null) return value;
   const members = Object.entries(value).sort(([a], [b]) => compareText(a, b));
-  return Object.fromEntries(members.map(([name, member]) => [name, inOrder(member)]));
+  return Object.fromEntries(
+    members.flatMap(([name, member]) => (member === undefined ? [] : [[name, inOrder(member)]])),
+  );
 }

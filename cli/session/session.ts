@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Output, withoutHeaders } from "#cli/output/output.ts";
 import { type ApiClient, type AwsKeys, createApiClient } from "#cli/session/api-client.ts";
 import { chooseContext, findContext, type NamedContext } from "#cli/session/contexts.ts";
 import { credentialsOf, ownCredentials } from "#cli/session/credentials.ts";
@@ -12,9 +13,6 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
-
-export const outputs = ["wide", "json", "yaml", "name"] as const;
-export type Output = (typeof outputs)[number];
 
 /** The flags every verb takes. */
 export interface GlobalOptions {
@@ -62,7 +60,11 @@ export interface Session {
 }
 
 /** @throws CliFailure for a flag whose value cannot be. */
-export function openSession(io: CliIo, options: GlobalOptions): Session {
+export function openSession(io: CliIo, given: GlobalOptions): Session {
+  const options = {
+    ...given,
+    ...defined({ output: given.headers === false ? withoutHeaders(given.output) : given.output }),
+  };
   checkNamespace(options.namespace);
   const signal = signalOf(io, options);
   const note = (line: string) => {

@@ -4,10 +4,16 @@ import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 test.each([
   [
     ["get", "-o", ""],
-    ["wide", "json", "yaml", "name"],
+    ["wide", "json", "yaml", "name", "jsonpath=", "custom-columns="],
   ],
-  [["get", "--output", "j"], ["json"]],
-  [["get", "--output=j"], ["--output=json"]],
+  [
+    ["get", "--output", "j"],
+    ["json", "jsonpath="],
+  ],
+  [
+    ["get", "--output=j"],
+    ["--output=json", "--output=jsonpath="],
+  ],
   [
     ["delete", "--cascade="],
     ["--cascade=delete", "--cascade=orphan"],

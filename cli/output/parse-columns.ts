@@ -1,0 +1,27 @@
+import { parseTemplate } from "#cli/output/parse-template.ts";
+import { JsonPathError, type Path } from "#cli/output/template.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+
+export interface CustomColumn {
+  readonly header: string;
+  readonly path: Path;
+}
+
+/** `NAME:.metadata.name,STATE:.status.state`, as kubectl reads it. @throws JsonPathError */
+export function parseColumns(text: string): readonly CustomColumn[] {
+  return (text.match(/(?:\[[^\]]*\]|[^,])+/g) ?? [""]).map((column) => {
+    const [, header, expression] = /^([^:]*):(.*)$/s.exec(column) ?? [];
+    if (header === undefined || expression === undefined) {
+      throw new JsonPathError(`${excerpt(column)} is no column; write HEADER:PATH, as NAME:.metadata.name`);
+    }
+    const [, braced, bare] = /^(?:\{\.?([^{}]*)\}|\.?([^{}]*))$/s.exec(expression) ?? [];
+    const path = braced ?? bare;
+    if (path === undefined) {
+      throw new JsonPathError(
+        `${excerpt(expression)} is no single path; write it as .metadata.name or {.metadata.name}`,
+      );
+    }
+    const [part] = parseTemplate(`{${path.startsWith("[") ? "" : "."}${path}}`);
+    return { header, path: part !== undefined && "path" in part ? part.path : [] };
+  });
+}

@@ -1,6 +1,6 @@
 /** Renderings as a fleet has them: those that are stored, and others made here with the same code. */
 import type { FleetView } from "#cli/seeing/fleet-view.ts";
-import { contentLinks, lost, storedArtifact } from "#cli/seeing/stored-contents.ts";
+import { lost, type RenderingOnCluster, renderingLinks, storedArtifact } from "#cli/seeing/stored-contents.ts";
 import type { Session } from "#cli/session/session.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
@@ -38,16 +38,18 @@ const transfersAtOnce = 8;
 /** kubectl and helm are processes that take a processor each. */
 const rendersAtOnce = 4;
 
+type RenderedView = Pick<FleetView, "subject" | "local" | "plan" | "clusters">;
+
 export class Renderer {
   readonly #session: Session;
-  readonly #view: Pick<FleetView, "subject" | "local">;
+  readonly #view: RenderedView;
   readonly #renderers: Renderers;
   readonly #transfer = new HttpTransfer();
   readonly #artifacts = new Map<string, Promise<readonly TreeFile[]>>();
   readonly #stored = new Map<string, Rendering>();
   readonly #made = new Map<string, Rendering>();
 
-  constructor(session: Session, view: Pick<FleetView, "subject" | "local">) {
+  constructor(session: Session, view: RenderedView) {
     const path = session.io.env.PATH ?? "";
     this.#session = session;
     this.#view = view;
@@ -70,8 +72,14 @@ export class Renderer {
   /** Those that were stored, by digest. @throws CliFailure when one is not to be had. */
   async stored(digests: readonly string[]): Promise<ReadonlyMap<string, Rendering>> {
     const missing = [...new Set(digests)].filter((digest) => !this.#stored.has(digest));
-    for (const part of inParts(missing, linksAtOnce)) {
-      const links = Object.entries(await contentLinks(this.#session, this.#view.subject, ["renderings", part]));
+    const known = missing.length === 0 ? new Map() : whereAssigned(this.#view);
+    const places = missing.map((digest) => {
+      const place = known.get(digest);
+      if (place === undefined) throw lost(`rendering ${digest}`, "no cluster has it");
+      return place;
+    });
+    for (const part of inParts(places, linksAtOnce)) {
+      const links = Object.entries(await renderingLinks(this.#session, this.#view.subject, part));
       await runConcurrently(links, transfersAtOnce, async ([digest, url]) => {
         const bytes = await this.#transfer.download(url);
         if (sha256(bytes) !== digest) throw lost(`rendering ${digest}`, "its bytes are others");
@@ -121,10 +129,26 @@ export class Renderer {
   #files(digest: string): Promise<readonly TreeFile[]> {
     const local = this.#view.local.get(digest);
     if (local !== undefined) return Promise.resolve(local.files);
-    const known = this.#artifacts.get(digest) ?? storedArtifact(this.#session, this.#view.subject, digest);
+    const known = this.#artifacts.get(digest) ?? this.#storedArtifact(digest);
     this.#artifacts.set(digest, known);
     return known;
   }
+
+  async #storedArtifact(digest: string): Promise<readonly TreeFile[]> {
+    const pins = this.#view.plan.templates.flatMap(({ besides = [], ...own }) => [own, ...besides]);
+    const pin = pins.find(({ artifactDigest }) => artifactDigest === digest);
+    if (pin === undefined) throw lost(`artifact ${digest}`, "no template is of it");
+    const { namespace } = this.#view.subject;
+    return storedArtifact(this.#session, { namespace, name: pin.source }, digest);
+  }
+}
+
+/** By digest, one of the Syncs that it was assigned to. */
+function whereAssigned({ clusters }: Pick<FleetView, "clusters">): ReadonlyMap<string, RenderingOnCluster> {
+  const all = clusters.flatMap(({ name: cluster, syncs }) =>
+    syncs.flatMap(({ name: sync, renderDigest: digest }) => (digest === undefined ? [] : [{ digest, cluster, sync }])),
+  );
+  return new Map(all.map((place) => [place.digest, place]));
 }
 
 /** Whether an install has other objects than an upgrade. */

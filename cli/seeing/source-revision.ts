@@ -76,7 +76,7 @@ async function storedRevision(
       `--revision ${revision} of Source ${name} is ${commits.join(" or ")}`,
       `--revision ${commits[0]}`,
     );
-  const files = await storedArtifact(session, subject, newest.digest);
+  const files = await storedArtifact(session, { namespace: subject.namespace, name }, newest.digest);
   const own = files.filter((file) => isWithin(file.path, paths));
   return artifactOf(own, aboutOf({ name, paths }, newest.revision));
 }

@@ -7,22 +7,42 @@ import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { TreeFile } from "#shared/ports.ts";
 
-type Kind = "renderings" | "artifacts";
-
-/** URLs by digest; of at most a hundred. */
-export async function contentLinks(
-  { api }: Pick<Session, "api">,
-  { kind: of, namespace, name }: Subject,
-  [kind, digests]: readonly [Kind, readonly string[]],
-): Promise<Readonly<Record<string, string>>> {
-  const path = `${objectPath({ kind: of, name }, namespace)}/contents`;
-  const body = { [kind]: digests };
-  return (await api.call<Readonly<Record<Kind, Record<string, string>>>>({ method: "POST", path, body }))[kind];
+/** A rendering, and a Sync that refers to it. */
+export interface RenderingOnCluster {
+  readonly digest: string;
+  readonly cluster: string;
+  readonly sync: string;
 }
 
-/** The files of an artifact. @throws CliFailure when it is not to be had. */
-export async function storedArtifact(session: Session, subject: Subject, digest: string): Promise<readonly TreeFile[]> {
-  const { [digest]: url } = await contentLinks(session, subject, ["artifacts", [digest]]);
+/** URLs by digest; of at most a hundred. */
+export async function renderingLinks(
+  { api }: Pick<Session, "api">,
+  { kind, namespace, name }: Subject,
+  renderings: readonly RenderingOnCluster[],
+): Promise<Readonly<Record<string, string>>> {
+  const path = `${objectPath({ kind, name }, namespace)}/contents`;
+  const answer = await api.call<{ readonly renderings: Readonly<Record<string, string>> }>({
+    method: "POST",
+    path,
+    body: { renderings },
+  });
+  return answer.renderings;
+}
+
+/** The files of an artifact that a Source has, or had in 30 days. @throws CliFailure when it is not to be had. */
+export async function storedArtifact(
+  { api }: Pick<Session, "api">,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  digest: string,
+): Promise<readonly TreeFile[]> {
+  const path = `${objectPath({ kind: "Source", name }, namespace)}/contents`;
+  const body = { artifacts: [digest] };
+  const answer = await api.call<{ readonly artifacts: Readonly<Record<string, string>> }>({
+    method: "POST",
+    path,
+    body,
+  });
+  const { [digest]: url } = answer.artifacts;
   if (url === undefined) throw lost(`artifact ${digest}`, "nobody says where it is");
   return unpackArtifact(await new HttpTransfer().download(url), digest);
 }

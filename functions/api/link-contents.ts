@@ -1,35 +1,110 @@
+/** Where who may read them reads renderings and artifacts, past the door: an owner's own, by what its rows refer to. */
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { subjectFields } from "#shared/fleet/log-fields.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
+import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
+import { renderingsNamed } from "#shared/fleet/rows/sync-row.ts";
+import type { BlobLinks, Table } from "#shared/ports.ts";
 
-export interface ContentsRequest {
+type LinkPorts = Pick<ApiPorts, "table" | "links" | "log">;
+
+/** URLs, by digest. */
+type Links = Readonly<Record<string, string>>;
+
+/** A rendering as the list of the fleet told it. */
+export interface RenderingOnCluster {
+  readonly digest: string;
+  readonly cluster: string;
+  /** `shop.web` of a group, or the name of the Sync. */
+  readonly sync: string;
+}
+
+export interface RenderingsRequest {
   readonly subject: Subject;
+  readonly renderings: readonly RenderingOnCluster[];
+  readonly caller: Caller;
+}
+
+/**
+ * Where the caller may read what was rendered, for some minutes. Nothing is masked in it: who asked is logged.
+ * @throws StarlingError `NewerRow`; `NotFound`, for a subject that there is not, and for a rendering that its Syncs do not refer to.
+ */
+export async function linkRenderings(
+  { table, links, log }: LinkPorts,
+  { subject, renderings, caller }: RenderingsRequest,
+): Promise<{ readonly renderings: Links }> {
+  const { namespace, kind, name } = subject;
+  const row = await table.get(keys.object(namespace, kind, name));
+  if (row === undefined) throw refusal("NotFound", `${kind} ${namespace}/${name} does not exist`);
+  const asked = new Map(
+    renderings.map(({ cluster, sync }) => {
+      const key = keys.sync(cluster, namespace, sync);
+      return [keyText(key), key];
+    }),
+  );
+  const rows = await table.getMany([...asked.values()], { newer: "kept" });
+  const readable = rows.filter((one) => !isNewer(one));
+  const own = readable.filter((one) => one.subject.kind === kind && one.subject.name === name);
+  const owned = new Map(own.map((one) => [keyText(one), one]));
+  for (const { digest, cluster, sync } of renderings) {
+    const found = owned.get(keyText(keys.sync(cluster, namespace, sync)));
+    if (found !== undefined && renderingsNamed(found).has(digest)) continue;
+    const place = `Sync ${namespace}/${sync} on cluster ${cluster}`;
+    throw refusal("NotFound", `${place} of ${kind} ${name} has no rendering ${digest}; read the fleet again`);
+  }
+  const digests = renderings.map(({ digest }) => digest);
+  const answer = { renderings: await linked(links, digests, blobKeys.rendering) };
+  log.info("contents handed out", { ...subjectFields(subject), principal: caller.principal, renderings: digests });
+  return answer;
+}
+
+export interface ArtifactsRequest {
+  readonly source: { readonly namespace: string; readonly name: string };
   /** Digests. */
-  readonly renderings: readonly string[];
   readonly artifacts: readonly string[];
   readonly caller: Caller;
 }
 
-/** URLs, by digest. */
-export interface ContentsAnswer {
-  readonly renderings: Readonly<Record<string, string>>;
-  readonly artifacts: Readonly<Record<string, string>>;
+/**
+ * Where the caller may read what was fetched, for some minutes; who asked is logged.
+ * @throws StarlingError `NewerRow`; `NotFound`, for a Source that there is not, and for an artifact that it has not, nor had in 30 days.
+ */
+export async function linkArtifacts(
+  { table, links, log }: LinkPorts,
+  { source, artifacts, caller }: ArtifactsRequest,
+): Promise<{ readonly artifacts: Links }> {
+  const { namespace, name } = source;
+  const about = `Source ${namespace}/${name}`;
+  const row = await table.get(keys.object(namespace, "Source", name));
+  if (row === undefined) throw refusal("NotFound", `${about} does not exist`);
+  const missing = new Set(artifacts);
+  missing.delete(row.status.artifact?.digest ?? "");
+  await leaveOutFormer(table, source, missing);
+  const [first] = missing;
+  if (first !== undefined) {
+    const next = `see: starling history source/${name} -n ${namespace}`;
+    throw refusal("NotFound", `${about} has no artifact ${first}, and had none in 30 days; ${next}`);
+  }
+  const answer = { artifacts: await linked(links, artifacts, blobKeys.artifact) };
+  log.info("contents handed out", { kind: "Source", namespace, name, principal: caller.principal, artifacts });
+  return answer;
 }
 
-/** Where the caller may read what was rendered, and what from, for some minutes. Nothing is masked in it: who asked is logged. */
-export async function linkContents(
-  { links, log }: Pick<ApiPorts, "links" | "log">,
-  { subject, renderings, artifacts, caller }: ContentsRequest,
-): Promise<ContentsAnswer> {
-  const linked = async (digests: readonly string[], keyOf: (digest: string) => string) =>
-    Object.fromEntries(
-      await Promise.all(digests.map(async (digest) => [digest, await links.link(keyOf(digest))] as const)),
-    );
-  const answer = {
-    renderings: await linked(renderings, blobKeys.rendering),
-    artifacts: await linked(artifacts, blobKeys.artifact),
-  };
-  log.info("contents handed out", { ...subjectFields(subject), principal: caller.principal, renderings, artifacts });
-  return answer;
+/** What the Source had before is no longer missing; the newest are asked for most. */
+async function leaveOutFormer(table: Table, source: ArtifactsRequest["source"], missing: Set<string>): Promise<void> {
+  if (missing.size === 0) return;
+  const query = { ...ranges.revisions(source), newestFirst: true, newer: "kept" } as const;
+  for await (const row of allItems((start) => table.query({ ...query, ...start }))) {
+    if (!isNewer(row)) missing.delete(row.artifact.digest);
+    if (missing.size === 0) return;
+  }
+}
+
+async function linked(links: BlobLinks, digests: readonly string[], keyOf: (digest: string) => string): Promise<Links> {
+  return Object.fromEntries(
+    await Promise.all(digests.map(async (digest) => [digest, await links.link(keyOf(digest))] as const)),
+  );
 }

@@ -22,9 +22,11 @@ export const acceptBody = z.strictObject({
   confirm: z.boolean().default(false),
 });
 
+const cluster = boundedText(63).regex(objectName, "expected the name of a cluster");
+
 export const pruneBody = z.strictObject({
   reason,
-  cluster: boundedText(63).regex(objectName, "expected the name of a cluster").exactOptional(),
+  cluster: cluster.exactOptional(),
   /** As many as are named at once. */
   uids: boundedList(boundedText(253).min(1), 20).min(1, "must name at least one object"),
   confirm: z.boolean().default(false),
@@ -57,6 +59,13 @@ export const operateBody = z.strictObject({
   withSource: z.boolean().default(false),
 });
 
-const digests = boundedList(z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be a digest as sha256:<64 hex>"), 100);
+/** More links would not be made in the time a request has. */
+const maxLinks = 100;
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be a digest as sha256:<64 hex>");
 
-export const contentsBody = z.strictObject({ renderings: digests.default([]), artifacts: digests.default([]) });
+/** Each with a Sync that refers to it: nothing else is handed out, and nobody looks through a fleet for it. */
+export const renderingsBody = z.strictObject({
+  renderings: boundedList(z.strictObject({ digest, cluster, sync: name }), maxLinks),
+});
+
+export const artifactsBody = z.strictObject({ artifacts: boundedList(digest, maxLinks) });

@@ -7,7 +7,7 @@ import { askCheck, readCheck } from "#functions/api/check-cluster.ts";
 import { deleteObject } from "#functions/api/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/freezes.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
-import { linkContents } from "#functions/api/link-contents.ts";
+import { linkArtifacts, linkRenderings } from "#functions/api/link-contents.ts";
 import { lookRoutes } from "#functions/api/look-routes.ts";
 import { type PathParams, part } from "#functions/api/match-path.ts";
 import { type OperateRequest, operate } from "#functions/api/operate.ts";
@@ -30,12 +30,13 @@ import { refusal } from "#functions/api/refusal.ts";
 import {
   acceptBody,
   applyBody,
-  contentsBody,
+  artifactsBody,
   deleteQuery,
   freezeBody,
   operateBody,
   pruneBody,
   recoverBody,
+  renderingsBody,
 } from "#functions/api/request-bodies.ts";
 import { answerBy, type Call, ns, type Route } from "#functions/api/route.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -106,7 +107,8 @@ const routes: readonly Route<ApiPorts>[] = [
     path: "/v1/logs",
     answer: ({ ports, request }) => readLogs(ports, request, linesOf(request.query.id)),
   },
-  { method: "POST", path: `${ns}/:subjects/:name/contents`, answer: contents },
+  { method: "POST", path: `${ns}/:subjects/:name/contents`, answer: renderings },
+  { method: "POST", path: `${ns}/sources/:name/contents`, answer: artifacts },
 ];
 
 /** @throws StarlingError `NotFound`, `MethodNotAllowed`, and whatever the route refuses. */
@@ -193,12 +195,14 @@ function remove({ ports, request }: ApiCall, reference: ObjectReference): Promis
   });
 }
 
-function contents({ ports, request, params }: ApiCall): Promise<unknown> {
-  return linkContents(ports, {
-    subject: subjectFrom(params),
-    ...parseBody(contentsBody, request.body),
-    caller: caller(request, undefined),
-  });
+function renderings({ ports, request, params }: ApiCall): Promise<unknown> {
+  const body = parseBody(renderingsBody, request.body);
+  return linkRenderings(ports, { subject: subjectFrom(params), ...body, caller: caller(request, undefined) });
+}
+
+function artifacts({ ports, request, params }: ApiCall): Promise<unknown> {
+  const body = parseBody(artifactsBody, request.body);
+  return linkArtifacts(ports, { source: objectPath(params), ...body, caller: caller(request, undefined) });
 }
 
 async function logs({ ports, request, params }: ApiCall): Promise<unknown> {

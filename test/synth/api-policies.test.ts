@@ -74,6 +74,7 @@ const routes = {
   [`GET ${ns}/:subjects/:name/syncs`]: "VROA",
   [`GET ${ns}/:subjects/:name/fleet`]: "VROA",
   [`POST ${ns}/:subjects/:name/contents`]: "RA",
+  [`POST ${ns}/sources/:name/contents`]: "RA",
   [`GET ${ns}/:subjects/:name/rollout`]: "VROA",
   [`GET ${ns}/:subjects/:name/rollouts`]: "VROA",
   [`GET ${ns}/:subjects/:name/rollouts/:number`]: "VROA",

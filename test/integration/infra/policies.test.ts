@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ContentsAnswer } from "#functions/api/link-contents.ts";
 import { createCallRecorder } from "#local/aws/proxy/call-recorder.ts";
 import { ApiAnswer, type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import { newAccessKey } from "#local/machine/machine.ts";
@@ -163,7 +162,10 @@ describe("of the people of an installation", () => {
     ["GET", "/v1/syncgroups?limit=10"],
   ];
   /** What is in git, with whatever secrets. */
-  const read: readonly Request[] = [["POST", `${ns}/syncgroups/none/contents`, {}]];
+  const read: readonly Request[] = [
+    ["POST", `${ns}/syncgroups/none/contents`, { renderings: [] }],
+    ["POST", `${ns}/sources/none/contents`, { artifacts: [] }],
+  ];
   /** Of the ways to change something, those that an operator has. What there is not is not found, by the function. */
   const operate: readonly Request[] = [
     ["POST", "/v1/freezes/brake", reason],
@@ -240,15 +242,24 @@ describe("a role lets its function do its work", () => {
     await stack.git.commitFiles("shop/app", configMap("two"), { message: "two" });
     await until("the second revision", () => clustersWith("two") === 2);
 
-    const [{ status: assigned } = { status: undefined }] = (await api.call<ApiList<SyncObject>>("GET", "/v1/syncs"))
-      .items;
+    const [assigned] = (await api.call<ApiList<SyncObject>>("GET", "/v1/syncs")).items;
     const source = await api.call<SourceObject>("GET", `${ns}/sources/app`);
-    const contents = await personWith("Reader").call<ContentsAnswer>("POST", `${ns}/syncgroups/web/contents`, {
-      renderings: [assigned?.desired?.renderDigest],
+    const reader = personWith("Reader");
+    type Links = Readonly<Record<string, string>>;
+    const rendering = {
+      digest: assigned?.status.desired?.renderDigest,
+      cluster: assigned?.spec.cluster,
+      sync: "web.app",
+    };
+    const { renderings } = await reader.call<{ readonly renderings: Links }>("POST", `${ns}/syncgroups/web/contents`, {
+      renderings: [rendering],
+    });
+    const { artifacts } = await reader.call<{ readonly artifacts: Links }>("POST", `${ns}/sources/app/contents`, {
       artifacts: [source.status.artifact?.digest],
     });
-    for (const url of [contents.renderings, contents.artifacts].flatMap(Object.values<string>))
-      expect((await fetch(url)).status).toBe(200);
+    const urls = [renderings, artifacts].flatMap((links) => Object.values(links));
+    expect(urls).toHaveLength(2);
+    for (const url of urls) expect((await fetch(url)).status).toBe(200);
 
     const bad = {
       "all/settings.yaml": configMap("two")["all/settings.yaml"].replace("name: settings", "name: NoName"),

@@ -150,6 +150,7 @@ export class Wiring extends Construct {
         STARLING_TABLE: rowsOf(table, {
           read: [
             ...whatPeopleWrite,
+            partitions.fleetVersion,
             partitions.uses,
             partitions.brake,
             partitions.checks,
@@ -238,6 +239,7 @@ export class Wiring extends Construct {
             partitions.found,
             partitions.clusters,
             partitions.fleet,
+            partitions.fleetVersion,
             partitions.subjectEntries,
             partitions.syncGroups,
             partitions.syncs,

@@ -7,11 +7,12 @@ import { refusal } from "#functions/api/refusal.ts";
 import { registered } from "#functions/api/registered.ts";
 import { audit, sendAfter, sendSideBySide, writeObject } from "#functions/api/write-object.ts";
 import { everySubject, subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
+import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { forgetSyncs, isAssigned, requireForgettable } from "#shared/adapters/forget-syncs.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
-import { fleetVersionUpdate, valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import {
   type ClusterRow,
@@ -167,7 +168,7 @@ async function deleteCluster(
   }
   // Whoever found it finds it again, and registers it anew.
   const found = row.discovered === undefined ? [] : [{ delete: keys.found(row.discovered.arn) }];
-  const also = [{ delete: keys.fleet(row.name) }, fleetVersionUpdate(row.name), ...found];
+  const also = [{ delete: keys.fleet(row.name) }, ...found];
   await removeRow(ports, { row, request, also });
   await forgetSyncs(ports, row.name, "delete it once more");
   await ports.sender.send(await everySubject(ports.table));
@@ -199,7 +200,10 @@ async function removeRow(
 ): Promise<void> {
   const { reference, caller, cascade } = request;
   try {
-    await ports.table.write([{ delete: { pk: row.pk, sk: row.sk }, when: { version: row.version } }, ...also]);
+    await writeWithFleet(ports.table, [
+      { delete: { pk: row.pk, sk: row.sk }, when: { version: row.version } },
+      ...also,
+    ]);
   } catch (error) {
     if (!isConflict(error)) throw error;
     throw refusal(

@@ -10,7 +10,7 @@ import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { fleetVersionUpdate, valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type {
   ClusterRow,
@@ -160,7 +160,7 @@ function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowCh
     canonicalJson([uid, labels, values, discoveredValues ?? [], arn ?? ""]);
   if (old.some((row) => what(row) === what(fleet)))
     return { after, writes: [putRow(before, after)], messages: [], clusters: [] };
-  const writes = [putRow(before, after), { put: fleet }, fleetVersionUpdate(after.name)];
+  const writes = [putRow(before, after), { put: fleet }];
   return { after, writes, messages: [], clusters: [...old, fleet] };
 }
 

@@ -4,6 +4,7 @@ import { type ObjectReference, objectKey, objectText } from "#functions/api/refe
 import { refusal } from "#functions/api/refusal.ts";
 import { registered } from "#functions/api/registered.ts";
 import { subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
+import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
@@ -30,7 +31,7 @@ export async function writeObject(ports: ApiPorts, write: ObjectWrite): Promise<
     const change = write.decide(before);
     if (change.writes.length === 0) return change;
     try {
-      await ports.table.write(change.writes);
+      await writeWithFleet(ports.table, change.writes);
     } catch (error) {
       if (isConflict(error)) continue;
       if (isRowTooLarge(error)) throw tooLarge(write.reference);

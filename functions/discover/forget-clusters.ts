@@ -1,10 +1,10 @@
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
 import { everySubject } from "#shared/adapters/concerned-subjects.ts";
+import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { forgetSyncs, requireForgettable } from "#shared/adapters/forget-syncs.ts";
 import { errorCode, errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
 import { answeredAt, isForgottenToday } from "#shared/fleet/discovery/gone.ts";
 import type { FoundRow, KeptCluster } from "#shared/fleet/rows/discovery-rows.ts";
-import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -81,12 +81,8 @@ async function removeCluster(row: FoundRow, wanted: Write, { table, clock, log }
     const deletions =
       own === undefined
         ? []
-        : [
-            { delete: { pk: own.pk, sk: own.sk }, when: { version: own.version } },
-            { delete: keys.fleet(name) },
-            fleetVersionUpdate(name),
-          ];
-    await table.write([{ put: found, when }, wanted, ...deletions]);
+        : [{ delete: { pk: own.pk, sk: own.sk }, when: { version: own.version } }, { delete: keys.fleet(name) }];
+    await writeWithFleet(table, [{ put: found, when }, wanted, ...deletions]);
     const about = { kind: "ClusterDiscovery", name: row.by, cluster: name, arn };
     log.info("a cluster is forgotten", { ...about, goneSince: row.goneSince });
     return { found };

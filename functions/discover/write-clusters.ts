@@ -1,4 +1,5 @@
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
+import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { errorMessage, isConflict, isRowTooLarge } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { canonicalJson } from "#shared/base/json.ts";
@@ -7,7 +8,6 @@ import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import type { FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due } from "#shared/fleet/rows/due.ts";
-import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, Discovered, FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -32,7 +32,7 @@ export interface Written {
 interface Change {
   readonly found: FoundRow;
   readonly writes: readonly Write[];
-  /** Parts of the fleet's directory that get another version. */
+  /** As the cluster was and as it is, where the planner takes it for another. */
   readonly fleet: readonly FleetRow[];
 }
 
@@ -52,7 +52,10 @@ export async function writeClusters(
   const failed: { readonly cluster: string; readonly message: string }[] = [];
   const changes = writes.map((write) => changeOf(write, ports));
   const write = async (part: readonly Change[]) => {
-    await ports.table.write([...part.flatMap((change) => change.writes), ...versionsOf(part)]);
+    await writeWithFleet(
+      ports.table,
+      part.flatMap((change) => change.writes),
+    );
     clusters.push(...part.flatMap(({ fleet }) => fleet));
     found.push(...part.map((change) => change.found));
   };
@@ -101,12 +104,6 @@ function changeOf(
 /** What the planner needs of a cluster. */
 function whatPlans({ uid, labels, values, discoveredValues, arn }: FleetRow): string {
   return canonicalJson([uid, labels, values, discoveredValues ?? [], arn ?? ""]);
-}
-
-/** A row can be in a transaction once. */
-function versionsOf(part: readonly Change[]): readonly Write[] {
-  const updates = part.flatMap(({ fleet }) => fleet.map(({ name }) => fleetVersionUpdate(name)));
-  return [...new Map(updates.map((update) => [update.update.sk, update])).values()];
 }
 
 function newCluster(

@@ -2,19 +2,25 @@ import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
-import { fleetParts, valuesPart } from "#shared/fleet/rows/fleet-version.ts";
+import { type FleetChanges, fleetParts, valuesPart, versionsText } from "#shared/fleet/rows/fleet-version.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import { isOfType, type RowRead } from "#shared/fleet/rows/stored-row.ts";
 import type { Table } from "#shared/ports.ts";
 
+/** A page of the whole directory has thousands of entries: more than so many one by one cost no less. */
+const mostAsked = 100;
+
 export interface Fleet {
-  /** By name. */
+  /** Those that were read, by name. */
   readonly clusters: readonly FleetRow[];
   /** Names of those that are registered, and whose labels and values only a newer version can read. */
   readonly unreadable: ReadonlySet<string>;
   /** Clusters that are named, and not registered. */
   readonly missing: readonly string[];
+  /** Whether the entry of a cluster was read, or is not there; any other is as it was. */
+  readonly isRead: (cluster: string) => boolean;
 }
 
 /** The registered clusters that a selection may take: those that it names, or every one. */
@@ -23,29 +29,58 @@ export async function readFleet({ names, notNames = [] }: ClusterSelection, tabl
     names === undefined
       ? await Array.fromAsync(allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start })))
       : await table.getMany(names.map(keys.fleet), { newer: "kept" });
-  const clusters = await withEffectiveValues(
-    rows.filter((row) => row.type === "Fleet"),
-    table,
-  );
   const registered = new Set([...rows.map(clusterOf), ...notNames]);
-  return {
-    clusters,
-    unreadable: new Set(rows.filter(isNewer).map(clusterOf)),
-    missing: (names ?? []).filter((name) => !registered.has(name)),
-  };
+  const missing = (names ?? []).filter((name) => !registered.has(name));
+  return { ...(await fleetOf(rows, table)), missing, isRead: () => true };
+}
+
+/**
+ * Of what a selection without names may take only what is other since: the entries that were written, and those of members
+ * where values are others.
+ * @returns undefined where nobody knows which these are, or where they are so many that the whole directory is read.
+ */
+export async function readChanged(
+  since: FleetChanges | undefined,
+  members: readonly string[],
+  table: Table,
+): Promise<Fleet | undefined> {
+  if (since === undefined) return undefined;
+  const asked = since.clusters.union(new Set(since.values ? members : []));
+  if (asked.size > mostAsked) return undefined;
+  const rows = await table.getMany([...asked].map(keys.fleet), { newer: "kept" });
+  return { ...(await fleetOf(rows, table)), missing: [], isRead: (cluster) => asked.has(cluster) };
+}
+
+async function fleetOf(
+  rows: readonly RowRead<"Fleet", "kept">[],
+  table: Table,
+): Promise<Pick<Fleet, "clusters" | "unreadable">> {
+  const readable = rows.filter((row) => row.type === "Fleet");
+  const unreadable = new Set(rows.filter(isNewer).map(clusterOf));
+  return { clusters: await withEffectiveValues(readable, table), unreadable };
 }
 
 /**
  * What is to be read for the version, whatever the size of the fleet: the versions of its parts, or the few rows that are
  * named; and that of the ClusterValues.
  */
-export function fleetVersionKeys({ names }: ClusterSelection): readonly RowKeyOf<"Fleet" | "FleetVersion">[] {
-  const isFew = names !== undefined && names.length <= fleetParts.length;
-  return [...(isFew ? names.map(keys.fleet) : fleetParts.map(keys.fleetVersion)), keys.fleetVersion(valuesPart)];
+export function fleetVersionKeys(selection: ClusterSelection): readonly RowKeyOf<"Fleet" | "FleetVersion">[] {
+  const { names = [] } = selection;
+  const own = isFew(selection) ? names.map(keys.fleet) : fleetParts.map(keys.fleetVersion);
+  return [...own, keys.fleetVersion(valuesPart)];
 }
 
-/** Another one, and `readFleet` may find something else. @param rows - those of these keys among others. */
-export function fleetVersionOf(rows: readonly Row[]): string {
-  const known = rows.filter((row) => keys.fleet.parse(row) !== undefined || row.type === "FleetVersion");
+function isFew({ names }: ClusterSelection): boolean {
+  return names !== undefined && names.length <= fleetParts.length;
+}
+
+/**
+ * Another one, and `readFleet` may find something else.
+ * @param rows - those of these keys among others.
+ */
+export function fleetVersionOf(selection: ClusterSelection, rows: readonly Row[]): string {
+  const versions = rows.filter((row) => isOfType(row, "FleetVersion"));
+  if (!isFew(selection)) return versionsText(versions);
+  const known = [...rows.filter((row) => keys.fleet.parse(row) !== undefined), ...versions];
   return digestOf(known.map((row) => [row.sk, row.version, "uid" in row ? row.uid : ""]).sort());
 }

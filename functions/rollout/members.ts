@@ -1,13 +1,16 @@
-import { readFleet } from "#functions/rollout/fleet.ts";
+import { type Fleet, readChanged, readFleet } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import { compareText } from "#shared/base/text-order.ts";
 import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
 import { type Member, memberChanges, membersOf, type Relation, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
+import { fleetChanges } from "#shared/fleet/rows/fleet-version.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -16,14 +19,35 @@ export const nobodyLookedAt = { looked: 0, counts: { ready: 0, changing: 0, fail
 
 /**
  * Computes anew who the members are, when the fleet or what is selected of it has changed. Who came, moved or left is
- * work for jobs; what was sealed stays as it is.
+ * work for jobs; what was sealed stays as it is. Where the same is selected, only what is other in the fleet is read.
  * @returns undefined when nothing has changed.
  */
 export async function refreshMembers(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { by, fleet } = selectedNow(known);
   const { selected } = known.unit;
   if (selected?.by === by && selected.fleet === fleet) return undefined;
-  return membersAnew(known, await readMembers(known, ports), ports);
+  const before = await readMembers(known, ports);
+  const changed = selected?.by === by ? await changedSince(selected.fleet, { known, before }, ports) : undefined;
+  if (changed === undefined) return membersAnew(known, before, ports);
+  return membersFrom(changed, { known, before }, ports);
+}
+
+interface Before {
+  readonly known: Known;
+  /** The members of the list before; those without a uid are only known to have been there. */
+  readonly before: readonly Member[];
+}
+
+/** @returns undefined where the whole directory has to be read, or the few clusters that are named. */
+async function changedSince(
+  since: string,
+  { known: { row, unit, fleetParts }, before }: Before,
+  { table }: PlannerPorts,
+): Promise<Fleet | undefined> {
+  const isKnown = unit.members !== undefined && before.every(({ uid }) => uid !== "");
+  if (!isKnown || relationOf(row).clusters.names !== undefined) return undefined;
+  const clusters = before.map(({ cluster }) => cluster);
+  return readChanged(fleetChanges(since, fleetParts), clusters, table);
 }
 
 function selectedNow({ row, fleetVersion }: Known): NonNullable<UnitRow["selected"]> {
@@ -53,21 +77,31 @@ function renamedStages({ unit, row }: Known): ReadonlyMap<string, string> {
   return new Map(areNew && unit.selected?.by === selectionOf(relation, before) ? renamed : []);
 }
 
-/** @param before - the members of the list before; those without a uid are only known to have been there. */
+/** From all of the fleet that may be selected. @param before - as in `Before`. */
 export async function membersAnew(known: Known, before: readonly Member[], ports: PlannerPorts): Promise<Transaction> {
+  const fleet = await readFleet(relationOf(known.row).clusters, ports.table);
+  return membersFrom(fleet, { known, before }, ports);
+}
+
+async function membersFrom(fleet: Fleet, { known, before }: Before, ports: PlannerPorts): Promise<Transaction> {
   const { unit, row, subject } = known;
   const relation = relationOf(row);
   const { stages } = relation.rollout;
-  const fleet = await readFleet(relation.clusters, ports.table);
   const version = unit.membersVersion + 1;
   const renamed = renamedStages(known);
   const former = before.map((member) => ({ ...member, stage: renamed.get(member.stage) ?? member.stage }));
-  // Whoever was selected and cannot be read stays as it was: it is neither gone nor anything else.
+  // Whoever was selected and cannot be read stays as it was: it is neither gone nor anything else. So does who is no other.
   const unread = former.filter(({ cluster }) => fleet.unreadable.has(cluster));
-  const found = [...membersOf(relation, fleet.clusters, version), ...unread];
+  const same = former.filter(({ cluster }) => !fleet.isRead(cluster));
+  const found = [...membersOf(relation, fleet.clusters, version), ...unread, ...same].sort(byName);
   const newest = known.contents.get(unit.last);
   const { members, joined, left, relabelled, otherInputs } = memberChanges(former, found, newest?.plan);
   const transaction = new Transaction(known, ports.clock.now());
+  const selected = selectedNow(known);
+  if (isSame({ before, members }, known, { ...selected, missing: fleet.missing }) && unread.length === 0) {
+    transaction.edit({ selected });
+    return transaction;
+  }
   const counts = new Map(stages.map(({ name }) => [name, 0]));
   for (const { stage } of members) counts.set(stage, (counts.get(stage) ?? 0) + 1);
   renameStages(transaction, renamed);
@@ -76,7 +110,6 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   const arriving = unit.last === 0 ? [] : [...joined, ...relabelled];
   if (arriving.length > 0) transaction.addJobs({ do: "arrive", clusters: await ports.lists.store(arriving), at: 0 });
   endRemovedStages(transaction, new Set(namesOf(relation)));
-  const selected = selectedNow(known);
   const isEdited = unit.selected?.by !== selected.by;
   const verified = isEdited ? { verified: verifiedBy(members, former, transaction.unit) } : {};
   transaction.edit({
@@ -94,6 +127,21 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
   for (const { cluster } of unread) transaction.cannotRead(cluster);
   ports.log.info("the members are others", { ...subjectFields(subject), joined: joined.length, left: left.length });
   return transaction;
+}
+
+function byName(a: Member, b: Member): number {
+  return compareText(a.cluster, b.cluster);
+}
+
+/** Nothing that is computed from members would be other than it is: who changed in the fleet is no member, nor was one. */
+function isSame(
+  { before, members }: Readonly<Record<"before" | "members", readonly Member[]>>,
+  { unit }: Pick<Known, "unit">,
+  now: Pick<UnitRow, "missing"> & NonNullable<UnitRow["selected"]>,
+): boolean {
+  // Without a version what could not be read is counted anew.
+  const isCounted = unit.members !== undefined && unit.selected?.by === now.by && unit.selected.fleet !== "";
+  return isCounted && canonicalJson([before, unit.missing]) === canonicalJson([members, now.missing]);
 }
 
 /** By stage, the newest content that a stage is on from which one of its members comes. */

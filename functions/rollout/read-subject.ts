@@ -6,7 +6,7 @@ import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { type DesiredPlan, desiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { type Brake, brakeAmong } from "#shared/fleet/rows/brake-row.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { FleetVersionRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ContentRow, LegRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -24,6 +24,8 @@ export interface Known {
   readonly brake: Brake;
   /** Of what the subject may select: another one, and members may be others. */
   readonly fleetVersion: string;
+  /** The versions of the fleet's directory, where the subject goes by those. */
+  readonly fleetParts: readonly FleetVersionRow[];
 }
 
 /** @returns undefined when the subject does not exist. @throws StarlingError `BrakeUnreadable` */
@@ -72,7 +74,8 @@ export async function readSubject(subject: Subject, ports: { readonly table: Tab
     legs: new Map(legs.map((leg) => [legKey(leg), leg])),
     brake: reading.brake,
     desired: desiredPlan(row, new Map(found.map((source) => [source.name, source]))),
-    fleetVersion: fleetVersionOf(second),
+    fleetVersion: fleetVersionOf(relation.clusters, second),
+    fleetParts: second.filter((candidate) => candidate.type === "FleetVersion"),
   };
 }
 

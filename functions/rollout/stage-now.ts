@@ -27,8 +27,9 @@ export function stageNow(
 export function listCheck({ row, fleetVersion }: Pick<Known, "row" | "fleetVersion">, table: Table) {
   let answer: Promise<boolean> | undefined;
   const ask = async () => {
-    const rows = await table.getMany(fleetVersionKeys(relationOf(row).clusters), { newer: "kept" });
-    return fleetVersionOf(rows) === fleetVersion;
+    const { clusters } = relationOf(row);
+    const rows = await table.getMany(fleetVersionKeys(clusters), { newer: "kept" });
+    return fleetVersionOf(clusters, rows) === fleetVersion;
   };
   return (): Promise<boolean> => {
     answer ??= ask();

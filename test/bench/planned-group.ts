@@ -1,5 +1,6 @@
 import { planSubject } from "#functions/rollout/plan-subject.ts";
 import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
+import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
@@ -33,6 +34,8 @@ export interface GroupShape {
   readonly rollout?: Readonly<Record<string, unknown>>;
   /** Where its templates are, with expressions or without; left out: a folder of each. */
   readonly path?: string;
+  /** Which clusters it selects; left out: all. */
+  readonly clusters?: unknown;
   /** When it begins; left out: now. */
   readonly from?: Date;
 }
@@ -91,13 +94,13 @@ export class PlannedGroup {
     ]);
   }
 
-  /** Somebody gives clusters other values. */
-  async setValues(clusters: readonly string[], values: FleetRow["values"]): Promise<void> {
+  /** Somebody gives clusters other values, or other labels. */
+  async setValues(clusters: readonly string[], values: FleetRow["values"], labels?: FleetRow["labels"]): Promise<void> {
     for (const name of clusters) {
       const row = await this.#table.get(keys.fleet(name));
       if (row === undefined) throw new Error(`there is no ${name}`);
-      const put: FleetRow = { ...row, values };
-      await this.#table.write([{ put }, fleetVersionUpdate(name)]);
+      const put: FleetRow = { ...row, values, ...defined({ labels }) };
+      await writeWithFleet(this.#table, [{ put }]);
     }
   }
 
@@ -135,9 +138,9 @@ export class PlannedGroup {
   }
 
   #groupRow(): Row {
-    const { name, templates, maxConcurrent, maxFailures, path, rollout = {} } = this.#group;
+    const { name, templates, maxConcurrent, maxFailures, path, rollout = {}, clusters = { all: true } } = this.#group;
     const spec = syncGroupSpec.parse({
-      clusters: { all: true },
+      clusters,
       // Of its own, so that no other group has asked for the renderings.
       templates: Array.from({ length: templates }, (_, index) => ({
         name: `t${index}`,

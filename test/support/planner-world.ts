@@ -1,4 +1,5 @@
 import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
@@ -10,7 +11,6 @@ import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import type { Brake, BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, Operations, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
@@ -100,11 +100,11 @@ export class PlannerWorld {
       labels: { ring, ...more.labels },
       values: {},
     };
-    await this.table.write([{ put: row }, fleetVersionUpdate(name)]);
+    await writeWithFleet(this.table, [{ put: row }]);
   }
 
   async removeCluster(name: string): Promise<void> {
-    await this.table.write([{ delete: keys.fleet(name) }, fleetVersionUpdate(name)]);
+    await writeWithFleet(this.table, [{ delete: keys.fleet(name) }]);
   }
 
   async setSource(commit: string, content = commit, name = "app"): Promise<void> {

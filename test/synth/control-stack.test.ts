@@ -333,7 +333,7 @@ describe("who may do what", () => {
   test.each<[Folder, readonly string[]]>([
     ["webhook", ["NS#*#Source", "REPO#*"]],
     ["render", ["REND#*"]],
-    ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FOUND", "NS#*#Sync", "NS#*#SyncGroup", "SUBJECTS"]],
+    ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND", "NS#*#Sync", "NS#*#SyncGroup", "SUBJECTS"]],
     ["apply", ["BRAKE", "CHECK#*", "CL#*", "NS#*#Sync", "NS#*#SyncGroup"]],
   ])("%s reads these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, readActions))]).toEqual(expected);

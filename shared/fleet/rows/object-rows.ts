@@ -211,9 +211,14 @@ export interface FleetRow extends Row {
   readonly arn?: string;
 }
 
-/** Grows with every write of an entry in its part of the fleet's directory, in the same transaction. */
+/** Grows by one with every entry that is written in its part of the fleet's directory, in the same transaction. */
 export interface FleetVersionRow extends Row {
   readonly type: "FleetVersion";
+  /**
+   * The clusters of the versions up to this one, one each, the newest last. Where the row's version is another, somebody wrote
+   * an entry and named no cluster.
+   */
+  readonly noted?: { readonly upTo: number; readonly clusters: readonly string[] };
 }
 
 /** Exclusive counts; they sum to `selected`. */

@@ -1,0 +1,66 @@
+import { isConflict } from "#shared/base/errors.ts";
+import { fleetVersionKey, fleetVersionUpdate, notedVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { isNewer, type RowKey } from "#shared/fleet/rows/row.ts";
+import type { Table, Write } from "#shared/ports.ts";
+
+/** Who writes other clusters of the same part is done in milliseconds. */
+const notedTries = 3;
+
+/**
+ * One transaction, and with each entry of the fleet's directory in it the version that tells planners which cluster is
+ * another. Where others grow the same version each time, it grows without the name: then planners read the whole directory.
+ */
+export async function writeWithFleet(table: Table, writes: readonly Write[]): Promise<void> {
+  const clusters = writes.flatMap((write) => clusterWritten(write) ?? []);
+  const parts = [...Map.groupBy(clusters, (cluster) => fleetVersionKey(cluster).sk).values()];
+  for (let attempt = 1; attempt <= notedTries && parts.length > 0; attempt++) {
+    const noted = await notedVersions(parts, table);
+    if (noted === undefined) break;
+    try {
+      return await table.write([...writes, ...noted]);
+    } catch (error) {
+      if (!isConflict(error) || !isOnlyOf(error.data, writes.length)) throw error;
+    }
+  }
+  await table.write([...writes, ...parts.flatMap(([first]) => (first === undefined ? [] : fleetVersionUpdate(first)))]);
+}
+
+/** @returns undefined when only a newer version can read one of them. */
+async function notedVersions(
+  parts: readonly (readonly string[])[],
+  table: Table,
+): Promise<readonly Write[] | undefined> {
+  const wanted = parts.flatMap((clusters) => {
+    const [first] = clusters;
+    return first === undefined ? [] : [{ key: fleetVersionKey(first), clusters }];
+  });
+  const rows = await table.getMany(
+    wanted.map(({ key }) => key),
+    { newer: "kept" },
+  );
+  const known = rows.filter((row) => !isNewer(row));
+  if (known.length < rows.length) return undefined;
+  return wanted.map(({ key, clusters }) =>
+    notedVersionUpdate(
+      key,
+      clusters,
+      known.find(({ sk }) => sk === key.sk),
+    ),
+  );
+}
+
+function clusterWritten(write: Write): string | undefined {
+  return "check" in write ? undefined : keys.fleet.parse(keyOf(write))?.cluster;
+}
+
+function keyOf(write: Exclude<Write, { readonly check: RowKey }>): RowKey {
+  if ("put" in write) return write.put;
+  return "delete" in write ? write.delete : write.update;
+}
+
+/** Nothing but the versions, which stand behind the others, was in the way. */
+function isOnlyOf(data: Readonly<Record<string, unknown>>, from: number): boolean {
+  const { failed } = data;
+  return Array.isArray(failed) && failed.length > 0 && failed.every((index) => Number(index) >= from);
+}

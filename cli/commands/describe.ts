@@ -170,7 +170,7 @@ async function rolloutPage(session: Session, path: string): Promise<string> {
 
 async function troubled(session: Session, path: string): Promise<readonly SyncObject[]> {
   const found: SyncObject[] = [];
-  for (const state of ["Failed", "Unreachable", "Retrying"]) {
+  for (const state of ["Failed", "Unreachable", "Retrying", "Drifted"]) {
     const left = failingShown - found.length;
     if (left <= 0) break;
     found.push(

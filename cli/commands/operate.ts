@@ -6,7 +6,7 @@ import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
-import type { Operations } from "#shared/fleet/rows/object-rows.ts";
+import type { Operations, SubjectState } from "#shared/fleet/rows/object-rows.ts";
 import { actText, objectState, planOf } from "#shared/words/object-state.ts";
 
 const pollMs = 1000;
@@ -29,6 +29,8 @@ const endWords = new Set([
   "Drifted",
   "Reconciling",
 ]);
+/** Of a group whose clusters were counted, since nothing is under way. */
+const countedWords: ReadonlySet<SubjectState> = new Set(["Degraded", "Drifted", "Complete", "Reconciling"]);
 const goodWords = new Set(["Complete", "Ready"]);
 
 interface OperateAnswer {
@@ -163,7 +165,7 @@ function isEnd(object: AnyObject, number: number): boolean {
   if (plan === undefined) return isAnswered(object, number);
   if (plan.state === undefined || plan.state === "Rolling") return false;
   const isBegun = plan.state === "Waiting" && plan.conditions.some(({ reason }) => reason === "NothingRolledOut");
-  const settled = isBegun || plan.state === "Degraded" || plan.state === "Complete" || plan.state === "Reconciling";
+  const settled = isBegun || countedWords.has(plan.state);
   return settled ? isAnswered(object, number) : (plan.observedOperation ?? 0) >= number;
 }
 

@@ -5,7 +5,7 @@ import type { Session } from "#cli/session/session.ts";
 import { isUnreadable, type ListedObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import { isUnseen, objectState, planOf } from "#shared/words/object-state.ts";
-import { findState, isGood, stateWords } from "#shared/words/state-words.ts";
+import { findState, hasWanted, stateWords } from "#shared/words/state-words.ts";
 
 const pollMs = 1000;
 /** As kubectl's, where `--timeout` says nothing else. */
@@ -74,12 +74,15 @@ function parseGoal(text: string): Goal {
   );
 }
 
-/** As kubectl compares them; what was not looked at since it was changed says nothing yet, nor does what is behind. */
+/**
+ * As kubectl compares them; what was not looked at since it was changed says nothing yet, nor does what is behind. Drift
+ * that stays is no reason to wait: what was rolled out is there and works, and only somebody's word ends the drift.
+ */
 function hasCondition(object: ListedObject, type: string, status: string): boolean {
   if (isUnseen(object)) return false;
   const found = conditionsOf(object).find((condition) => condition.type.toLowerCase() === type.toLowerCase());
   if (found?.status.toLowerCase() !== status.toLowerCase()) return false;
-  return found.type !== "Ready" || found.status !== "True" || isGood(objectState(object).word);
+  return found.type !== "Ready" || found.status !== "True" || hasWanted(objectState(object).word);
 }
 
 function conditionsOf(object: ListedObject): readonly Pick<Condition, "type" | "status">[] {
@@ -87,9 +90,9 @@ function conditionsOf(object: ListedObject): readonly Pick<Condition, "type" | "
   return "conditions" in object.status ? object.status.conditions : (planOf(object)?.conditions ?? []);
 }
 
-/** All of it, and well: its whole text, the name before the `@`, or the beginning of the commit. */
+/** All of it is there and works: its whole text, the name before the `@`, or the beginning of the commit. */
 function runs(object: ListedObject, wanted: string): boolean {
-  if (isUnreadable(object) || !isGood(objectState(object).word)) return false;
+  if (isUnreadable(object) || !hasWanted(objectState(object).word)) return false;
   const noted = object.kind === "SyncGroup" ? object.status.noted : undefined;
   const revision =
     object.kind === "Sync"

@@ -165,7 +165,7 @@ export function describeGroup({
         "Counts",
         clusters === undefined
           ? undefined
-          : `${clusters.selected} selected: ${clusters.ready} ready, ${clusters.changing} changing, ${clusters.failed} failed, ${clusters.unreachable} unreachable, ${clusters.waiting} waiting`,
+          : `${clusters.selected} selected: ${clusters.ready} ready, ${clusters.changing} changing, ${clusters.failed} failed, ${clusters.unreachable} unreachable, ${clusters.waiting} waiting${clusters.drifted === undefined ? "" : `, ${clusters.drifted} with drift`}`,
       ],
       [
         "Strategy",

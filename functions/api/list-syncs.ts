@@ -14,8 +14,8 @@ import type { Table } from "#shared/ports.ts";
 
 /** Words that the index does not know, by the one that it has instead; undefined where that may be any. */
 const indexedWords: ReadonlyMap<string | undefined, string | undefined> = new Map([
-  ["OutOfSync", "Ready"],
-  ["Drifted", "Ready"],
+  // What is behind is ready, and may hold drift.
+  ["OutOfSync", undefined],
   ["Frozen", undefined],
   ["Unreadable", undefined],
 ]);

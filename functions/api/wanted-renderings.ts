@@ -5,13 +5,16 @@ import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
 import { inputDigest, inputOf, relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import { keys, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SubjectRow, SubjectState } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { isReady, type OutOfSync, outOfSync, type WantedRendering } from "#shared/fleet/sync/sync-state.ts";
 import type { Table } from "#shared/ports.ts";
+
+/** Every cluster has what is wanted, or nothing is. */
+const nothingWanted: ReadonlySet<SubjectState> = new Set(["Complete", "Drifted", "Deleting"]);
 
 /**
  * Which of these Syncs are ready with something else than their cluster wants: what its stage moves to, or is on. Asked
@@ -26,7 +29,7 @@ export async function findOutOfSync(
   const asked = syncs.flatMap((sync) => {
     const subject = subjects.get(keyText(subjectRowKey(sync.subject)));
     const state = subject?.status.state;
-    if (subject?.status.rollout === undefined || state === "Complete" || state === "Deleting") return [];
+    if (subject?.status.rollout === undefined || (state !== undefined && nothingWanted.has(state))) return [];
     return isReady(sync) ? [{ sync, subject }] : [];
   });
   if (asked.length === 0) return new Map();

@@ -13,39 +13,17 @@ import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenIn } from "#shared/fleet/rollout/legs.ts";
 import type { Member } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { clusterCounts, namesShown } from "#shared/fleet/rollout/subject-status.ts";
+import { namesShown } from "#shared/fleet/rollout/subject-status.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
-import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { ArrivalRow, LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
-import type { Phase } from "#shared/fleet/rows/sync-row.ts";
-
-export type ClusterCounts = NonNullable<SubjectStatus["clusters"]>;
-type ClusterState = Exclude<keyof ClusterCounts, "selected">;
-
-/** From best to worst: a cluster is what its worst Sync is. */
-const severity: readonly ClusterState[] = ["ready", "changing", "waiting", "unreachable", "failed"];
-
-/** What a phase of a Sync makes of its cluster; nothing for those that are ready, gone or forgotten. */
-export const clusterStates: Readonly<Record<string, ClusterState>> = {
-  Assigned: "changing",
-  Applying: "changing",
-  Verifying: "changing",
-  Retrying: "changing",
-  Reachable: "unreachable",
-  Unreachable: "unreachable",
-  Failed: "failed",
-} satisfies Record<Exclude<Phase, "Ready" | "Gone"> | "Assigned", ClusterState>;
+import { type ClusterTallies, clusterCounts, indexTallies, type Tally, worseOf } from "#shared/fleet/sync/tally.ts";
 
 /** By the index's words. */
-const indexed = new Map(Object.entries(clusterStates).map(([phase, state]) => [stateIndex.word(phase), state]));
-
-export function worseOf(a: ClusterState, b: ClusterState): ClusterState {
-  return severity.indexOf(a) > severity.indexOf(b) ? a : b;
-}
+const indexed = new Map(Object.entries(indexTallies).map(([phase, state]) => [stateIndex.word(phase), state]));
 
 export interface ByState {
-  readonly counts: ClusterCounts;
+  readonly counts: ClusterTallies;
   /** The first of those that are not well, by name. */
   readonly failed: readonly string[];
   readonly unreachable: readonly string[];
@@ -66,9 +44,8 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
     (unit.arrivals.away ?? 0) === 0 ? { rows: [] } : rowsAbout(ranges.arrivals(subject, "away"), table),
     unassigned(known, ports),
   ]);
-  const worst = new Map<string, ClusterState>();
-  const note = (cluster: string, state: ClusterState) =>
-    worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
+  const worst = new Map<string, Tally>();
+  const note = (cluster: string, state: Tally) => worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
   for await (const cluster of unreadable(known, ports)) note(cluster, "unreachable");
   const now = ports.clock.now().toISOString();
   const isRecent = ({ since }: ArrivalRow) => later(since, lagSeconds) > now;
@@ -86,10 +63,10 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
   );
   for (const row of counted) note(clusterOf(row), "waiting");
   for (const [cluster, state] of sealed) note(cluster, state);
-  const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
+  const counts = { ready: 0, drifted: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   for (const state of worst.values()) counts[state]++;
   const waiting = counts.waiting + unit.arrivals.waiting - counted.length;
-  const named = (state: ClusterState) =>
+  const named = (state: Tally) =>
     [...worst]
       .flatMap(([cluster, its]) => (its === state ? cluster : []))
       .sort()
@@ -115,8 +92,8 @@ async function* unreadable(known: Known, ports: PlannerPorts): AsyncGenerator<st
 }
 
 /** Members to whom nothing was assigned of what their stage has: the index has nothing of them, or what was before. */
-async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (readonly [string, ClusterState])[]> {
-  const found: [string, ClusterState][] = [];
+async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (readonly [string, Tally])[]> {
+  const found: [string, Tally][] = [];
   const bare = known.unit.stages.filter(({ on, moving }) => (on ?? moving) === undefined);
   for (const stage of known.unit.stages) {
     const leg = lastLegOf(stage, known.legs);

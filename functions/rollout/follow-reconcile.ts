@@ -1,4 +1,3 @@
-import { clusterStates, worseOf } from "#functions/rollout/clusters-by-state.ts";
 import { nobodyLookedAt, readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
@@ -14,6 +13,7 @@ import { later } from "#shared/fleet/rows/due.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { Job, Looking } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { phaseTallies, worseOf } from "#shared/fleet/sync/tally.ts";
 
 /** Clusters asked about at once. */
 const pageSize = 25;
@@ -114,5 +114,5 @@ function stateSince({ desired, observed, parked, reconcile = 0 }: SyncRow, asked
   const isLookedAt = reconcile < asked || handledReconcile >= asked;
   const isOver = isLookedAt && phase !== "Applying" && phase !== "Verifying";
   // Who answers again waits for its turn.
-  return isOver || phase === "Reachable" ? (clusterStates[phase] ?? "ready") : undefined;
+  return isOver || phase === "Reachable" ? (phaseTallies[phase] ?? "ready") : undefined;
 }

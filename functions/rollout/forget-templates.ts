@@ -1,4 +1,3 @@
-import type { ClusterCounts } from "#functions/rollout/clusters-by-state.ts";
 import { takeAwayAnew } from "#functions/rollout/give-back.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
@@ -10,11 +9,12 @@ import { identityNow } from "#shared/fleet/rollout/plan.ts";
 import { keys, templateOf } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
+import { type ClusterTallies, haveWanted } from "#shared/fleet/sync/tally.ts";
 
 /** When every cluster is seen to have what is wanted, none should have a template any more that is not wanted. */
-export function mayForget({ unit, known }: Transaction, { ready, selected }: ClusterCounts): boolean {
+export function mayForget({ unit, known }: Transaction, settled: ClusterTallies): boolean {
   const isGoing = known.row.operations.deletion !== undefined;
-  return ready === selected && isThrough(unit) && !isGoing && leftBehind(known).size > 0;
+  return haveWanted(settled) === settled.selected && isThrough(unit) && !isGoing && leftBehind(known).size > 0;
 }
 
 /** Templates that may be on a cluster and that the newest content does not have. */

@@ -1,4 +1,4 @@
-import { type ByState, clusterStates, clustersByState } from "#functions/rollout/clusters-by-state.ts";
+import { type ByState, clustersByState } from "#functions/rollout/clusters-by-state.ts";
 import { stoppedArrivals } from "#functions/rollout/fill-arrivals.ts";
 import { forgetTemplates, mayForget } from "#functions/rollout/forget-templates.ts";
 import { withWanted } from "#functions/rollout/ledger.ts";
@@ -12,10 +12,11 @@ import { lastLegOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { describeRevisions, identityNow } from "#shared/fleet/rollout/plan.ts";
 import { changingOf, isMoving, membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { type Behind, clusterCounts, type StatusFacts } from "#shared/fleet/rollout/subject-status.ts";
+import type { Behind, StatusFacts } from "#shared/fleet/rollout/subject-status.ts";
 import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { clusterCounts, phaseTallies } from "#shared/fleet/sync/tally.ts";
 
 /** A subject with nothing to do is looked at this often, for messages that were lost. */
 const idleSeconds = 600;
@@ -118,7 +119,7 @@ async function behindOf(
   const found = await readClusters(known, { clusters, with: ["syncs"] }, table);
   return [...found.values()].map(({ cluster, syncs }): Behind => {
     const state = named.failed.includes(cluster) ? "failed" : "unreachable";
-    const observed = syncs.flatMap((sync) => sync.observed ?? []).find(({ phase }) => clusterStates[phase] === state);
+    const observed = syncs.flatMap((sync) => sync.observed ?? []).find(({ phase }) => phaseTallies[phase] === state);
     return { cluster, state, ...(observed === undefined ? {} : { since: observed.since, reason: reasonOf(observed) }) };
   });
 }

@@ -6,7 +6,7 @@ import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Of a target, as far as metrics tell them apart. */
-export const surveyedStates = ["ready", "changing", "failed", "unreachable", "waiting"] as const;
+export const surveyedStates = ["ready", "drifted", "changing", "failed", "unreachable", "waiting"] as const;
 
 export interface Survey {
   /** Clusters of all subjects together: one that two groups take is counted twice. */
@@ -21,7 +21,7 @@ export interface Survey {
 }
 
 export const nothingSurveyed: Survey = {
-  targets: { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 },
+  targets: { ready: 0, drifted: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 },
   halted: 0,
   staleSources: 0,
   oldestSeconds: 0,

@@ -1,4 +1,6 @@
 /** Who runs what is old, and who does not answer: of every group, from what the fleet's overview says. */
+import { compareText } from "#shared/base/text-order.ts";
+import { type BehindInFleet, behindIn, clustersIn, type SubjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import { type Listed, subjectLink } from "#shared/pages/fleet-subjects.ts";
 import { targetsPlace } from "#shared/pages/places.ts";
@@ -7,33 +9,56 @@ import { revisionText } from "#shared/words/revision-text.ts";
 
 const shown = 10;
 
-/** Contents that clusters are on while a newer one is there, the oldest first. */
+/** Clusters of one group that are behind for one reason. */
+interface BehindLine {
+  readonly item: SubjectInFleet;
+  readonly runs: string;
+  readonly at?: string;
+  /** Of lines without an age. */
+  readonly place: "first" | "by age" | "last";
+  readonly clusters: number;
+  readonly stages: string;
+}
+
+/** Clusters that are not on the newest content: those that nothing came to, the oldest contents, then whom nobody saw with it. */
 export function oldest(items: readonly Listed[], host: Host): Html {
-  const behind = items.flatMap((item) => {
-    if (isUnreadable(item)) return [];
-    const [newest, ...older] = item.versions;
-    return older.filter(({ clusters }) => clusters > 0).map((version) => ({ item, version, newest }));
-  });
-  if (behind.length === 0) return nothing("Nobody is behind: every cluster is on the newest content of its groups.");
-  const sorted = behind.toSorted((a, b) => (a.version.at < b.version.at ? -1 : 1));
+  const lines = items.flatMap((item) => (isUnreadable(item) ? [] : linesOf(item, behindIn(item))));
+  if (lines.length === 0) {
+    if (items.some((item) => isUnreadable(item) || item.status.state === undefined))
+      return nothing("Nobody is known to be behind: not every group was counted yet.");
+    return nothing("Nobody is behind: every cluster is on the newest content of its groups.");
+  }
+  const by = Map.groupBy(lines, ({ place }) => place);
+  const aged = (by.get("by age") ?? []).toSorted((a, b) => compareText(a.at ?? "", b.at ?? ""));
+  const sorted = [...(by.get("first") ?? []), ...aged, ...(by.get("last") ?? [])];
   const rows = sorted
     .slice(0, shown)
-    .map(({ item, version, newest }): Child[] => [
+    .map(({ item, runs, at, clusters, stages }): Child[] => [
       subjectLink(item, host),
-      revisionText(version.revision),
-      age(version.at, host),
-      count(version.clusters),
-      version.stages.join(", "),
-      revisionText(newest?.revision),
+      runs,
+      age(at, host),
+      count(clusters),
+      stages,
+      revisionText(item.versions[0]?.revision ?? item.status.revision),
     ]);
   const left = sorted.slice(shown);
-  const clusters = left.reduce((sum, { version }) => sum + version.clusters, 0);
+  const clusters = left.reduce((sum, line) => sum + line.clusters, 0);
   return html`${table(
     "Oldest revisions",
     ["Group", "Runs", "Age", ["Clusters", "number"], ["Stages", "text"], "Newest"],
     rows,
   )}
 ${left.length === 0 ? "" : html`<p>And ${count(left.length)} more with ${counted(clusters)}: all of them are among the ${host.link({ path: "/versions" }, "versions")}.</p>`}`;
+}
+
+function linesOf(item: SubjectInFleet, { older, bare, unseen }: BehindInFleet): readonly BehindLine[] {
+  return [
+    ...(bare === 0 ? [] : [{ item, place: "first" as const, runs: "nothing yet", clusters: bare, stages: "" }]),
+    ...older.map(({ revision, at, clusters, stages }) => {
+      return { item, place: "by age" as const, runs: revisionText(revision), at, clusters, stages: stages.join(", ") };
+    }),
+    ...(unseen === 0 ? [] : [{ item, place: "last" as const, runs: "not seen with it", clusters: unseen, stages: "" }]),
+  ];
 }
 
 function counted(clusters: number): string {
@@ -44,9 +69,9 @@ function counted(clusters: number): string {
 export function unreachable(items: readonly Listed[], host: Host): Html {
   const silent = items.flatMap((item) => {
     if (isUnreadable(item)) return [];
-    const { clusters } = item.status;
+    const clusters = clustersIn(item);
     const { namespace = "" } = item.metadata;
-    return clusters === undefined || clusters.unreachable === 0 ? [] : [{ item, clusters, namespace }];
+    return clusters.unreachable === 0 ? [] : [{ item, clusters, namespace }];
   });
   if (silent.length === 0) return nothing("Every cluster answers.");
   const sorted = silent.toSorted((a, b) => b.clusters.unreachable - a.clusters.unreachable);

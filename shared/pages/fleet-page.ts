@@ -1,7 +1,8 @@
 /** What needs somebody now, what is under way, and everything there is. */
-import type { SubjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
+import { clustersIn } from "#shared/fleet/api/fleet-overview.ts";
 import type { SourceObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
+import type { ClusterTallies } from "#shared/fleet/sync/tally.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { oldest, unreachable } from "#shared/pages/fleet-behind.ts";
 import { cutText, type Listed, readFleet, subjectLink } from "#shared/pages/fleet-subjects.ts";
@@ -66,30 +67,31 @@ function worstFirst(items: readonly Listed[]): readonly Listed[] {
   );
 }
 
-function countsOf(item: Listed): NonNullable<SubjectInFleet["status"]["clusters"]> | undefined {
-  return isUnreadable(item) ? undefined : item.status.clusters;
+function countsOf(item: Listed): ClusterTallies | undefined {
+  return isUnreadable(item) ? undefined : clustersIn(item);
 }
 
 /** What its clusters are, together all that are selected. */
-function sharesOf(counts: NonNullable<ReturnType<typeof countsOf>>): readonly Share[] {
-  const { selected, ready, failed, unreachable, changing, waiting } = counts;
-  const others = Math.max(0, selected - ready - failed - unreachable - changing - waiting);
+function sharesOf(counts: ClusterTallies): readonly Share[] {
+  const { ready, failed, unreachable, changing, waiting, drifted = 0 } = counts;
   return [
     { tone: "good", name: "ready", count: ready },
     { tone: "bad", name: "failed", count: failed },
     { tone: "bad", name: "unreachable", count: unreachable },
+    ...(drifted === 0 ? [] : [{ tone: "busy" as const, name: "with drift", count: drifted }]),
     { tone: "busy", name: "changing", count: changing },
-    { tone: "rest", name: "waiting", count: waiting + others },
+    { tone: "rest", name: "waiting", count: waiting },
   ];
 }
 
 function totals(items: readonly Listed[]): Html {
   const counts = items.map((item) => countsOf(item)).filter((each) => each !== undefined);
-  const sum = (name: keyof (typeof counts)[number]) => counts.reduce((total, each) => total + each[name], 0);
+  const sum = (name: keyof ClusterTallies) => counts.reduce((total, each) => total + (each[name] ?? 0), 0);
   const selected = sum("selected");
   const shares = sharesOf({
     selected,
     ready: sum("ready"),
+    drifted: sum("drifted"),
     failed: sum("failed"),
     unreachable: sum("unreachable"),
     changing: sum("changing"),
@@ -105,7 +107,11 @@ function needy(items: readonly Listed[], sources: readonly SourceObject[], host:
   const rows: Child[][] = [];
   for (const item of items) {
     const { word, since, remark } = subjectState(item);
-    if (needsSomebody(word)) rows.push([badge(word), subjectLink(item, host), age(since, host), brief(remark)]);
+    // A group that rolls on, or that is held, may have clusters that are not well.
+    const sick = needsSomebody(word) ? "" : sickText(countsOf(item));
+    if (!needsSomebody(word) && sick === "") continue;
+    const why = [sick, remark].filter((text) => text !== "").join("; ");
+    rows.push([badge(word), subjectLink(item, host), age(since, host), brief(why)]);
   }
   for (const source of sources) {
     const { word, since, remark } = objectState(source);
@@ -120,6 +126,14 @@ function needy(items: readonly Listed[], sources: readonly SourceObject[], host:
   }
   if (rows.length === 0) return nothing("Nothing has failed, halted, stalled or gone away.");
   return table("What needs somebody", ["State", "What", "For", ["Why", "text"]], rows);
+}
+
+function sickText(counts: ClusterTallies | undefined): string {
+  const { failed = 0, unreachable: away = 0 } = counts ?? {};
+  return [
+    ...(failed === 0 ? [] : [`${count(failed)} failed`]),
+    ...(away === 0 ? [] : [`${count(away)} unreachable`]),
+  ].join(", ");
 }
 
 function underWay(items: readonly Listed[], host: Host): Html {

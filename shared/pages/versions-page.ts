@@ -1,4 +1,5 @@
 /** Which version runs where, and who is behind. */
+import { behindIn } from "#shared/fleet/api/fleet-overview.ts";
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { cutText, readFleet, subjectLink } from "#shared/pages/fleet-subjects.ts";
@@ -12,13 +13,18 @@ export async function versionsPage(ask: Ask, host: Host): Promise<View> {
     const heading = html`<h2>${subjectLink(item, host)} ${badge(subjectState(item).word)}</h2>`;
     if (isUnreadable(item)) return html`${heading}${nothing(subjectState(item).remark)}`;
     const [newest] = item.versions;
+    const unseen = Math.min(newest?.clusters ?? 0, behindIn(item).unseen);
     const rows: Child[][] = item.versions.map(({ number, revision, at, clusters, stages }) => [
       `${number}`,
       revisionText(revision),
       age(at, host),
       count(clusters),
       stages.join(", "),
-      number === newest?.number ? "" : html`<span class="state busy">behind</span>`,
+      number !== newest?.number
+        ? html`<span class="state busy">behind</span>`
+        : unseen === 0
+          ? ""
+          : `${count(unseen)} not seen with it`,
     ]);
     if (item.bare > 0)
       rows.push(["-", "nothing yet", "", count(item.bare), "", html`<span class="state busy">waiting</span>`]);
@@ -26,9 +32,9 @@ export async function versionsPage(ask: Ask, host: Host): Promise<View> {
     const shares = item.versions.map(({ number, clusters }) => ({
       tone: number === newest?.number ? ("good" as const) : ("busy" as const),
       name: `on ${number}`,
-      count: clusters,
+      count: number === newest?.number ? clusters - unseen : clusters,
     }));
-    return html`${heading}${bar([...shares, { tone: "rest", name: "on nothing yet", count: item.bare }])}${table(
+    return html`${heading}${bar([...shares, { tone: "rest", name: "not seen with the newest", count: unseen }, { tone: "rest", name: "on nothing yet", count: item.bare }])}${table(
       `Versions of ${item.metadata.name}`,
       ["Content", "Revision", "Age", ["Clusters", "number"], ["Stages", "text"], ["Remark", "text"]],
       rows,

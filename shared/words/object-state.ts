@@ -10,7 +10,7 @@ import {
   type Suspension,
 } from "#shared/fleet/rows/object-rows.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
-import { isGood, needsSomebody, stateRank } from "#shared/words/state-words.ts";
+import { hasWanted, isGood, needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
 /** One word for an object, since when, when it was last looked at, and what to add. */
 export interface ObjectState {
@@ -51,7 +51,7 @@ function withActs(
     const remark = [actText(suspended), trouble].filter(Boolean).join("; ");
     return { ...state, word: "Suspended", since: suspended.at, remark };
   }
-  const remark = isGood(state.word) ? unseen() : "";
+  const remark = hasWanted(state.word) ? unseen() : "";
   return remark === "" ? state : { ...state, word: "Reconciling", remark };
 }
 
@@ -149,7 +149,7 @@ function fromSubject(status: {
     word,
     ...optional("since", ready?.since),
     ...optional("seenAt", status.asOf),
-    remark: ready === undefined || ready.status === "True" || word === "Rolling" ? "" : ready.message,
+    remark: ready === undefined || isGood(word) || word === "Rolling" ? "" : ready.message,
   };
 }
 

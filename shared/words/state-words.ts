@@ -61,6 +61,11 @@ export function isGood(word: string): boolean {
   return good.has(word);
 }
 
+/** What is wanted is there, whether or not somebody changed it in the cluster since. */
+export function hasWanted(word: string): boolean {
+  return isGood(word) || word === "Drifted";
+}
+
 /** Somebody has to do something. */
 export function needsSomebody(word: string): boolean {
   return bad.has(word);

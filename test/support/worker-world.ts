@@ -12,8 +12,8 @@ import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { indexedState } from "#shared/fleet/sync/sync-state.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { BlobStore, Log, Table } from "#shared/ports.ts";
 import { encodeRendering } from "#shared/source/rendering.ts";
@@ -121,7 +121,7 @@ export class WorkerWorld {
       parked: { reason, at: this.clock.now().toISOString(), ...more },
       version: before.version + 1,
     };
-    await this.table.write([{ put: { ...held, stateSk: stateIndex.sk(stateOf(held), held) } }]);
+    await this.table.write([{ put: { ...held, stateSk: stateIndex.sk(indexedState(held), held) } }]);
   }
 
   /** Asks for everything of a Sync to be deleted; its subject, where there is one, goes. */

@@ -11,10 +11,10 @@ import type { Begun } from "#shared/fleet/rows/lease-row.ts";
 import { timerOf } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type RowKeyOf } from "#shared/fleet/rows/row.ts";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import { isOfType, type RowOf, type RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
+import { indexedState } from "#shared/fleet/sync/sync-state.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 export async function commit(writes: readonly Write[], { lease }: HeldLease, table: Table): Promise<void> {
@@ -105,7 +105,7 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
     if (isForgotten || isBegunAnew(fresh, mine)) continue;
     const { observed, held, deaths } = mine;
     const both = withWorkerHalf(fresh, { observed, held, deaths });
-    const next: SyncRow = { ...both, version: fresh.version + 1, stateSk: stateIndex.sk(stateOf(both), fresh) };
+    const next: SyncRow = { ...both, version: fresh.version + 1, stateSk: stateIndex.sk(indexedState(both), fresh) };
     rebased.push({ put: due(next, timerOf(next), fresh.dispatches), when: { version: fresh.version } });
   }
   // The word of a worker whose rows are another's by now counts no more.

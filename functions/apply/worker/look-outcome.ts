@@ -5,9 +5,9 @@ import { defined } from "#shared/base/defined.ts";
 import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import { nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
+import { indexedState } from "#shared/fleet/sync/sync-state.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -31,7 +31,7 @@ export function writesOf(outcome: SyncOutcome): readonly Write[] {
 export function nextRow(outcome: SyncOutcome): SyncRow {
   const { row, observed = row.observed, held } = outcome;
   const seen = withWorkerHalf(row, { observed, held, deaths: row.deaths });
-  const next: SyncRow = { ...seen, version: row.version + 1, stateSk: stateIndex.sk(stateOf(seen), row) };
+  const next: SyncRow = { ...seen, version: row.version + 1, stateSk: stateIndex.sk(indexedState(seen), row) };
   const polled = held === undefined && row.parked === undefined ? outcome.observed : undefined;
   return due(next, polled?.nextAt === undefined ? timerOf(next) : watchdogOf(outcome, polled.nextAt), 0);
 }
@@ -70,8 +70,9 @@ export function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Mes
   const slow = onTheWay && observed.tries === triesWithoutReport;
   // Somebody waits for the look itself, whatever it found.
   const answers = !onTheWay && observed.handledReconcile !== before?.handledReconcile;
+  const counted = stateIndex.word(indexedState(row)) !== stateIndex.word(indexedState({ ...row, observed }));
   const told = observed.drift?.at !== before?.drift?.at || observed.rebuilt?.at !== before?.rebuilt?.at;
-  if ((changed && !onTheWay) || slow || answers || told) {
+  if (((changed || counted) && !onTheWay) || slow || answers || told) {
     messages.push({
       to: "report",
       about: { kind: "Sync", cluster: row.cluster, namespace: row.namespace, name: row.name },

@@ -22,7 +22,8 @@ function isWoken(row: SyncRow, now: Date): boolean {
 export function isQuiet({ row, observed, held, cluster }: SyncOutcome, next: SyncRow, now: Date): boolean {
   if (observed === undefined || row.observed === undefined || held !== undefined || cluster !== undefined) return false;
   if (!isAtRest(row) || !isAtRest(next) || row.deaths !== undefined || row.held !== undefined) return false;
-  return hasItsTimer(row, now) && lasting(row.observed) === lasting(observed);
+  // An older version of Starling had what holds drift in the index as ready.
+  return row.stateSk === next.stateSk && hasItsTimer(row, now) && lasting(row.observed) === lasting(observed);
 }
 
 /** One that it did not get from its own halves, or whose time has come, would wake the cluster in vain. */

@@ -4,6 +4,7 @@ import type { ApiObject } from "#shared/fleet/api/objects.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import type { SubjectRow, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { LedgerEntry, LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { type ClusterTallies, clusterCounts, haveWanted } from "#shared/fleet/sync/tally.ts";
 
 /** A content, and the clusters that it is on by what their stages say. */
 export interface VersionInFleet extends Pick<LedgerEntry, "number" | "revision" | "at"> {
@@ -34,6 +35,30 @@ export function subjectInFleet(
     status,
     ...versionsOf(known, legs),
   };
+}
+
+/** Clusters of a subject that are not on its newest content. */
+export interface BehindInFleet {
+  /** Older contents that clusters are on. */
+  readonly older: readonly VersionInFleet[];
+  /** Clusters that nothing ever came to. */
+  readonly bare: number;
+  /** Clusters whose stage is on the newest content, and that were not seen to have it: they failed, wait or do not answer. */
+  readonly unseen: number;
+}
+
+export function behindIn({ versions, bare, status: { clusters } }: SubjectInFleet): BehindInFleet {
+  const older = versions.slice(1).filter((version) => version.clusters > 0);
+  const known = bare + older.reduce((sum, version) => sum + version.clusters, 0);
+  const lacking = clusters === undefined ? known : clusters.selected - haveWanted(clusters);
+  return { older, bare, unseen: Math.max(0, lacking - known) };
+}
+
+/** As the planner counted them last; of what it has not counted yet, those that nothing came to wait. */
+export function clustersIn({ versions, bare, status }: SubjectInFleet): ClusterTallies {
+  if (status.clusters !== undefined) return status.clusters;
+  const selected = bare + versions.reduce((sum, { clusters }) => sum + clusters, 0);
+  return clusterCounts(selected, { changing: 0, failed: 0, unreachable: 0, waiting: selected });
 }
 
 function versionsOf(

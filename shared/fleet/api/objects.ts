@@ -36,6 +36,7 @@ import type { ContentRow, LegPhase, LegRow, TargetState, Transition } from "#sha
 import type { Row } from "#shared/fleet/rows/row.ts";
 import { type Assigned, heldBy, type Observed, type PruneAct, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type OutOfSync, syncState } from "#shared/fleet/sync/sync-state.ts";
+import { countTargets, type TargetCounts } from "#shared/fleet/sync/tally.ts";
 
 export interface ObjectMeta {
   readonly name: string;
@@ -63,7 +64,7 @@ export type ClusterObject = ApiObject<
   "Cluster",
   ClusterSpec,
   Omit<ClusterStatus, "address" | "blobsAt" | "renewedAt"> & {
-    readonly syncs?: SyncCounts;
+    readonly syncs?: TargetCounts;
     /** What its role is assumed with, for the role's trust policy. */
     readonly externalId?: string;
     /** That holds it now: nothing is written to it. */
@@ -97,13 +98,6 @@ export type SyncGroupObject = ApiObject<"SyncGroup", SyncGroupSpec, SubjectStatu
 
 /** What is frozen says by whom, why, until when, and the name to thaw. */
 export type FrozenBy = Pick<Freeze, "name" | "by" | "reason" | "until">;
-
-/** The Syncs of one cluster; those that are not ready by their state, with the name of one of them. */
-export interface SyncCounts {
-  readonly total: number;
-  readonly ready: number;
-  readonly others: readonly { readonly state: string; readonly count: number; readonly example: string }[];
-}
 
 /** A Sync on its cluster; `group` and `template` say who wrote it, absent when a user did. */
 export interface SyncStatus {
@@ -255,7 +249,9 @@ export function clusterObject(row: ClusterRow, installation: string, seen: SeenO
     ...found,
     ...values,
     ...lastSeen(row, syncs),
-    syncs: countSyncs(syncs),
+    syncs: countTargets(
+      syncs.map(({ metadata: { namespace, name }, status: { state } }) => ({ state, name: `${namespace}/${name}` })),
+    ),
   };
   return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status };
 }
@@ -275,17 +271,6 @@ function lastSeen({ status }: ClusterRow, syncs: readonly CountedSync[]): Pick<C
 
 function frozenBy({ name, by, reason, until }: FrozenBy): FrozenBy {
   return { name, by, reason, ...defined({ until }) };
-}
-
-function countSyncs(syncs: readonly CountedSync[]): SyncCounts {
-  const byState = Map.groupBy(syncs, (sync) => sync.status.state);
-  const ready = byState.get("Ready")?.length ?? 0;
-  const others = [...byState].flatMap(([state, those]) => {
-    const [first] = those;
-    if (state === "Ready" || first === undefined) return [];
-    return [{ state, count: those.length, example: `${first.metadata.namespace}/${first.metadata.name}` }];
-  });
-  return { total: syncs.length, ready, others };
 }
 
 export function syncGroupObject(row: SyncGroupRow): SyncGroupObject {

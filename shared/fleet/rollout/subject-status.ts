@@ -17,6 +17,7 @@ import {
   type SubjectStatus,
 } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { type ClusterTallies, clusterCounts, haveWanted } from "#shared/fleet/sync/tally.ts";
 import type { Reason } from "#shared/kube/reasons.ts";
 
 /** Clusters named in a message; the rest is counted. */
@@ -50,7 +51,7 @@ export interface StatusFacts {
 export function subjectStatus(row: SubjectRow, facts: StatusFacts): SubjectStatus {
   const { unit, now } = facts;
   const state = stateOf(row, facts);
-  const clusters = facts.settled ?? (isUnderWay(facts) ? clustersOf(facts) : row.status.clusters);
+  const clusters = facts.settled ?? (isUnderWay(facts) ? clustersOf(facts, row.status.clusters) : row.status.clusters);
   // Told with what everything came to: whoever waits for the one reads the other.
   const isTold = facts.settled !== undefined && isAnswered(row, unit);
   return defined({
@@ -121,7 +122,8 @@ function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
   if (!isAnswered(row, unit) || settled.changing > 0) return "Reconciling";
   const lacking = missing.length + unreadable.length;
-  return settled.ready === settled.selected && lacking === 0 ? "Complete" : "Degraded";
+  if (haveWanted(settled) < settled.selected || lacking > 0) return "Degraded";
+  return settled.ready === settled.selected ? "Complete" : "Drifted";
 }
 
 /** Holds every cluster. */
@@ -129,10 +131,10 @@ function freezeIn({ brake, now }: StatusFacts): Freeze | undefined {
   return brake && freezeOfAll(brake, now);
 }
 
-/** Of each stage what the leg says that goes through it, else whom the last left behind; and the arrivals. */
-function clustersOf({ unit, legs }: StatusFacts): NonNullable<SubjectStatus["clusters"]> {
+/** Of each stage what its leg says, else whom the last left behind; the arrivals; and drift as it was counted last. */
+function clustersOf({ unit, legs }: StatusFacts, before: SubjectStatus["clusters"]): ClusterTallies {
   const { waiting, changing, failed, away: unreachable = 0 } = unit.arrivals;
-  const counts = { waiting, changing, failed, unreachable };
+  const counts = { waiting, changing, failed, unreachable, drifted: before?.drifted };
   for (const stage of unit.stages) {
     const [leg, last] = [legOf(stage, legs), lastLegOf(stage, legs)];
     const { on, members } = stage;
@@ -145,22 +147,6 @@ function clustersOf({ unit, legs }: StatusFacts): NonNullable<SubjectStatus["clu
   return clusterCounts(membersOfAll(unit), counts);
 }
 
-/** They sum to those that are selected; some that are counted may have left. */
-export function clusterCounts(
-  selected: number,
-  counts: Readonly<Record<"changing" | "failed" | "unreachable" | "waiting", number>>,
-): NonNullable<SubjectStatus["clusters"]> {
-  let ready = selected;
-  const among = (count: number) => {
-    const some = Math.min(ready, count);
-    ready -= some;
-    return some;
-  };
-  const [failed, unreachable] = [among(counts.failed), among(counts.unreachable)];
-  const [changing, waiting] = [among(counts.changing), among(counts.waiting)];
-  return { selected, ready, changing, failed, unreachable, waiting };
-}
-
 interface Assessed {
   readonly state: SubjectState;
   readonly clusters: SubjectStatus["clusters"];
@@ -169,7 +155,7 @@ interface Assessed {
 
 function readyCondition(row: SubjectRow, facts: StatusFacts, assessed: Assessed): Condition {
   const { state, now } = assessed;
-  const status = state === "Complete" ? "True" : "False";
+  const status = state === "Complete" || state === "Drifted" ? "True" : "False";
   const before = row.status.conditions.find((other) => other.type === "Ready");
   const since = before?.status === status ? before.since : now.toISOString();
   return { type: "Ready", status, reason: reasonOf(state, facts), message: messageOf(row, facts, assessed), since };
@@ -179,6 +165,7 @@ function reasonOf(state: SubjectState, facts: StatusFacts): Reason | SubjectStat
   const { missing = [], unreadable = [] } = facts.unit;
   switch (state) {
     case "Complete":
+    case "Drifted":
       return "AllClustersReady";
     case "Waiting":
       return facts.desired.ok ? "NothingRolledOut" : facts.desired.reason;
@@ -193,7 +180,7 @@ function reasonOf(state: SubjectState, facts: StatusFacts): Reason | SubjectStat
 
 function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Assessed): string {
   const { missing = [], unreadable = [] } = facts.unit;
-  const counts = clusters === undefined ? "" : `${clusters.ready} of ${clusters.selected} clusters ready`;
+  const counts = clusters === undefined ? "" : countsText(clusters);
   const selection = relationOf(row).clusters;
   switch (state) {
     case "Waiting":
@@ -218,6 +205,11 @@ function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Ass
     default:
       return [counts, unreadableText(unreadable)].filter((part) => part !== "").join("; ");
   }
+}
+
+function countsText({ selected, ready, drifted = 0 }: ClusterTallies): string {
+  const text = `${ready} of ${selected} clusters ready`;
+  return drifted === 0 ? text : `${text}, ${drifted} with drift that stays`;
 }
 
 /** Who is not well when nothing changes, since when and why, and what ends it. */

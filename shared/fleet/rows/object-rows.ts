@@ -236,15 +236,17 @@ export interface SubjectStatus {
   /** Each with the content that it is on, and the one that goes through it. */
   readonly stages?: readonly { readonly name: string; readonly on?: number; readonly moving?: number }[];
   readonly state?: SubjectState;
+  /** They sum to `selected`; `drifted` is there only where some are. */
   readonly clusters?: Readonly<
     Record<"selected" | "ready" | "changing" | "failed" | "unreachable" | "waiting", number>
-  >;
+  > & { readonly drifted?: number };
   readonly asOf?: string;
   readonly conditions: readonly Condition[];
 }
 
 /**
  * - `Complete`: every selected cluster was seen ready with what is wanted; the only one that is good;
+ * - `Drifted`: every one has what is wanted, and on some objects are not as they were applied, and stay so;
  * - `Degraded`: no rollout is open, and one of them is not, or a cluster that is named is not registered;
  * - `Reconciling`: no rollout is open, and a cluster changes, or a look was asked for that not every cluster has had;
  * - `NoClusters`: nothing that is registered matches; `ClusterNotFound`: nothing that is named is registered;
@@ -252,6 +254,7 @@ export interface SubjectStatus {
  */
 export type SubjectState =
   | "Complete"
+  | "Drifted"
   | "Degraded"
   | "Reconciling"
   | "NoClusters"

@@ -3,7 +3,7 @@ import { canonicalJson } from "#shared/base/json.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import type { SubjectState, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import { type LegPhase, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
+import { type SyncStateWord, stateOf } from "#shared/fleet/rows/state-of.ts";
 import { heldBy, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 
@@ -50,6 +50,15 @@ function reasonOf({ place, problem }: WantedRendering): string {
 }
 
 /**
+ * The word under which the state index has a Sync: whoever counts a group by the index finds what is ready and holds drift
+ * apart from what is well, without reading a row.
+ */
+export function indexedState(row: Pick<SyncRow, "desired" | "observed" | "parked">): SyncStateWord | "Drifted" {
+  const state = stateOf(row);
+  return state === "Ready" && isDrifted(row.observed) ? "Drifted" : state;
+}
+
+/**
  * A Sync without a worker's word about its newest attempt is `Assigned`; what is ready and behind is `OutOfSync`.
  * What is ready and holds drift that nobody puts back is `Drifted`.
  * @param row - absent when nothing is assigned, or what was is forgotten.
@@ -60,7 +69,7 @@ export function syncState(
   about: { readonly behind?: OutOfSync | undefined; readonly plan?: SubjectStatus | undefined },
 ): string {
   const planned = about.plan?.state;
-  if (row === undefined) return planned === undefined || planned === "Complete" ? "Pending" : planned;
+  if (row === undefined) return planned === undefined || haveAll.has(planned) ? "Pending" : planned;
   const state = stateOf(row);
   if (state === "Failed" && row.parked !== undefined) return state;
   if (heldBy(row) !== undefined) return "Frozen";
@@ -69,5 +78,8 @@ export function syncState(
   if (about.behind !== undefined) return "OutOfSync";
   return isDrifted(row.observed) ? "Drifted" : "Ready";
 }
+
+/** What the planner said of what was there. */
+const haveAll: ReadonlySet<SubjectState> = new Set(["Complete", "Drifted"]);
 
 const stuck: ReadonlySet<SubjectState> = new Set(["Halted", "Stalled", "Frozen", "Waiting"]);

@@ -208,6 +208,23 @@ describe("wait", () => {
     expect((await cli.run("wait sync/nobody --for=delete")).code).toBe(0);
   });
 
+  test("for Ready ends on a Sync that holds drift, and for no drift it goes on", async () => {
+    await rolledOut();
+    const row = await holding("c1", {});
+    if (row.observed === undefined) throw new Error("the fixture has one");
+    const since = "2026-11-20T08:00:00.000Z";
+    const conditions = [
+      { type: "Ready", status: "True", reason: "Ready", message: "", since },
+      { type: "Drifted", status: "True", reason: "DriftDetected", message: "", since },
+    ] as const;
+    const drifted: SyncRow = { ...row, observed: { ...row.observed, conditions } };
+    await cli.table.write([{ put: drifted }]);
+    const sync = "wait sync/shop.web --cluster c1 --timeout 1s --for";
+    expect((await cli.run(`${sync}=condition=Ready`)).code).toBe(0);
+    expect((await cli.run(`${sync}=state=Ready`)).code).toBe(4);
+    expect((await cli.run(`${sync}=condition=Drifted=False`)).code).toBe(4);
+  });
+
   test("goes on until it is so", async () => {
     await rolledOut();
     const waiting = cli.run("wait sync/shop.web --cluster c2 --for=state=Ready --timeout 60s");

@@ -8,10 +8,10 @@ import { believedSeconds, type LeaseRow } from "#shared/fleet/rows/lease-row.ts"
 import { nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import { heldBy, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
+import { indexedState } from "#shared/fleet/sync/sync-state.ts";
 import { type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
@@ -247,7 +247,7 @@ export class ModelWorkers {
     const fresh = await this.#world.table.get(row);
     if (fresh === undefined || (fresh.observed?.fence ?? 0) > (observed?.fence ?? 0)) return false;
     const both = withWorkerHalf(fresh, { observed, held, deaths: fresh.deaths });
-    const next = { ...both, version: fresh.version + 1, stateSk: stateIndex.sk(stateOf(both), fresh) };
+    const next = { ...both, version: fresh.version + 1, stateSk: stateIndex.sk(indexedState(both), fresh) };
     try {
       await this.#world.table.write([
         { put: due(next, timerOf(next), fresh.dispatches), when: { version: fresh.version } },

@@ -120,6 +120,7 @@ describe("docs/spec/sync.md", () => {
 test("docs/spec/syncgroup.md has every state of a group, and no other", () => {
   const all: Readonly<Record<SubjectState, true>> = {
     Complete: true,
+    Drifted: true,
     Degraded: true,
     Reconciling: true,
     NoClusters: true,

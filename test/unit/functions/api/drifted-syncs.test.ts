@@ -1,7 +1,9 @@
 /** A Sync that is ready while objects stay otherwise than they were applied is shown as that, and never as well. */
 import { expect, test } from "vitest";
 import { groupSyncObject } from "#shared/fleet/api/objects.ts";
+import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { indexedState } from "#shared/fleet/sync/sync-state.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { isGood } from "#shared/words/state-words.ts";
 import { apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
@@ -16,7 +18,8 @@ const conditions = [
 function drifted(name: string): SyncRow {
   const row = syncRow(name, "shop.web", { phase: "Ready" });
   if (row.observed === undefined) throw new Error("the fixture has an observation");
-  return { ...row, observed: { ...row.observed, leftAlone, conditions } };
+  const seen = { ...row, observed: { ...row.observed, leftAlone, conditions } };
+  return { ...seen, stateSk: stateIndex.sk(indexedState(seen), seen) };
 }
 
 async function withDrift() {

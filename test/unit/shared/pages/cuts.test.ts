@@ -89,7 +89,7 @@ test("what does not answer, and what is behind, is told of ten groups, and of th
   expect(tableIn(html, "Clusters that do not answer")).toHaveLength(10);
   expect(textOf(html)).toContain("And 3 more groups with 3 clusters: all of them are below, under Everything.");
   expect(tableIn(html, "Oldest revisions")).toHaveLength(10);
-  expect(textOf(html)).toContain("And 3 more with 6 clusters: all of them are among the versions.");
+  expect(textOf(html)).toContain("And 16 more with 19 clusters: all of them are among the versions.");
 });
 
 test("where a module runs is told of all groups and Syncs that are looked through, and of others that they were not", async () => {

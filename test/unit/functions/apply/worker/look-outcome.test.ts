@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { nextRow, waitedSeconds } from "#functions/apply/worker/look-outcome.ts";
+import { messagesOf, nextRow, waitedSeconds } from "#functions/apply/worker/look-outcome.ts";
+import { isQuiet } from "#functions/apply/worker/quiet.ts";
 import { defined } from "#shared/base/defined.ts";
 import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { timerOf } from "#shared/fleet/rows/next-work.ts";
@@ -67,4 +68,40 @@ test("a Sync at rest has its own timer, whatever was set", () => {
   const ready = observedOf({ phase: "Ready" });
   const own = timerOf({ ...syncRowOf("c1"), observed: ready });
   expect(timerAfter(onward(20), ready)).toBe(own);
+});
+
+describe("drift that stays", () => {
+  const since = "2026-11-21T08:00:00.000Z";
+  const seen = (status: "True" | "False") => {
+    const drifted = { type: "Drifted", status, reason: "DriftDetected", message: "", since } as const;
+    return observedOf({ phase: "Ready", conditions: [drifted] });
+  };
+  const row = { ...syncRowOf("c1"), observed: seen("True"), stateSk: "Drifted#c1#web.app" };
+
+  test("is in the index, apart from what is ready", () => {
+    expect(nextRow({ row, observed: seen("True") }).stateSk).toBe("Drifted#c1#web.app");
+    expect(nextRow({ row, observed: seen("False") }).stateSk).toBe("Ready#c1#web.app");
+  });
+
+  test("is told of when it comes and when it goes, for its group counts it", () => {
+    const told = (before: "True" | "False", after: "True" | "False") =>
+      messagesOf({ row: { ...row, observed: seen(before) }, observed: seen(after) }, new Date(since)).map(
+        ({ to }) => to,
+      );
+    expect(told("False", "True")).toEqual(["report"]);
+    expect(told("True", "False")).toEqual(["report"]);
+    expect(told("True", "True")).toEqual([]);
+  });
+
+  test("of a row that an older version had in the index as ready is written once", () => {
+    const old = due({ ...row, stateSk: "Ready#c1#web.app" }, timerOf(row));
+    const now = new Date(since);
+    expect(isQuiet({ row: old, observed: seen("True") }, nextRow({ row: old, observed: seen("True") }), now)).toBe(
+      false,
+    );
+    const next = due(row, timerOf(row));
+    expect(isQuiet({ row: next, observed: seen("True") }, nextRow({ row: next, observed: seen("True") }), now)).toBe(
+      true,
+    );
+  });
 });

@@ -1,0 +1,71 @@
+/** What targets come to, and how many of each there are: the one place where any view counts. */
+import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
+import type { Phase } from "#shared/fleet/rows/sync-row.ts";
+
+/** From best to worst: a cluster is what its worst Sync is, and green is never shown over red. */
+export const tallies = ["ready", "drifted", "changing", "waiting", "unreachable", "failed"] as const;
+export type Tally = (typeof tallies)[number];
+
+/** What a phase of a Sync makes of its cluster; nothing for those that are ready, gone or forgotten. */
+export const phaseTallies: Readonly<Record<string, Exclude<Tally, "drifted">>> = {
+  Assigned: "changing",
+  Applying: "changing",
+  Verifying: "changing",
+  Retrying: "changing",
+  Reachable: "unreachable",
+  Unreachable: "unreachable",
+  Failed: "failed",
+} satisfies Record<Exclude<Phase, "Ready" | "Gone"> | "Assigned", Tally>;
+
+/** By the words of the state index: a Sync that is ready and holds drift that stays has one of its own. */
+export const indexTallies: Readonly<Record<string, Tally>> = { ...phaseTallies, Drifted: "drifted" };
+
+export function worseOf<Among extends Tally>(a: Among, b: Among): Among {
+  return tallies.indexOf(a) > tallies.indexOf(b) ? a : b;
+}
+
+/** The clusters of a group by what they are. */
+export type ClusterTallies = NonNullable<SubjectStatus["clusters"]>;
+
+/**
+ * They sum to those that are selected; some that are counted may have left. What is ready is what is left when
+ * everything else is counted.
+ */
+export function clusterCounts(
+  selected: number,
+  counts: Readonly<Record<Exclude<Tally, "ready" | "drifted">, number>> & { readonly drifted?: number | undefined },
+): ClusterTallies {
+  let ready = selected;
+  const among = (count: number) => {
+    const some = Math.min(ready, count);
+    ready -= some;
+    return some;
+  };
+  const [failed, unreachable] = [among(counts.failed), among(counts.unreachable)];
+  const [changing, waiting] = [among(counts.changing), among(counts.waiting)];
+  const drifted = among(counts.drifted ?? 0);
+  return { selected, ready, changing, failed, unreachable, waiting, ...(drifted === 0 ? {} : { drifted }) };
+}
+
+/** Clusters that have what is wanted, whether or not somebody changed it there since. */
+export function haveWanted({ ready, drifted = 0 }: Pick<ClusterTallies, "ready" | "drifted">): number {
+  return ready + drifted;
+}
+
+/** The targets of one cluster; those that are not ready by their state, with the name of one of them. */
+export interface TargetCounts {
+  readonly total: number;
+  readonly ready: number;
+  readonly others: readonly { readonly state: string; readonly count: number; readonly example: string }[];
+}
+
+/** @param targets - each by the one word that every view shows of it. */
+export function countTargets(targets: readonly { readonly state: string; readonly name: string }[]): TargetCounts {
+  const byState = Map.groupBy(targets, ({ state }) => state);
+  const ready = byState.get("Ready")?.length ?? 0;
+  const others = [...byState].flatMap(([state, those]) => {
+    const [first] = those;
+    return state === "Ready" || first === undefined ? [] : [{ state, count: those.length, example: first.name }];
+  });
+  return { total: targets.length, ready, others };
+}

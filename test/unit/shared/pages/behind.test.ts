@@ -1,0 +1,71 @@
+/** Who is behind on the fleet page and among the versions: whoever is not known to have the newest content. */
+import { expect, test } from "vitest";
+import type { Ask } from "#shared/pages/ask.ts";
+import { pageHost } from "#shared/pages/document.ts";
+import { fleetPage } from "#shared/pages/fleet-page.ts";
+import { versionsPage } from "#shared/pages/versions-page.ts";
+import { tableIn, textOf } from "#test/support/html-tables.ts";
+
+const host = pageHost(new Date("2026-11-20T08:00:00.000Z"));
+const at = "2026-11-20T07:00:00.000Z";
+const none = { selected: 10, ready: 10, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
+const newest = { number: 1, revision: "main@sha1:1", at, clusters: 10, stages: ["all"] };
+
+type Group = Readonly<Record<string, unknown>> & { readonly status: object };
+function group(name: string, more: Readonly<Record<string, unknown>> = {}, status: object = {}): Group {
+  const metadata = { namespace: "shop", name, generation: 1 };
+  const said = { state: "Complete", conditions: [], observedGeneration: 1, clusters: none, ...status };
+  return { kind: "SyncGroup", metadata, status: said, versions: [newest], bare: 0, ...more };
+}
+
+function askOf(items: readonly Group[]): Ask {
+  return async <T>(path: string) => ({ items: path === "/v1/fleet" ? items : [], metadata: {} }) as T;
+}
+
+const fleet = async (...items: readonly Group[]) => (await fleetPage(askOf(items), host)).main.toString();
+const nobody = "Nobody is behind: every cluster is on the newest content of its groups.";
+
+test("nobody is behind where every cluster of every group is seen with the newest content, drift or not", async () => {
+  const drifted = { state: "Drifted", clusters: { ...none, ready: 8, drifted: 2 } };
+  const html = await fleet(group("a"), group("b", {}, drifted));
+  expect(textOf(html)).toContain(nobody);
+  expect(textOf(html)).toContain("18 ready");
+  expect(textOf(html)).toContain("2 with drift");
+});
+
+test("targets that nothing ever came to are behind, each counted", async () => {
+  const bare = { versions: [{ ...newest, clusters: 0, stages: [] }], bare: 10 };
+  const halted = { state: "Halted", clusters: { ...none, ready: 0, failed: 1, waiting: 9 } };
+  const html = await fleet(group("a"), group("b", bare, halted), group("c", bare, halted));
+  expect(textOf(html)).not.toContain("Nobody is behind");
+  expect(tableIn(html, "Oldest revisions").map((row) => row.slice(0, 4))).toEqual([
+    ["shop/b", "nothing yet", "-", "10"],
+    ["shop/c", "nothing yet", "-", "10"],
+  ]);
+  expect(textOf(html)).toContain("10 ready2 failed0 unreachable0 changing18 waiting");
+});
+
+test("clusters whose stage went on without them are behind, and are told among the versions", async () => {
+  const left = group("a", {}, { state: "Degraded", clusters: { ...none, ready: 7, unreachable: 2, waiting: 1 } });
+  const html = await fleet(left);
+  expect(textOf(html)).not.toContain("Nobody is behind");
+  expect(tableIn(html, "Oldest revisions").map((row) => row.slice(0, 4))).toEqual([
+    ["shop/a", "not seen with it", "-", "3"],
+  ]);
+  const versions = (await versionsPage(askOf([left]), host)).main.toString();
+  expect(tableIn(versions, "Versions of a")[0]?.at(-1)).toBe("3 not seen with it");
+});
+
+test("a group that was never counted is not said to be up to date, and its clusters wait", async () => {
+  const fresh = group("a", { versions: [], bare: 10 }, { state: undefined, clusters: undefined });
+  expect(textOf(await fleet(fresh))).toContain("0 ready0 failed0 unreachable0 changing10 waiting");
+  const unseen = group("a", { versions: [], bare: 0 }, { state: undefined, clusters: undefined });
+  expect(textOf(await fleet(unseen))).not.toContain("Nobody is behind");
+});
+
+test("a group that rolls on, or is held, needs somebody while clusters of it are not well", async () => {
+  const sick = { state: "Rolling", clusters: { ...none, ready: 7, failed: 1, unreachable: 2 } };
+  const html = await fleet(group("a", {}, sick));
+  expect(textOf(html)).not.toContain("Nothing has failed");
+  expect(tableIn(html, "What needs somebody")).toEqual([["Rolling", "shop/a", "-", "1 failed, 2 unreachable"]]);
+});

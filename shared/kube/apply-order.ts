@@ -85,35 +85,22 @@ function compareId(a: ObjectId, b: ObjectId): number {
 
 /** Splits into ranks, lowest first, each sorted. */
 export function inRanks<T>(items: readonly T[], idOf: (item: T) => ObjectId): readonly (readonly T[])[] {
-  return inGroups(items, idOf, rankOf);
+  const groups = new Map<number, T[]>();
+  for (const item of items) {
+    const rank = rankOf(idOf(item));
+    const group = groups.get(rank);
+    if (group) group.push(item);
+    else groups.set(rank, [item]);
+  }
+  const sorted = [...groups.entries()].sort(([a], [b]) => a - b);
+  return sorted.map(([, group]) => group.sort((a, b) => compareId(idOf(a), idOf(b))));
 }
 
 /**
  * The place of a kind in the order of deletion: the reverse of apply, except that kinds Starling does not know go
  * first, so that the controllers which finalise custom resources are still there (a rule of kapp).
  */
-function deletionRankOf(kind: GroupKind): number {
+export function deletionRankOf(kind: GroupKind): number {
   const rank = rankOf(kind);
   return rank === ranks.other ? 0 : 1 + ranks.admission - rank;
-}
-
-/** Splits into deletion ranks, first to be deleted first, each sorted. */
-export function inDeletionRanks<T>(items: readonly T[], idOf: (item: T) => ObjectId): readonly (readonly T[])[] {
-  return inGroups(items, idOf, deletionRankOf);
-}
-
-function inGroups<T>(
-  items: readonly T[],
-  idOf: (item: T) => ObjectId,
-  orderOf: (kind: GroupKind) => number,
-): readonly (readonly T[])[] {
-  const groups = new Map<number, T[]>();
-  for (const item of items) {
-    const order = orderOf(idOf(item));
-    const group = groups.get(order);
-    if (group) group.push(item);
-    else groups.set(order, [item]);
-  }
-  const sorted = [...groups.entries()].sort(([a], [b]) => a - b);
-  return sorted.map(([, group]) => group.sort((a, b) => compareId(idOf(a), idOf(b))));
 }

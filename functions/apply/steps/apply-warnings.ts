@@ -1,6 +1,7 @@
 import { foreignList } from "#shared/base/foreign-text.ts";
 import type { ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
 import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
+import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 
 /** What the API server warned about: deprecated APIs, what a policy objects to; each text once. */
@@ -15,4 +16,10 @@ export function warningsOf({ objects }: Pick<ApplySetResult, "objects">): readon
     for (const message of told) about.set(message, [...(about.get(message) ?? []), describeObject(id)]);
   }
   return [...about].map(([message, names]) => ({ object: foreignList(names, 1), message }));
+}
+
+/** What is to be said of deletions, whatever became of them. */
+export function deletionWarningsOf(pruned: PruneResult): readonly ObjectWarning[] {
+  if (pruned.outcome === "refused") return [];
+  return pruned.notes.map(({ id, message }) => ({ object: describeObject(id), message }));
 }

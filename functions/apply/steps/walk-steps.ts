@@ -1,5 +1,6 @@
 /** From step to step of an apply: each is applied, and ready before the next. What is not ready is another run's to see. */
 
+import { deletionWarningsOf } from "#functions/apply/steps/apply-warnings.ts";
 import { type ApplyOrder, hooksToDelete } from "#functions/apply/steps/order-of-apply.ts";
 import { progressAfter } from "#functions/apply/steps/progress.ts";
 import { bothHealths, healthOf, seenHealth } from "#functions/apply/steps/seen-health.ts";
@@ -7,6 +8,7 @@ import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
 import { unfinishedApply } from "#functions/apply/steps/unfinished-apply.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
 import { healthFinding, type SeenHealth } from "#shared/fleet/sync/observe.ts";
 import type { ApplyStep } from "#shared/kube/apply-steps.ts";
 import type { AppliedObject } from "#shared/kube/engine/apply-object.ts";
@@ -33,6 +35,8 @@ export class StepWalk {
   timeWasUp = false;
   /** What was to be applied in this run. */
   readonly objects: AppliedObject[] = [];
+  /** What is to be said of what was deleted, or stays. */
+  readonly deletions: ObjectWarning[] = [];
 
   readonly #walk: Walk;
 
@@ -75,6 +79,7 @@ export class StepWalk {
     const { client, claim, ports, deadline } = context;
     const common = { setId, unrecorded: [], keepUids: new Set<string>(), claim, clock: ports.clock, deadline };
     const result = await pruneSet(client, { ...common, candidates });
+    this.deletions.push(...deletionWarningsOf(result));
     if (result.outcome !== "refused") {
       this.inventory = changeInventory(this.inventory, { recorded: [], settled: result.settled });
     }

@@ -1,5 +1,5 @@
 import { applyAfter, applyBefore, misorderedFinding, progressOfWalk } from "#functions/apply/steps/apply-in-steps.ts";
-import { warningsOf } from "#functions/apply/steps/apply-warnings.ts";
+import { deletionWarningsOf, warningsOf } from "#functions/apply/steps/apply-warnings.ts";
 import { claimParent } from "#functions/apply/steps/claim-parent.ts";
 import { placesIn } from "#functions/apply/steps/desired-part.ts";
 import { type ApplyOrder, orderOf } from "#functions/apply/steps/order-of-apply.ts";
@@ -90,6 +90,7 @@ async function applyOver(
   const applied = walk.inventory;
   const pruned = desired.apply.prune ? await prune(context, { applied, kept, unrecorded }) : undefined;
   const settled = pruned !== undefined && "settled" in pruned ? pruned.settled : [];
+  if (pruned !== undefined && pruned.outcome !== "withheld") walk.deletions.push(...deletionWarningsOf(pruned));
   walk.timeWasUp ||= pruned !== undefined && "settled" in pruned && pruned.timeWasUp;
   walk.progress = progressAfter(walk.progress, { settled });
   const recorded = pruned !== undefined && "held" in pruned ? pruned.held : [];
@@ -127,7 +128,7 @@ async function stored(context: VerbContext, walk: StepWalk, order: ApplyOrder, e
   const change = { recorded: [], settled: [], ...progressOfWalk(walk, order, end) };
   const inventory = await saveInventory(context, changeInventory(walk.inventory, change));
   const done = walk.done() + walk.progress.settled.length;
-  return { done, warnings: warningsOf(walk), ...defined({ inventory }) };
+  return { done, warnings: [...warningsOf(walk), ...walk.deletions], ...defined({ inventory }) };
 }
 
 /** What an earlier run applied has to be looked at to know its health; that is another run's, with its own time. */

@@ -1,3 +1,4 @@
+import { deletionWarningsOf } from "#functions/apply/steps/apply-warnings.ts";
 import { claimParent } from "#functions/apply/steps/claim-parent.ts";
 import { progressAfter, progressOf, unsettledIds } from "#functions/apply/steps/progress.ts";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
@@ -77,7 +78,8 @@ async function deleteOver({ context, inventory: before, told }: Recalled): Promi
   // What is gone is in no inventory any more: it is counted from run to run.
   const gone = before.entries.length - after.entries.length;
   const done = (observed?.attempt === desired.attempt ? (observed.progress?.applied ?? 0) : 0) + gone;
-  const stored = { clusterUid: parent.clusterUid, done, ...handled, ...defined({ inventory }) };
+  const warnings = deletionWarningsOf(result);
+  const stored = { clusterUid: parent.clusterUid, done, warnings, ...handled, ...defined({ inventory }) };
   const objects = { total: after.entries.length, ready: 0, failed: 0, foreign: 0 };
   if (result.outcome !== "done") {
     return { ...pruneFinding(result, { waiting: "Deleting", failed: "DeleteFailed" }), objects, ...stored };

@@ -1,3 +1,4 @@
+import { deletionWarningsOf } from "#functions/apply/steps/apply-warnings.ts";
 import { claimParent } from "#functions/apply/steps/claim-parent.ts";
 import { placesIn } from "#functions/apply/steps/desired-part.ts";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
@@ -37,8 +38,12 @@ export async function pruneForeign(context: VerbContext): Promise<VerbResult> {
   if ("reason" in heldFor) return withheldFinding("nothing is pruned", heldFor);
   const common = { setId, unrecorded: [], heldFor, keepUids: recorded, claim, clock: ports.clock, deadline };
   const result = await pruneSet(client, { ...common, candidates });
-  if (result.outcome === "done") return { ...(await inspectSync(context)), handledPrune: asked.number };
-  const finding = pruneFinding(result, { waiting: "Pruning", failed: "PruneFailed" });
+  const deletions = deletionWarningsOf(result);
+  if (result.outcome === "done") {
+    const look = await inspectSync(context);
+    return { ...look, warnings: [...(look.warnings ?? []), ...deletions], handledPrune: asked.number };
+  }
+  const finding = { ...pruneFinding(result, { waiting: "Pruning", failed: "PruneFailed" }), warnings: deletions };
   // Refused for good: it is told, and another request has to be made when that was mended.
   return finding.phase === "Failed" ? { ...finding, handledPrune: asked.number } : finding;
 }

@@ -1,41 +1,27 @@
 import type { Clock } from "#shared/base/clock.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
-import { inDeletionRanks, rankOf, ranks } from "#shared/kube/apply-order.ts";
-import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
+import { rankOf, ranks } from "#shared/kube/apply-order.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
+import { type DeletionNote, type DeletionOrder, orderDeletion } from "#shared/kube/deletion-order.ts";
 import { guardDefinition, guardNamespace } from "#shared/kube/engine/deletion-guards.ts";
+import { type DeletionObstacle, DeletionObstacles } from "#shared/kube/engine/deletion-obstacles.ts";
 import { stillHolds } from "#shared/kube/engine/ensure-parent.ts";
 import { heldBy } from "#shared/kube/engine/held-by.ts";
 import { entryOf } from "#shared/kube/engine/inventory-entry.ts";
-import { endsTheRun, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
+import { endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
+import type { PrunedObject } from "#shared/kube/engine/pruned-object.ts";
+import { readDoomed } from "#shared/kube/engine/read-doomed.ts";
 import { RunTime } from "#shared/kube/engine/run-time.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
+import { withoutKind } from "#shared/kube/engine/without-kind.ts";
 import type { InventoryEntry } from "#shared/kube/inventory.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { isBeingDeleted, type KubeObject, stringAt } from "#shared/kube/kube-object.ts";
 import { foreignOwner, isMember, keepMark } from "#shared/kube/membership.ts";
-import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
 import type { Among } from "#shared/kube/reasons.ts";
-
-/**
- * What became of one candidate. Settled, so that it leaves the inventory:
- * - `deleted`: confirmed gone; `absent`: it was gone before;
- * - `kept`: it asks not to be deleted, or never may be;
- * - `foreign`: it is no member any more, another tool has taken it over, or another object has its name;
- * - `moved`: the same object is applied under another group.
- * `held` is over and stays in the inventory: a sibling desires the object and has not taken it over yet.
- * Not settled: `terminating` (asked for, not gone yet), `waiting` (others go first), `failed`.
- */
-export interface PrunedObject {
-  readonly id: ObjectId;
-  readonly outcome: "deleted" | "absent" | "kept" | "foreign" | "moved" | "held" | "terminating" | "waiting" | "failed";
-  readonly message?: string;
-  /** Of one that is held: for the inventory. */
-  readonly entry?: InventoryEntry;
-  readonly failure?: ObjectFailure;
-}
 
 export interface PruneRequest {
   readonly setId: string;
@@ -70,6 +56,8 @@ export type PruneResult =
       readonly settled: readonly ObjectId[];
       /** For the inventory: what siblings desire is recorded as held for them. */
       readonly held: readonly InventoryEntry[];
+      /** What people are told of objects, whatever became of them. */
+      readonly notes: readonly DeletionNote[];
     }
   | { readonly outcome: "refused"; readonly reason: Among<"ClusterAhead">; readonly message: string };
 
@@ -82,18 +70,21 @@ interface Candidate {
 const concurrency = 8;
 
 /**
- * Deletes what left the set, in the reverse of the order of application, custom resources first. Each object is read
- * and must prove to be the one that was applied; it is deleted under its uid, and counts as deleted when it is gone.
+ * Deletes what left the set, in the reverse of the order of application; see `deletion-order.ts`. Each object is read and must
+ * prove to be the one that was applied; it is deleted under its uid, and counts as deleted when it is gone.
  * To be called only when everything desired was applied.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
 export async function pruneSet(client: ClusterClient, request: PruneRequest): Promise<PruneResult> {
   const candidates = candidatesOf(request);
   const time = new RunTime(request);
-  if (candidates.length === 0) return { outcome: "done", timeWasUp: false, objects: [], settled: [], held: [] };
+  if (candidates.length === 0) return { outcome: "done", timeWasUp: false, ...nothing };
   if (time.isUp()) return notBegun(candidates);
+  let order: DeletionOrder;
   try {
-    if (!(await stillHolds(client, request.claim))) {
+    const [read, holds] = await Promise.all([orderOf(client, candidates, request), stillHolds(client, request.claim)]);
+    order = read;
+    if (!holds) {
       const message = "the parent object was written by a newer worker meanwhile; nothing was deleted";
       return { outcome: "refused", reason: "ClusterAhead", message };
     }
@@ -101,37 +92,71 @@ export async function pruneSet(client: ClusterClient, request: PruneRequest): Pr
     if (isCutOff(error, request)) return notBegun(candidates);
     throw error;
   }
+  return pruneInOrder(client, { order, candidates, request, time });
+}
+
+/** One alone goes before nobody. */
+async function orderOf(
+  client: ClusterClient,
+  candidates: readonly Candidate[],
+  request: PruneRequest,
+): Promise<DeletionOrder> {
+  const ids = candidates.map(({ id }) => id);
+  if (ids.length === 1) return orderDeletion(ids, new Map());
+  const { liveOf, notes } = await readDoomed(client, { ...request, ids });
+  const order = orderDeletion(ids, liveOf);
+  return { ...order, notes: [...notes, ...order.notes] };
+}
+
+interface PruneRun {
+  readonly order: DeletionOrder;
+  readonly candidates: readonly Candidate[];
+  readonly request: PruneRequest;
+  readonly time: RunTime;
+}
+
+async function pruneInOrder(
+  client: ClusterClient,
+  { order, candidates, request, time }: PruneRun,
+): Promise<PruneResult> {
+  const byKey = new Map(candidates.map((candidate) => [objectIdKey(candidate.id), candidate]));
+  const obstacles = new DeletionObstacles(order);
   const objects: PrunedObject[] = [];
-  for (const rank of inDeletionRanks(candidates, ({ id }) => id)) {
-    const obstacle = obstacleFor(candidates, objects);
+  for (const step of order.steps) {
     const verdicts = new Map<string, PrunedObject>();
-    await runConcurrently(rank, concurrency, async (candidate) => {
-      const message = time.isUp() ? outOfTime.message : obstacle;
-      const verdict: PrunedObject =
-        message === undefined
-          ? await time.measured(() => pruneOne(client, candidate, request))
-          : { id: candidate.id, outcome: "waiting", message };
-      verdicts.set(objectIdKey(candidate.id), verdict);
+    await runConcurrently(step, concurrency, async (id) => {
+      const candidate = byKey.get(objectIdKey(id)) ?? { id };
+      const obstacle = time.isUp() ? cutShort : obstacles.of(id);
+      const verdict =
+        obstacle?.outcome === "waiting"
+          ? { id, ...obstacle }
+          : await time.measured(() => pruneOne(client, candidate, { ...request, obstacle }));
+      verdicts.set(objectIdKey(id), verdict);
     });
-    objects.push(...rank.flatMap(({ id }) => verdicts.get(objectIdKey(id)) ?? []));
+    const inOrder = step.flatMap((id) => verdicts.get(objectIdKey(id)) ?? []);
+    objects.push(...inOrder);
+    for (const verdict of inOrder) obstacles.note(verdict);
   }
-  const settled = objects.filter(isSettled).map(({ id }) => id);
   return {
     outcome: outcomeOf(objects),
     timeWasUp: objects.some(isCutShort),
     objects,
-    settled,
+    settled: objects.filter(isSettled).map(({ id }) => id),
     held: heldAmong(objects),
+    notes: [...order.notes, ...obstacles.notes],
   };
 }
+
+const nothing = { objects: [], settled: [], held: [], notes: [] };
+const cutShort = { outcome: "waiting", message: outOfTime.message } as const satisfies DeletionObstacle;
 
 function heldAmong(objects: readonly PrunedObject[]): readonly InventoryEntry[] {
   return objects.flatMap(({ entry }) => entry ?? []);
 }
 
 function notBegun(candidates: readonly Candidate[]): PruneResult {
-  const objects = candidates.map(({ id }): PrunedObject => ({ id, outcome: "waiting", message: outOfTime.message }));
-  return { outcome: "waiting", timeWasUp: true, objects, settled: [], held: [] };
+  const objects = candidates.map(({ id }): PrunedObject => ({ id, ...cutShort }));
+  return { outcome: "waiting", timeWasUp: true, ...nothing, objects };
 }
 
 function isCutShort({ message }: PrunedObject): boolean {
@@ -145,38 +170,25 @@ function candidatesOf({ candidates, unrecorded }: PruneRequest): readonly Candid
   return [...recorded, ...unrecorded.filter((id) => unrecordedKeys.has(objectIdKey(id))).map((id) => ({ id }))];
 }
 
-/**
- * Custom resources whose definition goes too are an operator being removed: what finalises them must stay until they
- * are gone.
- */
-function obstacleFor(candidates: readonly Candidate[], objects: readonly PrunedObject[]): string | undefined {
-  const definitionGroups = new Set(
-    candidates
-      .filter(({ id }) => rankOf(id) === ranks.definition)
-      .map(({ id }) => id.name.slice(id.name.indexOf(".") + 1)),
-  );
-  const held = objects.find(({ id, outcome }) => !isSettledOutcome(outcome) && definitionGroups.has(id.group));
-  return held && `waits until ${describeObject(held.id)} is gone`;
+/** With what stands in the way of one object. */
+interface OneRequest extends PruneRequest {
+  readonly obstacle: DeletionObstacle | undefined;
 }
 
-async function pruneOne(client: ClusterClient, candidate: Candidate, request: PruneRequest): Promise<PrunedObject> {
+async function pruneOne(client: ClusterClient, candidate: Candidate, request: OneRequest): Promise<PrunedObject> {
   const { id } = candidate;
   try {
     return await withFreshKinds(client, () => proveAndDelete(client, candidate, request));
   } catch (error) {
     // That says nothing of the cluster, and whether it was deleted is seen next time.
-    if (isCutOff(error, request)) return { id, outcome: "waiting", message: outOfTime.message };
+    if (isCutOff(error, request)) return { id, ...cutShort };
     const failure = failureOf(error);
     if (endsTheRun(failure)) throw error;
     return { id, outcome: "failed", message: failure.message, failure };
   }
 }
 
-async function proveAndDelete(
-  client: ClusterClient,
-  candidate: Candidate,
-  request: PruneRequest,
-): Promise<PrunedObject> {
+async function proveAndDelete(client: ClusterClient, candidate: Candidate, request: OneRequest): Promise<PrunedObject> {
   const { id } = candidate;
   const found = await client.lookup({ group: id.group, kind: id.kind });
   if (found.outcome === "unavailable") return { id, outcome: "waiting", message: found.message };
@@ -191,6 +203,7 @@ async function proveAndDelete(
   const heldFor = request.heldFor?.get(objectIdKey(id));
   if (heldFor !== undefined) return held(live, { id, heldFor, version: info.version });
   if (isBeingDeleted(live)) return terminating(id, live);
+  if (request.obstacle !== undefined) return { id, ...request.obstacle };
   const guard = await guardFor(client, id);
   if (guard) return { id, outcome: guard.kind === "keep" ? "kept" : "waiting", message: guard.message };
   return deleteAndConfirm(client, info, { id, uid: stringAt(live, "metadata", "uid") ?? "" });
@@ -252,21 +265,6 @@ async function deleteAndConfirm(
 
 function terminating(id: ObjectId, live: KubeObject): PrunedObject {
   return { id, outcome: "terminating", message: `it is being deleted${heldBy(live)}` };
-}
-
-/**
- * A kind that is not served: gone with its definition, or not served for the moment. Only a definition that is really
- * not there means that its objects are not (kustomize-controller#90).
- */
-async function withoutKind(client: ClusterClient, id: ObjectId): Promise<PrunedObject> {
-  if (isBuiltinGroup(id.group)) return { id, outcome: "absent" };
-  const definitions = await client.lookup({ group: "apiextensions.k8s.io", kind: "CustomResourceDefinition" });
-  if (definitions.outcome !== "found") return { id, outcome: "waiting", message: "definitions cannot be read" };
-  const defining = await client.list(definitions.info, {
-    keep: (item) => stringAt(item, "spec", "group") === id.group && stringAt(item, "spec", "names", "kind") === id.kind,
-  });
-  if (defining.length === 0) return { id, outcome: "absent" };
-  return { id, outcome: "waiting", message: `${id.kind} is defined and not served at the moment` };
 }
 
 function outcomeOf(objects: readonly PrunedObject[]): "done" | "waiting" | "failed" {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compareForApply, inDeletionRanks, inRanks, rankOf } from "#shared/kube/apply-order.ts";
+import { compareForApply, inRanks, rankOf } from "#shared/kube/apply-order.ts";
 import type { ObjectId } from "#shared/kube/object-id.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
@@ -58,28 +58,5 @@ describe("the order of application", () => {
       }),
       { seed, numRuns: propertyRuns(50) },
     );
-  });
-});
-
-/** What must be deleted before what. */
-const deletedBefore: readonly (readonly [ObjectId, ObjectId])[] = [
-  [id("example.com", "Widget"), id("apiextensions.k8s.io", "CustomResourceDefinition")],
-  [id("example.com", "Widget"), id("apps", "Deployment")],
-  [id("example.com", "Widget"), id("", "ServiceAccount")],
-  [id("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"), id("apps", "Deployment")],
-  [id("apps", "Deployment"), id("", "ConfigMap")],
-  [id("rbac.authorization.k8s.io", "RoleBinding"), id("rbac.authorization.k8s.io", "Role")],
-  [id("", "ConfigMap"), id("", "Namespace")],
-  [id("apiextensions.k8s.io", "CustomResourceDefinition"), id("", "Namespace")],
-];
-
-describe("the order of deletion", () => {
-  test.each(deletedBefore)("%j before %j", (first, second) => {
-    expect(inDeletionRanks([second, first], (i) => i)).toEqual([[first], [second]]);
-  });
-
-  test("loses and repeats nothing", () => {
-    const ids = deletedBefore.flat();
-    expect(inDeletionRanks(ids, (i) => i).flat()).toHaveLength(ids.length);
   });
 });

@@ -21,7 +21,7 @@ const left: Objects = [
 ];
 
 function found(outcome: "waiting" | "failed", objects: Objects, timeWasUp = false): PruneResult {
-  return { outcome, objects, timeWasUp, settled: [], held: [] };
+  return { outcome, objects, timeWasUp, settled: [], held: [], notes: [] };
 }
 
 const troubles = [

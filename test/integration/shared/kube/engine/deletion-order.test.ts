@@ -1,0 +1,258 @@
+/**
+ * Objects that depend on each other are deleted in the reverse of the order in which they are applied. What a deletion finds in the
+ * cluster is read past Starling, at the moment of each DELETE.
+ */
+import { describe, expect, test } from "vitest";
+import { systemClock } from "#shared/adapters/system.ts";
+import { deleteSet } from "#shared/kube/engine/delete-set.ts";
+import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
+import { type PruneResult, pruneSet } from "#shared/kube/engine/prune-set.ts";
+import { changeInventory, type Inventory } from "#shared/kube/inventory.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { partOfLabel } from "#shared/kube/membership.ts";
+import type { SyncClaim } from "#shared/kube/parent-object.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import {
+  claimFor,
+  configMap,
+  definition,
+  deployment,
+  inSeconds,
+  namespace,
+  widget,
+} from "#test/support/cluster-fixture.ts";
+import { engineWorld, pruneRequest } from "#test/support/engine-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { watchedClient } from "#test/support/watched-client.ts";
+
+const dependsOn = "config.kubernetes.io/depends-on";
+const wave = "argocd.argoproj.io/sync-wave";
+
+function annotated(object: ManifestObject, annotations: Readonly<Record<string, string>>): ManifestObject {
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
+  const cluster = forAllTests(async () => engineWorld(await start()));
+
+  interface Applied {
+    readonly claim: SyncClaim;
+    readonly inventory: Inventory;
+  }
+
+  async function applied(set: string, objects: readonly ManifestObject[]): Promise<Applied> {
+    const claim = claimFor(set);
+    await ensureParent(cluster.client, { claim, groupKinds: [] });
+    return { claim, inventory: await cluster.applied(set, objects) };
+  }
+
+  const config = (ns: string, name: string) => `/api/v1/namespaces/${ns}/configmaps/${name}`;
+  const workload = (ns: string, name: string) => `/apis/apps/v1/namespaces/${ns}/deployments/${name}`;
+  const patch = (path: string, metadata: object) =>
+    cluster.raw("PATCH", path, { as: "merge-patch", body: { metadata } });
+  const hold = (path: string) => patch(path, { finalizers: ["example.com/hold"] });
+  const letGo = (path: string) => patch(path, { finalizers: null });
+
+  /** Nobody has asked for its deletion. */
+  async function isUntouched(path: string): Promise<boolean> {
+    const { metadata } = (await cluster.raw("GET", path)) as { readonly metadata: object };
+    return !("deletionTimestamp" in metadata);
+  }
+
+  const told = (result: PruneResult) =>
+    result.outcome === "refused"
+      ? result.reason
+      : Object.fromEntries(result.objects.map(({ id, outcome }) => [`${id.kind} ${id.name}`, outcome]));
+  const messageOf = (result: PruneResult, name: string) =>
+    result.outcome === "refused" ? undefined : result.objects.find(({ id }) => id.name === name)?.message;
+
+  function left(set: Applied, result: PruneResult): Applied {
+    if (result.outcome === "refused") throw new Error(result.message);
+    return { ...set, inventory: changeInventory(set.inventory, { recorded: [], settled: result.settled }) };
+  }
+
+  /** Prunes, and notes at each DELETE which of the objects are there still. */
+  async function watchedPrune(set: Applied, keep: readonly ManifestObject[], paths: Readonly<Record<string, string>>) {
+    const seen: string[] = [];
+    const client = watchedClient(cluster.client, async ({ method, name }) => {
+      if (method !== "delete") return;
+      const there: string[] = [];
+      for (const [named, path] of Object.entries(paths)) if ((await cluster.statusOf(path)) === 200) there.push(named);
+      seen.push(`${name} with ${there.join(", ")}`);
+    });
+    return { result: await pruneSet(client, pruneRequest(set, keep)), seen };
+  }
+
+  test("what depends on something is gone before that is deleted, whatever their kinds are", async () => {
+    const ns = "kinds";
+    const keep = [namespace(ns)];
+    const chain = [
+      deployment(`${ns}/db`),
+      annotated(configMap(`${ns}/settings`), { [dependsOn]: `apps/namespaces/${ns}/Deployment/db` }),
+      annotated(deployment(`${ns}/web`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/settings` }),
+    ];
+    const set = await applied(ns, [...keep, ...chain]);
+    const paths = { db: workload(ns, "db"), settings: config(ns, "settings"), web: workload(ns, "web") };
+    const { result, seen } = await watchedPrune(set, keep, paths);
+    expect(seen).toEqual(["web with db, settings, web", "settings with db, settings", "db with db"]);
+    expect(result).toMatchObject({ outcome: "done", notes: [] });
+  });
+
+  test("what a finalizer holds keeps what it depends on, also at one remove, and is named", async () => {
+    const ns = "holding";
+    const chain = [
+      configMap(`${ns}/db`),
+      annotated(configMap(`${ns}/api`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/db` }),
+      annotated(configMap(`${ns}/web`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/api` }),
+      configMap(`${ns}/alone`),
+    ];
+    let set = await applied(ns, [namespace(ns), ...chain]);
+    await hold(config(ns, "web"));
+    const request = () => ({ ...set, unrecorded: [], clock: systemClock, deadline: inSeconds(60) });
+    const first = await deleteSet(cluster.client, request());
+    expect(told(first)).toMatchObject({
+      "ConfigMap web": "terminating",
+      "ConfigMap api": "waiting",
+      "ConfigMap db": "waiting",
+      "ConfigMap alone": "deleted",
+    });
+    expect(messageOf(first, "api")).toBe(
+      "waits until ConfigMap holding/web is gone, which depends on it: it is being deleted, held by example.com/hold",
+    );
+    expect(messageOf(first, "db")).toBe("waits until ConfigMap holding/api is gone, which depends on it");
+    expect(await Promise.all([isUntouched(config(ns, "api")), isUntouched(config(ns, "db"))])).toEqual([true, true]);
+    set = left(set, first);
+    expect(told(await deleteSet(cluster.client, request()))).toMatchObject({ "ConfigMap api": "waiting" });
+    await letGo(config(ns, "web"));
+    await hold(config(ns, "api"));
+    const second = await deleteSet(cluster.client, request());
+    expect(told(second)).toMatchObject({ "ConfigMap web": "absent", "ConfigMap api": "terminating" });
+    expect(await isUntouched(config(ns, "db"))).toBe(true);
+    await letGo(config(ns, "api"));
+    set = left(set, second);
+    expect(told(await deleteSet(cluster.client, request()))).toMatchObject({ "ConfigMap db": "deleted" });
+  });
+
+  test("the later wave is gone before the earlier one is deleted", async () => {
+    const ns = "waves";
+    const keep = [namespace(ns)];
+    const waves = [
+      annotated(deployment(`${ns}/first`), { [wave]: "-1" }),
+      configMap(`${ns}/middle`),
+      annotated(configMap(`${ns}/last`), { [wave]: "2" }),
+    ];
+    const paths = { first: workload(ns, "first"), middle: config(ns, "middle"), last: config(ns, "last") };
+    const set = await applied(ns, [...keep, ...waves]);
+    await hold(paths.last);
+    const held = await watchedPrune(set, keep, paths);
+    expect(held.seen).toEqual(["last with first, middle, last"]);
+    expect(messageOf(held.result, "middle")).toBe(
+      "waits until ConfigMap waves/last of wave 2 is gone: it is being deleted, held by example.com/hold",
+    );
+    await letGo(paths.last);
+    const { seen } = await watchedPrune(left(set, held.result), keep, paths);
+    expect(seen).toEqual(["middle with first, middle", "first with first"]);
+  });
+
+  test("a Namespace and a definition of a later wave go last all the same, and hold nobody", async () => {
+    const group = "laterwave.example.com";
+    const ns = "late-wave";
+    const late = [annotated(namespace(ns), { [wave]: "5" }), annotated(definition(group), { [wave]: "5" })];
+    const set = await applied(ns, [...late, widget(group, `${ns}/w`), configMap(`${ns}/c`)]);
+    // The Namespace waits for its controller, which nobody plays.
+    await expect
+      .poll(async () => told(await pruneSet(cluster.client, pruneRequest(set, []))), { timeout: 20_000 })
+      .toEqual({
+        "Widget w": "absent",
+        "ConfigMap c": "absent",
+        [`CustomResourceDefinition widgets.${group}`]: "absent",
+        [`Namespace ${ns}`]: "terminating",
+      });
+  });
+
+  test("what depends on each other in a circle, or says it unreadably, goes by its kind, and that is told", async () => {
+    const ns = "circle";
+    const keep = [namespace(ns)];
+    const set = await applied(ns, [...keep, configMap(`${ns}/a`), configMap(`${ns}/b`), deployment(`${ns}/web`)]);
+    await patch(config(ns, "a"), { annotations: { [dependsOn]: `/namespaces/${ns}/ConfigMap/b` } });
+    await patch(config(ns, "b"), { annotations: { [dependsOn]: `/namespaces/${ns}/ConfigMap/a` } });
+    await patch(workload(ns, "web"), { annotations: { [dependsOn]: "nonsense" } });
+    const result = await pruneSet(cluster.client, pruneRequest(set, keep));
+    expect(told(result)).toEqual({ "Deployment web": "deleted", "ConfigMap a": "deleted", "ConfigMap b": "deleted" });
+    const notes = result.outcome === "refused" ? [] : result.notes.map(({ id, message }) => `${id.name}: ${message}`);
+    expect(notes).toEqual([
+      expect.stringMatching(/^web: .*depends-on has "nonsense", expected .*; it is deleted by its kind$/),
+      `a: ${dependsOn} goes round in a circle with ConfigMap circle/b; it is deleted by its kind`,
+      `b: ${dependsOn} goes round in a circle with ConfigMap circle/a; it is deleted by its kind`,
+    ]);
+  });
+
+  test("what depends on something that stays does not matter", async () => {
+    const ns = "stays";
+    const keep = [namespace(ns), configMap(`${ns}/db`)];
+    const web = annotated(configMap(`${ns}/web`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/db` });
+    const set = await applied(ns, [...keep, web, configMap(`${ns}/other`)]);
+    const result = await pruneSet(cluster.client, pruneRequest(set, keep));
+    expect(told(result)).toEqual({ "ConfigMap other": "deleted", "ConfigMap web": "deleted" });
+    expect(await isUntouched(config(ns, "db"))).toBe(true);
+  });
+
+  test("what is marked to stay keeps what it depends on, and that is told", async () => {
+    const ns = "marked";
+    const keep = [namespace(ns)];
+    const set = await applied(ns, [
+      ...keep,
+      configMap(`${ns}/disk`),
+      annotated(deployment(`${ns}/db`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/disk` }),
+      annotated(configMap(`${ns}/web`), {
+        [dependsOn]: `apps/namespaces/${ns}/Deployment/db`,
+        "starling.dev/prune": "disabled",
+      }),
+    ]);
+    const result = await pruneSet(cluster.client, pruneRequest(set, keep));
+    expect(told(result)).toEqual({ "ConfigMap web": "kept", "Deployment db": "kept", "ConfigMap disk": "kept" });
+    expect(result).toMatchObject({ outcome: "done", settled: [{ name: "web" }, { name: "db" }, { name: "disk" }] });
+    expect(await Promise.all([isUntouched(workload(ns, "db")), isUntouched(config(ns, "disk"))])).toEqual([true, true]);
+    expect(result).toMatchObject({
+      notes: [
+        {
+          id: { name: "db" },
+          message:
+            "it stays, for ConfigMap marked/web depends on it and stays: it is marked starling.dev/prune: disabled",
+        },
+        { id: { name: "disk" }, message: "it stays, for Deployment marked/db depends on it and stays" },
+      ],
+    });
+  });
+
+  test("a dependence that somebody took out of the cluster is none any more", async () => {
+    const ns = "taken-out";
+    const keep = [namespace(ns)];
+    const set = await applied(ns, [
+      ...keep,
+      configMap(`${ns}/db`),
+      annotated(configMap(`${ns}/web`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/db` }),
+    ]);
+    await patch(config(ns, "web"), { annotations: { [dependsOn]: null }, finalizers: ["example.com/hold"] });
+    expect(told(await pruneSet(cluster.client, pruneRequest(set, keep)))).toEqual({
+      "ConfigMap db": "deleted",
+      "ConfigMap web": "terminating",
+    });
+    await letGo(config(ns, "web"));
+  });
+
+  test("the dependence of what is no member any more holds nothing", async () => {
+    const ns = "left-set";
+    const keep = [namespace(ns)];
+    const set = await applied(ns, [
+      ...keep,
+      configMap(`${ns}/db`),
+      annotated(configMap(`${ns}/web`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/db` }),
+    ]);
+    await patch(config(ns, "web"), { labels: { [partOfLabel]: null } });
+    expect(told(await pruneSet(cluster.client, pruneRequest(set, keep)))).toEqual({
+      "ConfigMap db": "deleted",
+      "ConfigMap web": "foreign",
+    });
+  });
+});

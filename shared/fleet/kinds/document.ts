@@ -6,6 +6,7 @@ import * as z from "zod";
 import { excerpt, excerptOf } from "#shared/base/excerpt.ts";
 import { findPath } from "#shared/base/find-path.ts";
 import { isHidden } from "#shared/base/hidden-value.ts";
+import type { Json } from "#shared/base/json.ts";
 import { didYouMean } from "#shared/base/nearest-name.ts";
 import { clusterDocument } from "#shared/fleet/kinds/cluster.ts";
 import { clusterDiscoveryDocument } from "#shared/fleet/kinds/cluster-discovery.ts";
@@ -14,6 +15,7 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { schemaWords } from "#shared/fleet/kinds/schema-words.ts";
 import { sourceDocument } from "#shared/fleet/kinds/source.ts";
 import { syncDocument, syncGroupDocument } from "#shared/fleet/kinds/sync-group.ts";
+import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 
 export const documentSchemas = {
   Source: sourceDocument,
@@ -74,7 +76,12 @@ function headProblem(value: unknown): FieldProblem | undefined {
   }
   const { apiVersion, kind } = value as { apiVersion?: unknown; kind?: unknown };
   if (apiVersion !== ourApiVersion) {
-    return { field: "apiVersion", message: `is ${excerptOf(apiVersion)}; expected "${ourApiVersion}"` };
+    const foreign = foreignKindOf(value as Json);
+    const whose =
+      foreign === undefined
+        ? ""
+        : `: this ${excerpt(String(kind))} is for ${foreign.tool}; for Starling to do what it says, write ${foreign.instead}`;
+    return { field: "apiVersion", message: `is ${excerptOf(apiVersion)}; expected "${ourApiVersion}"${whose}` };
   }
   if (typeof kind !== "string" || !Object.hasOwn(documentSchemas, kind)) {
     const known = Object.keys(documentSchemas);

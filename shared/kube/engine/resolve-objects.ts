@@ -3,6 +3,7 @@ import { isJsonObject } from "#shared/base/json.ts";
 import { pathSegmentProblem } from "#shared/base/path-segment.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { definiteFailure, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
+import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 import { listAt, type ManifestObject, objectIdOf, stringAt, stringMapAt } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
 import { describeObject, groupOf, type ObjectId, objectIdKey, versionOf } from "#shared/kube/object-id.ts";
@@ -132,14 +133,17 @@ export async function kindOf(client: ClusterClient, object: ManifestObject): Pro
     if (found.outcome === "unavailable") {
       return definiteFailure({ class: "noMatch", reason: "KindUnavailable", message: found.message, retryable: true });
     }
-    const message = `no matches for kind ${query.kind} in ${object.apiVersion}${servedText(found.served)}`;
+    const message = `no matches for kind ${query.kind} in ${object.apiVersion}${remedyOf(object, found.served)}`;
     return definiteFailure({ class: "noMatch", reason: "NoMatch", message, retryable: true });
   } catch (error) {
     return failureOf(error);
   }
 }
 
-function servedText(served: readonly string[]): string {
+function remedyOf(object: ManifestObject, served: readonly string[]): string {
   if (served.length > 0) return `; the cluster serves it in ${served.join(", ")}: change apiVersion`;
-  return "; it is tried again until its definition is there";
+  const foreign = foreignKindOf(object);
+  if (foreign === undefined) return "; it is tried again until its definition is there";
+  const { tool, instead } = foreign;
+  return `: it is for ${tool}, which this cluster does not have; for Starling to do what it says, write ${instead} (starling validate -f FILE prints it), or install ${tool} there`;
 }

@@ -486,3 +486,19 @@ describe("the published schema", () => {
     },
   );
 });
+
+test.each([
+  [
+    "argoproj.io/v1alpha1",
+    "Application",
+    "this Application is for Argo CD; for Starling to do what it says, write a template",
+  ],
+  ["argoproj.io/v1alpha1", "ApplicationSet", "write a SyncGroup whose spec.clusters selects the clusters"],
+  ["kustomize.toolkit.fluxcd.io/v1", "Kustomization", "this Kustomization is for Flux"],
+  ["helm.toolkit.fluxcd.io/v2", "HelmRelease", "this HelmRelease is for Flux"],
+  ["fleet.cattle.io/v1alpha1", "GitRepo", "this GitRepo is for Fleet"],
+])("a document for another tool is said to be one, with what to write: %s %s", (apiVersion, kind, words) => {
+  const parsed = parseDocument({ apiVersion, kind, metadata: { name: "a" }, spec: {} });
+  if (parsed.ok) throw new Error("it was taken");
+  expect(parsed.problems).toEqual([{ field: "apiVersion", message: expect.stringContaining(words) }]);
+});

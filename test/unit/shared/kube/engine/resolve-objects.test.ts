@@ -123,6 +123,28 @@ test.each<[string, () => KindLookup, object]>([
   expect(await asked(answer)).toEqual(expected);
 });
 
+test.each([
+  [
+    "argoproj.io/v1alpha1",
+    "Application",
+    { source: { path: "guestbook" } },
+    "no matches for kind Application in argoproj.io/v1alpha1: it is for Argo CD, which this cluster does not have; for Starling to do what it says, write a template with path: guestbook (starling validate -f FILE prints it), or install Argo CD there",
+  ],
+  ["argoproj.io/v1alpha1", "ApplicationSet", {}, "it is for Argo CD"],
+  ["kustomize.toolkit.fluxcd.io/v1", "Kustomization", { path: "./apps" }, "write a template with path: apps"],
+  ["helm.toolkit.fluxcd.io/v2", "HelmRelease", {}, "it is for Flux, which this cluster does not have"],
+  ["fleet.cattle.io/v1alpha1", "GitRepo", {}, "it is for Fleet"],
+])(
+  "an object for another tool is said to be one at the first attempt: %s %s",
+  async (apiVersion, kind, spec, words) => {
+    const lookup = async (): Promise<KindLookup> => ({ outcome: "absent", served: [] });
+    const object = manifest({ apiVersion, kind, metadata: { name: "a", namespace: "b" }, spec });
+    const answer = await kindOf({ lookup } as unknown as ClusterClient, object);
+    expect(answer).toMatchObject({ ...noMatch, reason: "NoMatch" });
+    expect(answer).toMatchObject({ message: expect.stringContaining(words) });
+  },
+);
+
 test("of a definition the kinds are those of the versions that it serves", () => {
   const [group, names] = ["example.com", { kind: "Widget", plural: "widgets" }];
   const versions = [

@@ -26,13 +26,28 @@ export async function build(job: BuildJob, ports: BuildPorts): Promise<BuildAnsw
     const request = { files, others, path: job.path, ...defined({ render: job.render, specialise: job.specialise }) };
     const { objects, upgrade, leftOut } = await renderObjects(request, ports);
     const { digest, bytes } = encodeRendering(objects, upgrade);
-    if (bytes.length > maxRenderingBytes) throw tooLarge(job.path, bytes.length);
-    await ports.transfer.upload(job.renderingUrl, bytes);
+    const room = job.renderingUrls.find((one) => one.bytes >= bytes.length);
+    if (room === undefined) throw tooLarge(job.path, bytes.length);
+    await ports.transfer.upload(room.url, filledUp(bytes, room.bytes));
     const told = leftOut.slice(0, maxLeftOut).map((text) => text.slice(0, maxLeftOutLength));
-    return { outcome: "done", digest, objects: upgrade.length, ...(told.length === 0 ? {} : { leftOut: told }) };
+    const size = bytes.length;
+    return {
+      outcome: "done",
+      digest,
+      bytes: size,
+      objects: upgrade.length,
+      ...(told.length === 0 ? {} : { leftOut: told }),
+    };
   } catch (error) {
     return failureOf(error);
   }
+}
+
+/** With zeros: the answer says where they begin. */
+function filledUp(bytes: Uint8Array, size: number): Uint8Array {
+  const filled = new Uint8Array(size);
+  filled.set(bytes);
+  return filled;
 }
 
 function tooLarge(path: string, size: number): StarlingError {

@@ -10,6 +10,7 @@ import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
 import type { Transfer } from "#shared/ports.ts";
+import { uploadSizes } from "#shared/source/build-job.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
 import { treeDigest } from "#shared/source/tree-listing.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
@@ -141,7 +142,10 @@ async function packed(files: Readonly<Record<string, string>>) {
   return { archive: await packArtifact(listed), artifactDigest: treeDigest(listed) };
 }
 
-const urls = { artifactUrl: "https://localhost/a", renderingUrl: "https://localhost/b" };
+const urls = {
+  artifactUrl: "https://localhost/a",
+  renderingUrls: uploadSizes.map((bytes) => ({ bytes, url: "https://localhost/b" })),
+};
 
 /** They look for their program once in a sandbox: at home that is a hash of the package that has it. */
 const renderers = {

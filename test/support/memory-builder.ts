@@ -6,6 +6,7 @@ import { otherCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Builder, BuildRequest, Built } from "#shared/ports.ts";
+import { uploadSizes } from "#shared/source/build-job.ts";
 import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 
@@ -22,7 +23,12 @@ export function memoryBuilder(blobs: MemoryBlobStore, renderers: Renderers): Bui
       };
       const readable = (digest: string) => ({ artifactDigest: digest, artifactUrl: blobKeys.artifact(digest) });
       const besides = valueArtifacts(render?.helm).map(readable);
-      const job = { ...readable(artifactDigest), path, besides, renderingUrl: "memory" };
+      const job = {
+        ...readable(artifactDigest),
+        path,
+        besides,
+        renderingUrls: uploadSizes.map((size) => ({ bytes: size, url: "memory" })),
+      };
       const answer = await build(
         { ...job, ...defined({ render, specialise }) },
         {
@@ -32,7 +38,12 @@ export function memoryBuilder(blobs: MemoryBlobStore, renderers: Renderers): Bui
         },
       );
       if (answer.outcome === "done")
-        return { digest: answer.digest, objects: answer.objects, ...defined({ leftOut: answer.leftOut }), bytes };
+        return {
+          digest: answer.digest,
+          objects: answer.objects,
+          ...defined({ leftOut: answer.leftOut }),
+          bytes: bytes.subarray(0, answer.bytes),
+        };
       const { message, permanent } = answer;
       const code = otherCode(answer.code);
       throw new StarlingError(message, { code, retry: permanent ? "permanent" : "transient", data: { strike: true } });

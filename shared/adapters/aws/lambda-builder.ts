@@ -8,7 +8,13 @@ import { otherCode } from "#shared/base/error-codes.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { BlobStore, Builder, BuildRequest, Built } from "#shared/ports.ts";
-import { type BuildAnswer, type BuildJob, buildAnswer, maxRenderingBytes } from "#shared/source/build-job.ts";
+import {
+  type BuildAnswer,
+  type BuildJob,
+  buildAnswer,
+  maxRenderingBytes,
+  uploadSizes,
+} from "#shared/source/build-job.ts";
 import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 
 export interface LambdaBuilderOptions {
@@ -39,21 +45,21 @@ export class LambdaBuilder implements Builder {
   }
 
   async build({ artifactDigest, path, render, specialise, attempt }: BuildRequest): Promise<Built> {
-    const { presigner, bucket: Bucket, blobs } = this.#options;
+    const { blobs } = this.#options;
     const staged = blobKeys.incoming(attempt);
-    const put = new PutObjectCommand({ Bucket, Key: staged });
     const others = valueArtifacts(render?.helm);
-    const [artifact, renderingUrl, ...besides] = await Promise.all([
+    const [artifact, renderingUrls, ...besides] = await Promise.all([
       this.#readable(artifactDigest),
-      getSignedUrl(presigner, put, { expiresIn: urlSeconds }),
+      Promise.all(uploadSizes.map((bytes) => this.#writable(staged, bytes))),
       ...others.map((digest) => this.#readable(digest)),
     ]);
     const options = defined({ render, specialise, besides: besides.length === 0 ? undefined : besides });
-    const answer = await this.#ask({ ...artifact, path, ...options, renderingUrl });
+    const answer = await this.#ask({ ...artifact, path, ...options, renderingUrls });
     if (answer.outcome === "failed") throw failureOf(answer);
-    const bytes = await blobs.get(staged, { maxBytes: maxRenderingBytes }).catch((error: unknown) => {
+    const filled = await blobs.get(staged, { maxBytes: maxRenderingBytes }).catch((error: unknown) => {
       throw error instanceof StarlingError && error.retry === "permanent" ? broken(errorMessage(error)) : error;
     });
+    const bytes = filled.subarray(0, answer.bytes);
     if (sha256(bytes) !== answer.digest) throw broken("it left other bytes than it told");
     return { digest: answer.digest, objects: answer.objects, ...defined({ leftOut: answer.leftOut }), bytes };
   }
@@ -62,6 +68,13 @@ export class LambdaBuilder implements Builder {
     const { presigner, bucket: Bucket } = this.#options;
     const get = new GetObjectCommand({ Bucket, Key: blobKeys.artifact(artifactDigest) });
     return { artifactDigest, artifactUrl: await getSignedUrl(presigner, get, { expiresIn: urlSeconds }) };
+  }
+
+  /** The size is a header that is signed: a body of another is refused before it is stored. */
+  async #writable(Key: string, bytes: number): Promise<BuildJob["renderingUrls"][number]> {
+    const { presigner, bucket: Bucket } = this.#options;
+    const put = new PutObjectCommand({ Bucket, Key, ContentLength: bytes });
+    return { bytes, url: await getSignedUrl(presigner, put, { expiresIn: urlSeconds }) };
   }
 
   async #ask(job: BuildJob): Promise<BuildAnswer> {

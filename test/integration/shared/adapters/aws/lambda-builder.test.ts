@@ -20,6 +20,17 @@ const ask = (artifactDigest: string, path = ".") =>
   world.builder.build({ artifactDigest, path, attempt: randomUUID() });
 const transfer = new HttpTransfer();
 
+/** As whoever does not say how much there is. @returns the status of the answer. */
+async function uploadInChunks(url: string, bytes: Uint8Array): Promise<number> {
+  const body = new ReadableStream({
+    start(controller) {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
+  return (await fetch(url, { method: "PUT", body, duplex: "half" })).status;
+}
+
 /** A function that answers so, after it has done so. */
 function beAnswering(answer: unknown, act: (job: BuildJob) => Promise<unknown> = async () => {}): void {
   world.beFunction(() => async (job: never) => {
@@ -130,12 +141,14 @@ describe("a build that somebody else has taken over", () => {
     const tried: Record<string, unknown> = {};
     const attempt = (name: string, work: Promise<unknown>) =>
       work.then(
-        () => (tried[name] = "done"),
+        (status) => (tried[name] = typeof status === "number" ? status : "done"),
         (error: Error) => (tried[name] = error.message),
       );
     beAnswering(
       { outcome: "failed", code: "Gone", message: "", permanent: true },
-      async ({ artifactUrl, renderingUrl }) => {
+      async ({ artifactUrl, renderingUrls }) => {
+        const [{ url: renderingUrl, bytes } = { url: "", bytes: 0 }] = renderingUrls;
+        const own = Buffer.alloc(bytes, "x");
         const replaced = (url: string, key: string) => {
           const next = new URL(url);
           next.pathname = `/blobs/${key}`;
@@ -145,13 +158,16 @@ describe("a build that somebody else has taken over", () => {
         await attempt("read mine", transfer.download(artifactUrl));
         await attempt("read another", transfer.download(replaced(artifactUrl, otherKey)));
         await attempt("overwrite mine", transfer.upload(artifactUrl, Buffer.from("x")));
-        await attempt(
-          "write a rendering",
-          transfer.upload(replaced(renderingUrl, "renderings/0.json"), Buffer.from("x")),
-        );
+        await attempt("write a rendering", transfer.upload(replaced(renderingUrl, "renderings/0.json"), own));
         await attempt("read what is incoming", transfer.download(renderingUrl));
         await attempt("list the bucket", transfer.download(replaced(artifactUrl, "")));
-        await attempt("write its own place", transfer.upload(renderingUrl, Buffer.from("x")));
+        await attempt("write more than it is for", transfer.upload(renderingUrl, Buffer.alloc(bytes + 1, "x")));
+        await attempt("write less than it is for", transfer.upload(renderingUrl, Buffer.alloc(bytes - 1, "x")));
+        await attempt("write without a size", uploadInChunks(renderingUrl, own));
+        const largest = renderingUrls.at(-1)?.url ?? "";
+        const tooMuch = Buffer.alloc(maxRenderingBytes + 1);
+        await attempt("write more than a rendering may have", transfer.upload(largest, tooMuch));
+        await attempt("write its own place", transfer.upload(renderingUrl, own));
       },
     );
     await expect(ask(mine)).rejects.toMatchObject({ code: "Gone" });
@@ -163,13 +179,34 @@ describe("a build that somebody else has taken over", () => {
       "write a rendering": refused("PUT"),
       "read what is incoming": refused("GET"),
       "list the bucket": refused("GET"),
+      "write more than it is for": refused("PUT"),
+      "write less than it is for": refused("PUT"),
+      "write without a size": 403,
+      "write more than a rendering may have": refused("PUT"),
       "write its own place": "done",
     });
   });
 
+  test("may write in some sizes, each of which is signed, and in no larger one than a rendering may have", async () => {
+    const jobs: BuildJob[] = [];
+    beAnswering({ outcome: "failed", code: "Gone", message: "", permanent: true }, async (job) => jobs.push(job));
+    await expect(ask(await world.artifact({ "a.yaml": configMap("sizes") }))).rejects.toMatchObject({ code: "Gone" });
+    const urls = jobs.flatMap(({ renderingUrls }) => renderingUrls);
+    expect(urls.map(({ bytes }) => bytes)).toEqual([
+      65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 33_554_432, 67_108_864,
+    ]);
+    const signed = urls.map(({ url }) => new URL(url).searchParams.get("X-Amz-SignedHeaders"));
+    expect(new Set(signed)).toEqual(new Set(["content-length;host"]));
+  });
+
   const digest = sha256(Buffer.from("left"));
-  const done = { outcome: "done", digest, objects: 1 };
-  const upload = (bytes: Uint8Array) => (job: BuildJob) => transfer.upload(job.renderingUrl, bytes);
+  const done = { outcome: "done", digest, bytes: 4, objects: 1 };
+  const upload = (text: string) => async (job: BuildJob) => {
+    const [smallest] = job.renderingUrls;
+    const filled = Buffer.alloc(smallest?.bytes ?? 0);
+    filled.write(text);
+    await transfer.upload(smallest?.url ?? "", filled);
+  };
 
   const nothing = async () => {};
 
@@ -180,15 +217,20 @@ describe("a build that somebody else has taken over", () => {
   }
 
   const lies: readonly Lie[] = [
-    { title: "other bytes than it tells", answer: done, act: upload(Buffer.from("right")) },
+    { title: "other bytes than it tells", answer: done, act: upload("right") },
     { title: "nothing", answer: done, act: nothing },
-    { title: "more than a rendering may have", answer: done, act: upload(Buffer.alloc(maxRenderingBytes + 1)) },
+    { title: "less than it tells", answer: { ...done, bytes: 5 }, act: upload("left") },
+    {
+      title: "a size that no rendering may have",
+      answer: { ...done, bytes: maxRenderingBytes + 1 },
+      act: upload("left"),
+    },
     {
       title: "a digest that is a path",
       answer: { ...done, digest: "sha256:../../inventories" },
-      act: upload(Buffer.from("left")),
+      act: upload("left"),
     },
-    { title: "more than was asked", answer: { ...done, also: "this" }, act: upload(Buffer.from("left")) },
+    { title: "more than was asked", answer: { ...done, also: "this" }, act: upload("left") },
     { title: "no answer at all", answer: undefined, act: nothing },
     { title: "an answer without an end", answer: "x".repeat(100_000), act: nothing },
     {
@@ -214,7 +256,7 @@ describe("a build that somebody else has taken over", () => {
   });
 
   test("has what it left taken when it is what it tells", async () => {
-    beAnswering(done, upload(Buffer.from("left")));
+    beAnswering(done, upload("left"));
     const artifact = await world.artifact({ "a.yaml": configMap("a") });
     expect(Buffer.from((await ask(artifact)).bytes).toString()).toBe("left");
   });

@@ -3,7 +3,7 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
-import { lagSeconds, stateEntries } from "#functions/rollout/state-entries.ts";
+import { firstEntries, lagSeconds } from "#functions/rollout/state-entries.ts";
 import { keptUnreadable } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { unlessLost } from "#shared/base/errors.ts";
@@ -31,30 +31,30 @@ export interface ByState {
   readonly isNews: boolean;
 }
 
+/** A look that is not about everybody reads so many Syncs of a state at most. */
+const mostRead = 100;
+
 /**
  * Counts of the members by their worst Sync. Only those that are not ready are read, from the state index: a moment behind,
  * put right by the next look. A catch-up that failed, or found no answer, within the index's lag counts as that.
+ * @param all - it is a look at everybody. Any other reads a page of each state: of one with more, it goes by what was counted
+ *   before, which the next look at everybody puts right.
  */
-export async function clustersByState(known: Known, ports: PlannerPorts): Promise<ByState> {
-  const { subject, unit } = known;
+export async function clustersByState(known: Known, all: boolean, ports: PlannerPorts): Promise<ByState> {
+  const { subject, unit, row } = known;
   const { table } = ports;
-  const [entries, arrivals, away, sealed] = await Promise.all([
-    Promise.all([...indexed.keys()].map((word) => stateEntries(subject, table, word))),
-    unit.arrivals.failed === 0 ? { rows: [] } : rowsAbout(ranges.arrivals(subject, "failed"), table),
-    (unit.arrivals.away ?? 0) === 0 ? { rows: [] } : rowsAbout(ranges.arrivals(subject, "away"), table),
+  const most = all ? undefined : mostRead;
+  const [pages, arrivals, sealed] = await Promise.all([
+    Promise.all([...indexed.keys()].map((phase) => firstEntries(subject, table, { phase, most }))),
+    catchUpsThatEnded(known, ports),
     unassigned(known, ports),
   ]);
   const worst = new Map<string, Tally>();
   const note = (cluster: string, state: Tally) => worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
   for await (const cluster of unreadable(known, ports)) note(cluster, "unreachable");
-  const now = ports.clock.now().toISOString();
-  const isRecent = ({ since }: ArrivalRow) => later(since, lagSeconds) > now;
-  const failed = arrivals.rows.filter((row) => isRecent(row) || isRenderFailure(row.reason));
-  const lately = away.rows.filter(isRecent);
-  // Where something was assigned the index says it after its lag, and whether it is ready by itself since.
-  for (const { cluster } of failed) note(cluster, "failed");
-  for (const { cluster } of lately) note(cluster, "unreachable");
-  for (const { state, cluster } of entries.flat()) note(cluster, indexed.get(state) ?? "ready");
+  for (const { cluster } of arrivals.failed) note(cluster, "failed");
+  for (const { cluster } of arrivals.away) note(cluster, "unreachable");
+  for (const { state, cluster } of pages.flat()) note(cluster, indexed.get(state) ?? "ready");
   // Of the arrivals that wait only those are read that are counted already.
   const asked = unit.arrivals.waiting === 0 ? [] : [...worst.keys()];
   const counted = await table.getMany(
@@ -65,6 +65,12 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
   for (const [cluster, state] of sealed) note(cluster, state);
   const counts = { ready: 0, drifted: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   for (const state of worst.values()) counts[state]++;
+  const cut = pages.filter(({ length }) => length === most);
+  const full = new Set(cut.flatMap(([first]) => (first === undefined ? [] : (indexed.get(first.state) ?? []))));
+  const before = row.status.clusters;
+  // Nobody has counted them yet.
+  if ([...full].some((state) => (before?.[state] ?? 0) < counts[state])) return clustersByState(known, true, ports);
+  for (const state of full) counts[state] = before?.[state] ?? 0;
   const waiting = counts.waiting + unit.arrivals.waiting - counted.length;
   const named = (state: Tally) =>
     [...worst]
@@ -75,7 +81,35 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
     counts: clusterCounts(membersOfAll(unit), { ...counts, waiting }),
     failed: named("failed"),
     unreachable: named("unreachable"),
-    isNews: lately.length > 0 || arrivals.rows.some(isRecent),
+    isNews: arrivals.isNews,
+  };
+}
+
+/**
+ * Clusters whose catch-up ended so lately that the index may not say it yet; and those that nothing was assigned to, as it
+ * could not be rendered. After its lag the index says the others, and whether they are ready by themselves since.
+ */
+async function catchUpsThatEnded(
+  { subject, unit }: Known,
+  { table, clock }: PlannerPorts,
+): Promise<Record<"failed" | "away", readonly ArrivalRow[]> & Pick<ByState, "isNews">> {
+  const { failed, away = 0 } = unit.arrivals;
+  const now = clock.now().toISOString();
+  const isWithinLag = (at: string) => later(at, lagSeconds) > now;
+  // A version before this one did not note it.
+  const mayBeNews = isWithinLag(unit.arrivalEndedAt ?? now);
+  const assigned = unit.stages.reduce((sum, { failedArrivals }) => sum + failedArrivals, 0);
+  const read = async (state: "failed" | "away", isRead: boolean) =>
+    isRead ? (await rowsAbout(ranges.arrivals(subject, state), table)).rows : [];
+  const [ofFailed, ofAway] = await Promise.all([
+    read("failed", failed > 0 && (mayBeNews || failed > assigned)),
+    read("away", away > 0 && mayBeNews),
+  ]);
+  const isRecent = ({ since }: ArrivalRow) => isWithinLag(since);
+  return {
+    failed: ofFailed.filter((row) => isRecent(row) || isRenderFailure(row.reason)),
+    away: ofAway.filter(isRecent),
+    isNews: [...ofFailed, ...ofAway].some(isRecent),
   };
 }
 

@@ -39,7 +39,7 @@ export async function rest(
   if (all) setDeadline(transaction, deadline);
   const isStill = !isMoving(known);
   const isIdle = isStill && known.unit.arrivals.waiting + legsIn(known.unit, known.legs).length === 0;
-  const counted = isStill ? await settledCounts(known, now, ports) : undefined;
+  const counted = isStill ? await settledCounts(known, { all, now }, ports) : undefined;
   const settled = counted?.settled;
   const seen =
     counted === undefined
@@ -98,10 +98,15 @@ export function noteWanted(transaction: Transaction): void {
 }
 
 /** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */
-async function settledCounts(known: Known, now: Date, ports: PlannerPorts): Promise<Settled | undefined> {
+async function settledCounts(
+  known: Known,
+  { all, now }: { readonly all: boolean; readonly now: Date },
+  ports: PlannerPorts,
+): Promise<Settled | undefined> {
   if (known.unit.last === 0 && membersOfAll(known.unit) > 0) return undefined;
-  const { counts, isNews, ...named } = await clustersByState(known, ports);
   const certain = justSettled(known, now);
+  // What was counted before is of a leg then, and says nothing of the others.
+  const { counts, isNews, ...named } = await clustersByState(known, all || certain.length > 0, ports);
   const worst = (state: keyof Certain) => Math.max(counts[state], ...certain.map((seen) => seen[state]));
   const [failed, unreachable, changing] = [worst("failed"), worst("unreachable"), worst("changing")];
   const settled = clusterCounts(counts.selected, { ...counts, failed, unreachable, changing });

@@ -1,6 +1,6 @@
 import { allItems } from "#shared/base/all-pages.ts";
 import { type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import type { Table } from "#shared/ports.ts";
+import type { IndexEntry, Table } from "#shared/ports.ts";
 
 /** An index is behind its table for so long at most, as far as anybody is told. */
 export const lagSeconds = 30;
@@ -10,6 +10,22 @@ export async function stateEntries(subject: Subject, table: Table, phase?: strin
   const range = stateIndex.range(subject, phase);
   const entries = await Array.fromAsync(allItems((start) => table.queryIndex({ ...range, ...start })));
   return entries.flatMap(({ sort }) => stateIndex.parse(sort) ?? []);
+}
+
+/** The first Syncs in a phase, by their clusters: so many at most, or all of them. */
+export async function firstEntries(
+  subject: Subject,
+  table: Table,
+  { phase, most }: { readonly phase: string; readonly most: number | undefined },
+) {
+  if (most === undefined) return stateEntries(subject, table, phase);
+  const found: IndexEntry[] = [];
+  const range = { ...stateIndex.range(subject, phase), limit: most };
+  for await (const entry of allItems((start) => table.queryIndex({ ...range, ...start }))) {
+    found.push(entry);
+    if (found.length === most) break;
+  }
+  return found.flatMap(({ sort }) => stateIndex.parse(sort) ?? []);
 }
 
 /** Those in which something of it is, or may be. */

@@ -234,6 +234,7 @@ export class Transaction {
       this.put<ArrivalRow>({ ...key, type: "Arrival", cluster, since: this.at, ...arrival });
       this.#arrivals.set(keyText(key), undefined);
       this.#countArrival(arrival, state, 1);
+      if (state !== "waiting") this.edit({ arrivalEndedAt: this.at });
       return;
     }
     const found = this.#arrivals.get(keyText(key));

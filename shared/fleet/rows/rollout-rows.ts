@@ -203,6 +203,8 @@ export interface UnitRow extends Row {
   readonly former?: number;
   readonly arrivals: ArrivalCounts;
   readonly arrivalsHeld?: ArrivalsHeld;
+  /** When a cluster that came failed, or did not answer, last. */
+  readonly arrivalEndedAt?: string;
   /** Every content that a stage is on or moves to, and some more, the newest first. */
   readonly ledger: readonly LedgerEntry[];
   /** Numbers of the contents that are in it no more, until their rows are collected. */

@@ -2,7 +2,7 @@
 import { basename, join } from "node:path";
 import { type InitOptions, writeDocuments } from "#cli/commands/init.ts";
 import { type LocalOptions, machineApi, runningMachine, stateFlag, stateFolder } from "#cli/commands/local-folder.ts";
-import { manifestYaml } from "#cli/format/manifest-yaml.ts";
+import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { type FolderShape, type ShapeCluster, shapeOf } from "#local/git/folder-shape.ts";

@@ -1,6 +1,6 @@
 import { clustersText } from "#cli/format/clusters-text.ts";
-import { manifestYaml } from "#cli/format/manifest-yaml.ts";
 import { serialise } from "#cli/format/serialise.ts";
+import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ChangeOptions, namespaceOf, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
 import { type FleetView, fleetOf, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";

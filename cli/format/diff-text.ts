@@ -1,6 +1,6 @@
 import { clustersText } from "#cli/format/clusters-text.ts";
-import { manifestYaml } from "#cli/format/manifest-yaml.ts";
 import { unifiedDiff } from "#cli/format/unified-diff.ts";
+import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import { canonicalJson, parseJson } from "#shared/base/json.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
 import type { KubeObject } from "#shared/kube/kube-object.ts";

@@ -1,6 +1,6 @@
 import { columnsText } from "#cli/format/columns-text.ts";
 import { evaluateTemplate } from "#cli/format/evaluate-template.ts";
-import { manifestYaml } from "#cli/format/manifest-yaml.ts";
+import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import type { DataOutput } from "#cli/output/output.ts";
 import { JsonPathError } from "#cli/output/template.ts";
 import { usageFailure } from "#cli/session/failure.ts";

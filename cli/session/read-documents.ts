@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
+import { type ForeignHelp, foreignHelp } from "#cli/session/foreign-documents.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { hasNamespace } from "#cli/session/kind-names.ts";
+import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { withoutServerFields } from "#shared/fleet/api/exported.ts";
@@ -88,7 +90,11 @@ export async function readDocuments(io: CliIo, request: FileRequest): Promise<re
   problems.push(...duplicates(checked));
   const count = problems.length + unreadable.length;
   if (count === 0) return checked;
-  throw invalid({ lines: [...unreadable, ...told(problems)], count }, documents.length + unreadable.length);
+  const help = foreignHelp(documents, io.cwd);
+  throw invalid(
+    { lines: [...unreadable, ...told(problems)], count, ...defined({ help }) },
+    documents.length + unreadable.length,
+  );
 }
 
 export interface DocumentProblem extends FieldProblem {
@@ -138,16 +144,16 @@ export function problemLine(document: FileDocument, problem: FieldProblem): stri
 
 /** The failure of documents that are wrong: the lines of the first problems, and how many there are. */
 export function invalid(
-  problems: { readonly lines: readonly string[]; readonly count: number },
+  problems: { readonly lines: readonly string[]; readonly count: number; readonly help?: ForeignHelp },
   documents: number,
 ): CliFailure {
-  const { lines, count } = problems;
+  const { lines, count, help } = problems;
   const more = count > lines.length ? [`... and ${count - lines.length} more`] : [];
   const message = `${count} ${count === 1 ? "problem" : "problems"} in ${documents} ${documents === 1 ? "document" : "documents"}`;
   return new CliFailure(`${message}; nothing was applied`, {
     exit: "wrongInput",
-    lines: [...lines, ...more],
-    next: "mend the lines above, then: starling validate -f FILE",
+    lines: [...lines, ...more, ...(help?.lines ?? [])],
+    next: help?.next ?? "mend the lines above, then: starling validate -f FILE",
   });
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { sameInStarling } from "#shared/fleet/foreign/same-in-starling.ts";
 import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
@@ -33,6 +34,7 @@ describe("docs/migrating.md", () => {
       const documents = examplesBelow(title).flatMap((text) => parseManifests(text, "migrating.md"));
       expect(documents.length).toBeGreaterThan(0);
       expect(foreignKindsIn(readManifests(documents))).toHaveLength(documents.length);
+      expect(sameInStarling(documents.map(({ object }) => object)).documents.length).toBeGreaterThan(1);
     },
   );
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { manifestYaml } from "#cli/format/manifest-yaml.ts";
+import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 

@@ -1,0 +1,154 @@
+/** Flux: what a cluster takes from where, a copy of it for each cluster. */
+
+import { defined } from "#shared/base/defined.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import {
+  type FoldersOf,
+  folderOf,
+  groupDocument,
+  httpsUrl,
+  joined,
+  leftOver,
+  member,
+  nameOf,
+  namesOf,
+  notCarried,
+  remarked,
+  type Said,
+  sourceDocument,
+  titleOf,
+  unknownCluster,
+  whichClusters,
+  withFitting,
+} from "#shared/fleet/foreign/said.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
+
+export interface FluxFleet {
+  /** All documents: a Kustomization names its repository. */
+  readonly all: readonly Json[];
+  readonly foldersOf: FoldersOf;
+}
+
+export function gitRepositorySaid(object: Json): Said {
+  const title = titleOf(object);
+  const spec = member(object, "spec");
+  const given = stringAt(spec, "url") ?? "";
+  const url = httpsUrl(given);
+  if (url === undefined)
+    return remarked(`${title}: spec.url is no address of a git repository that is fetched by https`);
+  const wanted = member(spec, "ref");
+  const kind = ["commit", "semver", "tag", "branch"].find((name) => typeof wanted[name] === "string");
+  const ref = kind === undefined ? undefined : { [kind]: wanted[kind] };
+  const left = [
+    ...leftOver(spec, "spec", ["url", "ref", "interval"]),
+    ...leftOver(wanted, "spec.ref", kind === "commit" ? ["commit", "branch"] : [kind ?? ""]),
+  ];
+  const secret = "secretRef" in spec ? [`${title}: name a secret with a token in spec.git.credentials`] : [];
+  return {
+    documents: [sourceDocument({ ...namesOf(object), url, ref })],
+    remarks: [...notCarried(title, left), ...secret],
+  };
+}
+
+export function kustomizationSaid(object: Json, fleet: FluxFleet): Said {
+  const spec = member(object, "spec");
+  const post = member(spec, "postBuild");
+  const substitute = member(post, "substitute");
+  const texts = Object.entries(substitute).map(([name, value]) => [name, String(value)]);
+  const parameters = texts.length === 0 ? undefined : Object.fromEntries(texts);
+  const extras = {
+    targetNamespace: spec.targetNamespace,
+    patches: spec.patches,
+    images: spec.images,
+    components: spec.components,
+    commonMetadata: spec.commonMetadata,
+    namePrefix: spec.namePrefix,
+    nameSuffix: spec.nameSuffix,
+  };
+  const apply = defined({ prune: typeof spec.prune === "boolean" ? spec.prune : undefined });
+  const base = parameters === undefined ? { apply } : { apply, parameters, substitute: { mode: "text" } };
+  const taken = ["path", "sourceRef", "interval", "prune", "postBuild", ...Object.keys(extras)];
+  return templateSaid(object, fleet, {
+    reference: member(spec, "sourceRef"),
+    path: stringAt(spec, "path") ?? ".",
+    base,
+    extras,
+    left: [...leftOver(spec, "spec", taken), ...leftOver(post, "spec.postBuild", ["substitute"])],
+  });
+}
+
+export function helmReleaseSaid(object: Json, fleet: FluxFleet): Said {
+  const title = titleOf(object);
+  const spec = member(object, "spec");
+  const chart = member(member(spec, "chart"), "spec");
+  const reference = "chartRef" in spec ? member(spec, "chartRef") : member(chart, "sourceRef");
+  if (stringAt(reference, "kind") !== "GitRepository") {
+    const whose = `${stringAt(reference, "kind") ?? "a registry"} ${stringAt(reference, "name") ?? ""}`.trim();
+    const name = stringAt(chart, "chart");
+    return remarked(
+      `${title}: this is not possible yet: its chart${name === undefined ? "" : ` ${name}`} comes from ${whose}, and Starling reads charts of git repositories; commit the chart to one (helm pull --untar), and write a template with its folder as path and render.helm.values`,
+    );
+  }
+  const namespace = stringAt(spec, "targetNamespace") ?? namesOf(object).namespace;
+  const releaseName = stringAt(spec, "releaseName") ?? namesOf(object).name;
+  const values = isJsonObject(spec.values) ? spec.values : undefined;
+  const base = { render: { helm: defined({ releaseName, values }) }, apply: { defaultNamespace: namespace } };
+  return templateSaid(object, fleet, {
+    reference,
+    path: stringAt(chart, "chart") ?? ".",
+    base,
+    extras: {},
+    left: [
+      ...leftOver(spec, "spec", ["chart", "chartRef", "interval", "targetNamespace", "releaseName", "values"]),
+      ...leftOver(chart, "spec.chart.spec", ["chart", "sourceRef", "interval"]),
+    ],
+  });
+}
+
+interface WantedTemplate {
+  readonly reference: JsonObject;
+  readonly path: string;
+  readonly base: JsonObject;
+  readonly extras: JsonObject;
+  readonly left: readonly string[];
+}
+
+function templateSaid(object: Json, { all, foldersOf }: FluxFleet, wanted: WantedTemplate): Said {
+  const title = titleOf(object);
+  const { name, namespace } = namesOf(object);
+  const kind = stringAt(wanted.reference, "kind") ?? "GitRepository";
+  if (kind !== "GitRepository") {
+    return remarked(
+      `${title}: this is not possible yet: it takes from ${kind}, and Starling reads git repositories only`,
+    );
+  }
+  const from = stringAt(wanted.reference, "name") ?? "";
+  const whose = stringAt(wanted.reference, "namespace") ?? stringAt(object, "metadata", "namespace");
+  const repository = all.find(
+    (one) =>
+      stringAt(one, "kind") === kind &&
+      stringAt(one, "metadata", "name") === from &&
+      (whose === undefined || stringAt(one, "metadata", "namespace") === whose),
+  );
+  const url = httpsUrl(stringAt(repository, "spec", "url") ?? "");
+  const { path, problem } = folderOf(wanted.path, url === undefined ? undefined : foldersOf(url));
+  if (problem !== undefined) return remarked(`${title}: ${problem}`);
+  const { template, left } = withFitting({ name, source: nameOf(from), path, ...wanted.base }, wanted.extras);
+  const known =
+    repository === undefined
+      ? [`${title}: its GitRepository ${from} is not among these documents; write a Source ${nameOf(from)}`]
+      : [];
+  const elsewhere = repository === undefined ? undefined : namesOf(repository);
+  const moved = elsewhere !== undefined && elsewhere.namespace !== namespace ? elsewhere.namespace : namespace;
+  return joined([
+    {
+      documents: [groupDocument({ name, namespace: moved, clusters: unknownCluster, templates: [template] })],
+      remarks: [],
+    },
+    remarked(
+      ...known,
+      ...notCarried(title, [...wanted.left, ...left.map((field) => `spec.${field}`)]),
+      `${title}: ${whichClusters}`,
+    ),
+  ]);
+}

@@ -1,0 +1,146 @@
+/** What documents of another tool say, as documents of Starling, and what of them has no place there. */
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { dnsLabel } from "#shared/base/name-schema.ts";
+import { parseDocument } from "#shared/fleet/kinds/document.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
+import { checkGitUrl } from "#shared/source/git-url.ts";
+import { normalFolder } from "#shared/source/tree-listing.ts";
+
+export interface Said {
+  readonly documents: readonly JsonObject[];
+  /** In words, with the object that each is about. */
+  readonly remarks: readonly string[];
+}
+
+/** The folders of a repository, where it is at hand. */
+export type FoldersOf = (url: string) => readonly string[] | undefined;
+
+/** Nobody is this: a document that was not looked over is applied nowhere. */
+export const unknownCluster: JsonObject = { names: ["name-of-the-cluster"] };
+export const whichClusters =
+  "which clusters it is for stands outside of the document: write their names or labels into spec.clusters";
+
+export function joined(all: readonly Said[]): Said {
+  return { documents: all.flatMap(({ documents }) => documents), remarks: all.flatMap(({ remarks }) => remarks) };
+}
+
+export function remarked(...remarks: readonly string[]): Said {
+  return { documents: [], remarks };
+}
+
+export function member(object: Json | undefined, name: string): JsonObject {
+  const value = isJsonObject(object) ? object[name] : undefined;
+  return isJsonObject(value) ? value : {};
+}
+
+/** A name as Starling takes one. */
+export function nameOf(text: string): string {
+  const plain = text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .slice(0, 63)
+    .replaceAll(/^-+|-+$/g, "");
+  return dnsLabel.test(plain) ? plain : "app";
+}
+
+export function namesOf(object: Json | undefined): { readonly name: string; readonly namespace: string } {
+  const name = nameOf(stringAt(object, "metadata", "name") ?? "app");
+  return { name, namespace: nameOf(stringAt(object, "metadata", "namespace") ?? "default") };
+}
+
+/** `Application argocd/shop`, for remarks. */
+export function titleOf(object: Json | undefined): string {
+  const namespace = stringAt(object, "metadata", "namespace");
+  const name = stringAt(object, "metadata", "name") ?? "without a name";
+  return `${stringAt(object, "kind")} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+}
+
+/** Fields that nothing was made of, by their paths. */
+export function leftOver(object: JsonObject, within: string, taken: readonly string[]): readonly string[] {
+  return Object.keys(object).flatMap((name) => (taken.includes(name) ? [] : [`${within}.${name}`]));
+}
+
+export function notCarried(title: string, fields: readonly string[]): readonly string[] {
+  return fields.length === 0 ? [] : [`${title}: not carried over: ${fields.join(", ")}`];
+}
+
+/** Only `https` is fetched. @returns undefined for what is no git repository. */
+export function httpsUrl(url: string): string | undefined {
+  const ssh = /^(?:ssh:\/\/)?(?:[^@/]+@)?([^/:]+)(?::\d+\/|[:/])(.+)$/;
+  const isOther = /^[a-z][a-z0-9+.-]*:\/\//.test(url) && !url.startsWith("ssh://");
+  const plain = isOther
+    ? url.replace(/^http:/, "https:").replace(/\/\/[^/]*@/, "//")
+    : url.replace(ssh, "https://$1/$2");
+  return checkGitUrl(plain) === undefined ? plain : undefined;
+}
+
+/** `HEAD` and nothing follow the repository's own branch. */
+export function refOf(revision: string | undefined): JsonObject | undefined {
+  if (revision === undefined || revision === "" || revision === "HEAD") return undefined;
+  if (/^[0-9a-f]{40}$/.test(revision)) return { commit: revision };
+  if (/^refs\/tags\//.test(revision)) return { tag: revision.slice("refs/tags/".length) };
+  if (/^v?\d+\.\d+\.\d+/.test(revision)) return { tag: revision };
+  if (/[\^~*<>=x]\d|\.(x|\*)/.test(revision)) return { semver: revision };
+  return { branch: revision.replace(/^refs\/heads\//, "") };
+}
+
+export interface WantedSource {
+  readonly name: string;
+  readonly namespace: string;
+  readonly url: string;
+  readonly ref?: JsonObject | undefined;
+}
+
+export function sourceDocument({ name, namespace, url, ref }: WantedSource): JsonObject {
+  const git = ref === undefined ? { url } : { url, ref };
+  return { apiVersion: ourApiVersion, kind: "Source", metadata: { name, namespace }, spec: { git } };
+}
+
+export interface WantedGroup {
+  readonly name: string;
+  readonly namespace: string;
+  readonly clusters: JsonObject;
+  readonly templates: readonly JsonObject[];
+}
+
+export function groupDocument({ name, namespace, clusters, templates }: WantedGroup): JsonObject {
+  const spec = { clusters, templates };
+  return { apiVersion: ourApiVersion, kind: "SyncGroup", metadata: { name, namespace }, spec };
+}
+
+/** What `validate` has against it, or undefined. */
+export function documentProblem(document: JsonObject): string | undefined {
+  const parsed = parseDocument(document);
+  const [problem] = parsed.ok ? semanticProblems(parsed.document) : parsed.problems;
+  return problem === undefined ? undefined : `${problem.field} ${problem.message}`;
+}
+
+/** The template with those of the fields that are there and have the same form in both tools. */
+export function withFitting(
+  template: JsonObject,
+  extras: JsonObject,
+): { readonly template: JsonObject; readonly left: readonly string[] } {
+  let fitting = template;
+  const left: string[] = [];
+  for (const [name, value] of Object.entries(extras)) {
+    if (value === undefined) continue;
+    const tried = { ...fitting, [name]: value };
+    const group = groupDocument({ name: "a", namespace: "a", clusters: { all: true }, templates: [tried] });
+    if (documentProblem(group) === undefined) fitting = tried;
+    else left.push(name);
+  }
+  return { template: fitting, left };
+}
+
+/** A folder as a template has it, or why it cannot be one. */
+export function folderOf(
+  path: string,
+  folders: readonly string[] | undefined,
+): { readonly path: string; readonly problem?: string } {
+  const folder = normalFolder(path.replace(/^\/+/, ""));
+  if (folders === undefined || folder === "." || folder.includes("{{") || folders.includes(folder))
+    return { path: folder };
+  return { path: folder, problem: `the repository here has no folder ${folder}` };
+}

@@ -1,0 +1,55 @@
+import type { Json, JsonObject } from "#shared/base/json.ts";
+import { applicationSaid } from "#shared/fleet/foreign/argo.ts";
+import { applicationSetSaid } from "#shared/fleet/foreign/argo-set.ts";
+import { gitRepositorySaid, helmReleaseSaid, kustomizationSaid } from "#shared/fleet/foreign/flux.ts";
+import { gitRepoSaid } from "#shared/fleet/foreign/rancher-fleet.ts";
+import { documentProblem, type FoldersOf, joined, remarked, type Said, titleOf } from "#shared/fleet/foreign/said.ts";
+import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
+
+const unknownFolders: FoldersOf = () => undefined;
+
+/**
+ * The documents of Starling that say what documents of Flux, Argo CD and Fleet say, made from their own fields; others among
+ * them are passed over. Each is one that `validate` takes, and what could not be carried over is named.
+ */
+export function sameInStarling(objects: readonly Json[], foldersOf: FoldersOf = unknownFolders): Said {
+  const said = joined(
+    objects
+      .filter((object) => foreignKindOf(object) !== undefined)
+      .map((object) => saidOf(object, { all: objects, foldersOf })),
+  );
+  const documents = new Map<string, JsonObject>();
+  const remarks = [...said.remarks];
+  for (const document of said.documents) {
+    const problem = documentProblem(document);
+    if (problem === undefined) documents.set(JSON.stringify(document), document);
+    else remarks.push(`${titleOf(document)} cannot be written: ${problem}`);
+  }
+  return { documents: [...documents.values()], remarks: [...new Set(remarks)] };
+}
+
+interface Around {
+  readonly all: readonly Json[];
+  readonly foldersOf: FoldersOf;
+}
+
+function saidOf(object: Json, around: Around): Said {
+  const kind = stringAt(object, "kind") ?? "";
+  switch (kind) {
+    case "GitRepository":
+      return gitRepositorySaid(object);
+    case "Kustomization":
+      return kustomizationSaid(object, around);
+    case "HelmRelease":
+      return helmReleaseSaid(object, around);
+    case "Application":
+      return applicationSaid(object, around.foldersOf);
+    case "ApplicationSet":
+      return applicationSetSaid(object, around.foldersOf);
+    case "GitRepo":
+      return gitRepoSaid(object, around.foldersOf);
+    default:
+      return remarked(`${titleOf(object)}: for Starling, write ${foreignKindOf(object)?.instead}`);
+  }
+}

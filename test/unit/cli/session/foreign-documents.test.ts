@@ -1,0 +1,93 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
+
+const application = (path: string) => `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: shop, namespace: argocd}
+spec:
+  source: {repoURL: "git@github.com:acme/apps.git", targetRevision: main, path: ${path}}
+  destination: {server: "https://kubernetes.default.svc", namespace: shop}
+`;
+const kustomization = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: apps, namespace: flux-system}
+spec: {url: "https://github.com/acme/apps", ref: {branch: main}, interval: 1m}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: shop, namespace: flux-system}
+spec: {path: ./apps/shop, prune: true, interval: 10m, sourceRef: {kind: GitRepository, name: apps}}
+`;
+const gitRepo = `apiVersion: fleet.cattle.io/v1alpha1
+kind: GitRepo
+metadata: {name: shop, namespace: fleet-default}
+spec: {repo: "https://github.com/acme/apps", branch: main, paths: [apps/shop]}
+`;
+const applicationSet = `apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: addons}
+spec:
+  generators: [{git: {repoURL: "https://github.com/acme/apps.git", directories: [{path: "apps/*"}]}}]
+  template:
+    metadata: {name: "{{path.basename}}"}
+    spec:
+      source: {repoURL: "https://github.com/acme/apps.git", targetRevision: HEAD, path: "{{path}}"}
+      destination: {name: in-cluster, namespace: "{{path.basename}}"}
+`;
+
+/** A working copy of github.com/acme/apps, with the folder apps/shop. */
+function workingCopy(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "starling-theirs-"));
+  mkdirSync(join(folder, ".git"));
+  mkdirSync(join(folder, "apps", "shop"), { recursive: true });
+  writeFileSync(join(folder, ".git", "config"), '[remote "origin"]\n\turl = git@github.com:acme/apps.git\n');
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+function run(folder: string, ...words: readonly string[]) {
+  return runWithoutTerminal(words, { folder, patienceMs: 10_000 });
+}
+
+describe("a file of another tool", () => {
+  test.each([
+    ["an Application of Argo CD", application("apps/shop"), "is for Argo CD"],
+    ["an ApplicationSet of Argo CD", applicationSet, "is for Argo CD"],
+    ["a Kustomization of Flux", kustomization, "is for Flux"],
+    ["a GitRepo of Fleet", gitRepo, "is for Fleet"],
+  ])("%s is answered with documents that validate takes", async (_what, text, words) => {
+    const folder = workingCopy({ "theirs.yaml": text });
+    for (const verb of [["validate"], ["apply", "--dry-run=client"]]) {
+      const { code, err } = await run(folder, ...verb, "-f", "theirs.yaml");
+      expect(code).toBe(2);
+      expect(err).toContain(words);
+      expect(err).toContain("  next: put the documents above into a file, then: starling validate -f FILE\n");
+      const [, documents = ""] = /\n(# for Starling, the same is:\n.*?)\nerror: /s.exec(err) ?? [];
+      expect(documents).toContain("path: apps/shop\n");
+      writeFileSync(join(folder, "ours.yaml"), documents);
+      expect(await run(folder, "validate", "-f", "ours.yaml")).toEqual({
+        code: 0,
+        out: "2 documents are valid\n",
+        err: "",
+      });
+    }
+  });
+
+  test("of which the repository here has no such folder is told so, and gets no document with it", async () => {
+    const { code, err } = await run(workingCopy({ "theirs.yaml": application("apps/gone") }), "validate", "-f", ".");
+    expect(code).toBe(2);
+    expect(err).toContain("# Application argocd/shop: the repository here has no folder apps/gone\n");
+    expect(err).not.toContain("kind: SyncGroup");
+    expect(err).toContain("  next: starling init");
+  });
+
+  test("among files of Starling is named, and theirs are judged as before", async () => {
+    const folder = workingCopy({ "a.yaml": application("apps/shop"), "b.yaml": "apiVersion: v1\nkind: ConfigMap\n" });
+    const { err } = await run(folder, "validate", "-f", ".");
+    expect(err).toContain("a.yaml:1: Application/shop: apiVersion is");
+    expect(err).toContain('b.yaml:1: ConfigMap: apiVersion is "v1"; expected "starling.dev/v1alpha1"\n');
+  });
+});

@@ -1,0 +1,463 @@
+import { describe, expect, test } from "vitest";
+import type { FoldersOf } from "#shared/fleet/foreign/said.ts";
+import { sameInStarling } from "#shared/fleet/foreign/same-in-starling.ts";
+import { parseDocument } from "#shared/fleet/kinds/document.ts";
+import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+
+function said(text: string, foldersOf?: FoldersOf) {
+  const found = sameInStarling(
+    parseDocuments(text, "theirs.yaml").map(({ value }) => value),
+    foldersOf,
+  );
+  for (const document of found.documents) {
+    const parsed = parseDocument(document);
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+    expect(semanticProblems(parsed.document)).toEqual([]);
+  }
+  return found;
+}
+
+const source = (name: string, git: object, namespace = "default") => ({
+  apiVersion: "starling.dev/v1alpha1",
+  kind: "Source",
+  metadata: { name, namespace },
+  spec: { git },
+});
+const group = (name: string, spec: object, namespace = "default") => ({
+  apiVersion: "starling.dev/v1alpha1",
+  kind: "SyncGroup",
+  metadata: { name, namespace },
+  spec,
+});
+const someCluster = { names: ["name-of-the-cluster"] };
+
+describe("Flux", () => {
+  const repository = `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec:
+  interval: 1m0s
+  ref: {branch: main}
+  secretRef: {name: flux-system}
+  url: ssh://git@github.com/acme/fleet
+---
+`;
+
+  test("a Kustomization and its GitRepository are a group of one template and its Source", () => {
+    const { documents, remarks } = said(`${repository}
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec:
+  interval: 10m0s
+  dependsOn: [{name: infra-configs}]
+  sourceRef: {kind: GitRepository, name: flux-system}
+  path: ./apps/production
+  prune: true
+  wait: true
+  targetNamespace: shop
+  images: [{name: nginx, newTag: "1.27"}]
+  patches: [{patch: "- {op: remove, path: /spec}", target: {kind: Deployment}}]
+  postBuild: {substitute: {region: eu-west-1, replicas: 3}, substituteFrom: [{kind: ConfigMap, name: vars}]}
+`);
+    expect(documents).toEqual([
+      source("flux-system", { url: "https://github.com/acme/fleet", ref: { branch: "main" } }, "flux-system"),
+      group(
+        "apps",
+        {
+          clusters: someCluster,
+          templates: [
+            {
+              name: "apps",
+              source: "flux-system",
+              path: "apps/production",
+              apply: { prune: true },
+              parameters: { region: "eu-west-1", replicas: "3" },
+              substitute: { mode: "text" },
+              targetNamespace: "shop",
+              images: [{ name: "nginx", newTag: "1.27" }],
+              patches: [{ patch: "- {op: remove, path: /spec}", target: { kind: "Deployment" } }],
+            },
+          ],
+        },
+        "flux-system",
+      ),
+    ]);
+    expect(remarks).toEqual([
+      "GitRepository flux-system/flux-system: not carried over: spec.secretRef",
+      "GitRepository flux-system/flux-system: name a secret with a token in spec.git.credentials",
+      "Kustomization flux-system/apps: not carried over: spec.dependsOn, spec.wait, spec.postBuild.substituteFrom",
+      "Kustomization flux-system/apps: which clusters it is for stands outside of the document: write their names or labels into spec.clusters",
+    ]);
+  });
+
+  test("a HelmRelease with its chart in git is a template with the chart's folder", () => {
+    const { documents } = said(`${repository}
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: web, namespace: flux-system}
+spec:
+  interval: 5m
+  targetNamespace: shop
+  chart: {spec: {chart: ./charts/web, sourceRef: {kind: GitRepository, name: flux-system}}}
+  values: {replicas: 2}
+`);
+    expect(documents).toContainEqual(
+      group(
+        "web",
+        {
+          clusters: someCluster,
+          templates: [
+            {
+              name: "web",
+              source: "flux-system",
+              path: "charts/web",
+              render: { helm: { releaseName: "web", values: { replicas: 2 } } },
+              apply: { defaultNamespace: "shop" },
+            },
+          ],
+        },
+        "flux-system",
+      ),
+    );
+  });
+
+  test.each([
+    [
+      "HelmRepository",
+      "chart: {spec: {chart: podinfo, version: '>5.0.0', sourceRef: {kind: HelmRepository, name: podinfo}}}",
+    ],
+    ["OCIRepository", "chartRef: {kind: OCIRepository, name: cert-manager}"],
+  ])("a chart of a %s is said to be not possible yet", (kind, spec) => {
+    const { documents, remarks } = said(`
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: podinfo, namespace: podinfo}
+spec: {interval: 50m, ${spec}, values: {redis: {enabled: true}}}
+`);
+    expect(documents).toEqual([]);
+    expect(remarks).toEqual([expect.stringContaining("this is not possible yet: its chart")]);
+    expect(remarks.join()).toContain(`comes from ${kind}`);
+  });
+
+  test("a repository that is not among the documents is named", () => {
+    const { documents, remarks } = said(`
+apiVersion: kustomize.toolkit.fluxcd.io/v1beta1
+kind: Kustomization
+metadata: {name: infrastructure, namespace: flux-system}
+spec: {interval: 1m0s, sourceRef: {kind: GitRepository, name: flux-system}, path: ./infrastructure, prune: true, validation: client}
+`);
+    expect(documents).toHaveLength(1);
+    expect(remarks).toContain(
+      "Kustomization flux-system/infrastructure: its GitRepository flux-system is not among these documents; write a Source flux-system",
+    );
+    expect(remarks).toContain("Kustomization flux-system/infrastructure: not carried over: spec.validation");
+  });
+});
+
+describe("Argo CD", () => {
+  test("an Application is a group of one template, and its Source", () => {
+    const { documents, remarks } = said(`
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata:
+  name: guestbook
+  namespace: argocd
+  finalizers: [resources-finalizer.argocd.argoproj.io]
+spec:
+  project: default
+  source: {repoURL: "https://github.com/acme/example-apps.git", targetRevision: HEAD, path: guestbook}
+  destination: {server: "https://kubernetes.default.svc", namespace: guestbook}
+  syncPolicy: {automated: {prune: true, selfHeal: true}, syncOptions: [CreateNamespace=true, ServerSideApply=true]}
+  ignoreDifferences: [{group: apps, kind: Deployment, jsonPointers: [/spec/replicas]}]
+`);
+    expect(documents).toEqual([
+      source("example-apps", { url: "https://github.com/acme/example-apps.git" }, "argocd"),
+      group(
+        "guestbook",
+        {
+          clusters: someCluster,
+          templates: [
+            {
+              name: "guestbook",
+              source: "example-apps",
+              path: "guestbook",
+              targetNamespace: "guestbook",
+              createNamespace: {},
+              apply: { prune: true, defaultNamespace: "guestbook" },
+            },
+          ],
+        },
+        "argocd",
+      ),
+    ]);
+    expect(remarks).toContain(
+      "Application argocd/guestbook: not carried over: spec.ignoreDifferences, spec.syncPolicy.syncOptions ServerSideApply=true",
+    );
+  });
+
+  test("values, their files and a named cluster of an Application with a chart are carried over", () => {
+    const { documents, remarks } = said(`
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+  source:
+    repoURL: git@github.com:acme/platform.git
+    targetRevision: v1.2.0
+    path: charts/web
+    helm:
+      releaseName: shop
+      valueFiles: [values-prod.yaml, $other/values.yaml]
+      values: "replicas: 2"
+      parameters: [{name: image.tag, value: "7"}]
+  destination: {name: prod-eu, namespace: shop}
+`);
+    expect(documents).toEqual([
+      source("platform-v1-2-0", { url: "https://github.com/acme/platform.git", ref: { tag: "v1.2.0" } }),
+      group("web", {
+        clusters: { names: ["prod-eu"] },
+        templates: [
+          {
+            name: "web",
+            source: "platform-v1-2-0",
+            path: "charts/web",
+            apply: { prune: false, drift: "report", defaultNamespace: "shop" },
+            render: {
+              helm: {
+                releaseName: "shop",
+                values: { replicas: 2 },
+                valuesFrom: [{ path: "charts/web/values-prod.yaml" }],
+              },
+            },
+          },
+        ],
+      }),
+    ]);
+    expect(remarks).toEqual([
+      "Application web: not carried over: spec.source.helm.valueFiles $other/values.yaml, spec.source.helm.parameters image.tag (write it into values)",
+    ]);
+  });
+
+  test("a chart of a chart repository is said to be not possible yet", () => {
+    const { documents, remarks } = said(`
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: sealed-secrets}
+spec:
+  source: {chart: sealed-secrets, repoURL: "https://bitnami-labs.github.io/sealed-secrets", targetRevision: 1.16.1}
+  destination: {server: "https://kubernetes.default.svc", namespace: kubeseal}
+`);
+    expect(documents).toEqual([]);
+    expect(remarks).toEqual([expect.stringContaining("this is not possible yet: the chart sealed-secrets comes from")]);
+  });
+
+  const template = (path: string, more = "") => `
+  template:
+    metadata: {name: "{{name}}-guestbook"}
+    spec:
+      project: default
+      source: {repoURL: "https://github.com/acme/sets.git", targetRevision: HEAD, path: "${path}"}
+      destination: {server: "{{server}}", namespace: guestbook}
+      ${more}
+`;
+  const set = (generators: string, rest: string) => `
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: guestbook}
+spec:
+  generators: ${generators}${rest}`;
+
+  test("clusters of an ApplicationSet are selected by their labels", () => {
+    const { documents } = said(
+      set(
+        "[{clusters: {selector: {matchLabels: {argocd.argoproj.io/secret-type: cluster, env: prod}}, values: {folder: web}}}]",
+        template("apps/{{values.folder}}/{{metadata.labels.region}}"),
+      ),
+    );
+    expect(documents[1]).toMatchObject({
+      spec: {
+        clusters: { selector: { matchLabels: { env: "prod" } } },
+        templates: [{ name: "guestbook", path: "apps/web/{{ cluster.labels.region }}" }],
+      },
+    });
+  });
+
+  test("a list of clusters is their names, and what differs among them is a value of each", () => {
+    const { documents, remarks } = said(
+      set(
+        "[{list: {elements: [{cluster: engineering-dev, url: a, tier: small}, {cluster: engineering-prod, url: b, tier: big}]}}]",
+        template("guestbook/{{cluster}}/{{tier}}"),
+      ),
+    );
+    expect(documents[1]).toMatchObject({
+      spec: {
+        clusters: { names: ["engineering-dev", "engineering-prod"] },
+        templates: [{ path: "guestbook/{{ cluster.name }}/{{ cluster.values.tier }}" }],
+      },
+    });
+    expect(remarks.join()).toContain("tier differs by cluster: give each of them a value tier");
+  });
+
+  const matrix = `[{matrix: {generators: [
+    {git: {repoURL: "https://github.com/acme/sets.git", directories: [{path: addons/*}, {path: addons/old, exclude: true}]}},
+    {clusters: {}}]}}]`;
+
+  test("folders of a git generator are templates, of those that there are", () => {
+    const folders = () => [".", "addons", "addons/argo", "addons/prom", "addons/prom/crds", "addons/old"];
+    const { documents } = said(set(matrix, template("{{path}}")), folders);
+    expect(documents[1]).toMatchObject({
+      spec: {
+        clusters: { all: true },
+        templates: [
+          { name: "argo", path: "addons/argo" },
+          { name: "prom", path: "addons/prom" },
+        ],
+      },
+    });
+  });
+
+  test("folders of a repository that is not here are named, and not made up", () => {
+    const { documents, remarks } = said(set(matrix, template("{{path}}")));
+    expect(documents).toEqual([]);
+    expect(remarks.join()).toContain("addons/* stands for folders of another repository: write a template for each");
+  });
+
+  test("the syntax of Go's templates is read as well", () => {
+    const { documents } = said(
+      set(
+        "[{clusters: {selector: {matchExpressions: [{key: env, operator: In, values: [dev]}]}}}]",
+        template(`x/{{.metadata.labels.env}}/{{ index .metadata.labels \\"a.b/c\\" }}/{{.name}}`),
+      ).replace("name: guestbook}\nspec:", "name: guestbook}\nspec:\n  goTemplate: true"),
+    );
+    expect(documents[1]).toMatchObject({
+      spec: {
+        clusters: { selector: { matchExpressions: [{ key: "env", operator: "In", values: ["dev"] }] } },
+        templates: [{ path: "x/{{ cluster.labels.env }}/{{ cluster.labels.a.b/c }}/{{ cluster.name }}" }],
+      },
+    });
+  });
+
+  test.each(["pullRequest", "scmProvider", "merge", "plugin"])(
+    "a generator %s is said to be not possible yet",
+    (kind) => {
+      const { documents, remarks } = said(set(`[{${kind}: {}}]`, template("a")));
+      expect(documents).toEqual([]);
+      expect(remarks).toContain(
+        `ApplicationSet guestbook: a generator ${kind} is not possible yet; write a SyncGroup for what it finds`,
+      );
+    },
+  );
+
+  test("an expression that means nothing here is named, and no document has it", () => {
+    const { documents, remarks } = said(set("[{clusters: {}}]", template("{{ .values.nothing | upper }}")));
+    expect(documents.map(({ kind }) => kind)).toEqual(["Source"]);
+    expect(remarks.join()).toContain("SyncGroup default/guestbook cannot be written: spec.templates[0].path");
+  });
+});
+
+describe("Fleet", () => {
+  test("a GitRepo is a Source, and a template for each of its paths", () => {
+    const { documents, remarks } = said(`
+apiVersion: fleet.cattle.io/v1alpha1
+kind: GitRepo
+metadata: {name: simple, namespace: fleet-default}
+spec:
+  repo: https://github.com/acme/fleet-examples
+  branch: main
+  paths: [simple, multi-cluster/helm]
+  serviceAccount: fleet
+  targets:
+    - {name: prod, clusterSelector: {matchLabels: {env: prod}}}
+`);
+    expect(documents).toEqual([
+      source("simple", { url: "https://github.com/acme/fleet-examples", ref: { branch: "main" } }, "fleet-default"),
+      group(
+        "simple",
+        {
+          clusters: { selector: { matchLabels: { env: "prod" } } },
+          templates: [
+            { name: "simple", source: "simple", path: "simple" },
+            { name: "multi-cluster-helm", source: "simple", path: "multi-cluster/helm" },
+          ],
+        },
+        "fleet-default",
+      ),
+    ]);
+    expect(remarks).toContain("GitRepo fleet-default/simple: not carried over: spec.serviceAccount");
+  });
+
+  test("targets of several selectors are a group each", () => {
+    const { documents } = said(`
+apiVersion: fleet.cattle.io/v1alpha1
+kind: GitRepo
+metadata: {name: a}
+spec:
+  repo: https://github.com/acme/a
+  targets: [{clusterSelector: {matchLabels: {env: dev}}}, {clusterSelector: {}}, {clusterName: one}]
+`);
+    expect(documents.slice(1).map(({ metadata, spec }) => [metadata, spec])).toEqual([
+      [{ name: "a-1", namespace: "default" }, expect.objectContaining({ clusters: { names: ["one"] } })],
+      [
+        { name: "a-2", namespace: "default" },
+        expect.objectContaining({ clusters: { selector: { matchLabels: { env: "dev" } } } }),
+      ],
+      [{ name: "a-3", namespace: "default" }, expect.objectContaining({ clusters: { all: true } })],
+    ]);
+  });
+});
+
+test("a folder that the repository here does not have is named, and no document has it", () => {
+  const { documents, remarks } = said(
+    `
+apiVersion: fleet.cattle.io/v1alpha1
+kind: GitRepo
+metadata: {name: a}
+spec: {repo: https://github.com/acme/a, paths: [there, gone]}
+`,
+    () => [".", "there"],
+  );
+  expect(documents[1]).toMatchObject({ spec: { templates: [{ path: "there" }] } });
+  expect(remarks).toContain("GitRepo a: the repository here has no folder gone");
+});
+
+test.each([
+  ["Bundle", "fleet.cattle.io/v1alpha1"],
+  ["AppProject", "argoproj.io/v1alpha1"],
+  ["HelmRepository", "source.toolkit.fluxcd.io/v1"],
+  ["Bucket", "source.toolkit.fluxcd.io/v1"],
+])("a %s alone is no document, and it is said what to write", (kind, apiVersion) => {
+  const { documents, remarks } = sameInStarling([{ apiVersion, kind, metadata: { name: "a" } }]);
+  expect(documents).toEqual([]);
+  expect(remarks).toEqual([expect.stringContaining(`${kind} a: for Starling, write `)]);
+});
+
+test.each([
+  ["Application", "argoproj.io/v1alpha1"],
+  ["ApplicationSet", "argoproj.io/v1alpha1"],
+  ["Kustomization", "kustomize.toolkit.fluxcd.io/v1"],
+  ["GitRepository", "source.toolkit.fluxcd.io/v1"],
+  ["HelmRelease", "helm.toolkit.fluxcd.io/v2"],
+  ["GitRepo", "fleet.cattle.io/v1alpha1"],
+])("a %s without any field, or with wrong ones, breaks nothing", (kind, apiVersion) => {
+  for (const spec of [
+    undefined,
+    null,
+    [],
+    "x",
+    { source: [], sources: [1], generators: [null, { list: 1 }], path: 7, targets: [1] },
+  ]) {
+    const object = { apiVersion, kind, ...(spec === undefined ? {} : { spec }) };
+    for (const document of sameInStarling([object]).documents)
+      expect(parseDocument(document)).toMatchObject({ ok: true });
+  }
+});
+
+test("what is no other tool's is passed over", () => {
+  expect(sameInStarling([{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } }, null, 7])).toEqual({
+    documents: [],
+    remarks: [],
+  });
+});

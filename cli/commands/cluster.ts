@@ -5,6 +5,7 @@ import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
 import { objectPath } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 
 export interface AcceptOptions {
@@ -50,7 +51,7 @@ async function accepted(
       throw new CliFailure(error.message, { exit: "no", next: `starling describe cluster/${name}` });
     }
     if (error.code !== "ConfirmationRequired") throw error;
-    await confirmConsequences(session, error, `starling cluster accept ${name} --uid ${body.uid} --yes`);
+    await confirmConsequences(session, error, `starling cluster accept ${name} --uid ${quoted(body.uid)} --yes`);
     return (await session.api.call<{ outcome: string }>({ ...request, body: { ...body, confirm: true } })).outcome;
   }
 }

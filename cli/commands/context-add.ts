@@ -5,6 +5,7 @@ import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { stackOutputs } from "#cli/session/stack-outputs.ts";
 import { defined } from "#shared/base/defined.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 export interface ContextAddOptions {
   /** Output `ApiUrl` of the control stack. */
@@ -97,8 +98,8 @@ async function placeOfStack({ options, signal }: Session, stack: string): Promis
   }
   const next =
     /^(CREATE|UPDATE)_/.test(status) && status.endsWith("_IN_PROGRESS")
-      ? `aws cloudformation wait stack-create-complete --stack-name ${stack} --region ${region}, then again`
-      : `npx cdk deploy ${stack}, then again`;
+      ? `aws cloudformation wait stack-create-complete --stack-name ${quoted(stack)} --region ${quoted(region)}, then again`
+      : `npx cdk deploy ${quoted(stack)}, then again`;
   throw new CliFailure(message, { exit: "unknown", next });
 }
 

@@ -5,6 +5,7 @@ import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { hasNamespace, objectPath, parseOne } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 import type { ApiList, LogItem } from "#shared/fleet/api/objects.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
@@ -46,7 +47,7 @@ export async function logs(session: Session, args: readonly string[], options: L
 function asked(session: Session, args: readonly string[], { id, cluster }: LogsOptions) {
   if (id !== undefined) {
     if (args.length === 0) return { path: "/v1/logs", query: { id } };
-    throw usageFailure("an object and --id are two questions", `starling logs --id ${id}`);
+    throw usageFailure("an object and --id are two questions", `starling logs --id ${quoted(id)}`);
   }
   if (args.length === 0)
     throw usageFailure("logs wants an object, or the --id of what began it", "starling logs syncgroup/NAME");

@@ -10,6 +10,7 @@ import { CliFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 /** AWS refuses requests whose time is further from its own. */
 const maxSkewSeconds = 300;
@@ -46,7 +47,12 @@ async function lookAtContext(session: Session, chosen: () => Promise<NamedContex
     const signsFor = session.options.region ?? region;
     if (named === undefined || named === signsFor) return { state: "ok", found };
     const problem = `requests are signed for ${signsFor}, and the endpoint is in ${named}`;
-    return { state: "wrong", found, problem, mend: `starling context add ${name} --url ${endpoint} --region ${named}` };
+    return {
+      state: "wrong",
+      found,
+      problem,
+      mend: `starling context add ${quoted(name)} --url ${quoted(endpoint)} --region ${named}`,
+    };
   } catch (error) {
     if (!(error instanceof CliFailure)) throw error;
     return { state: "wrong", found: "none", problem: error.message, mend: error.next ?? "starling context list" };

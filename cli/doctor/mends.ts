@@ -1,5 +1,6 @@
 import { gatewayName } from "#cli/session/endpoint-names.ts";
 import { defined } from "#shared/base/defined.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 export interface InvokePolicy {
   readonly resource: string;
@@ -28,11 +29,11 @@ export function permissionCommand(
     const arn = `$(aws cloudformation describe-stacks --stack-name ${stack} --region ${region} --query "${query}" --output text)`;
     return attachCommand(principalArn, arn);
   }
-  const given = `--policy-name starling --policy-document '${document}'`;
+  const given = `--policy-name starling --policy-document ${quoted(document)}`;
   const { user, role = "ROLE" } = nameOf(principalArn);
   if (user !== undefined) return `aws iam put-user-policy --user-name ${user} ${given}`;
   if (isOfIdentityCenter(role)) {
-    return `aws sso-admin put-inline-policy-to-permission-set --instance-arn ARN --permission-set-arn ARN --inline-policy '${document}'`;
+    return `aws sso-admin put-inline-policy-to-permission-set --instance-arn ARN --permission-set-arn ARN --inline-policy ${quoted(document)}`;
   }
   return `aws iam put-role-policy --role-name ${role} ${given}`;
 }

@@ -3,6 +3,7 @@ import { digestText, getTable, worstFirst } from "#cli/format/get-table.ts";
 import { inputsText, type ShownInputs, writtenInputsText } from "#cli/format/inputs-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { clusterValuesText } from "#cli/format/values-text.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 import type {
   ClusterObject,
   ClusterValuesObject,
@@ -112,7 +113,7 @@ export function describeCluster({
     nextText(
       mismatch === undefined
         ? []
-        : [`starling cluster accept ${name} --uid ${mismatch}     if the cluster was rebuilt`],
+        : [`starling cluster accept ${name} --uid ${quoted(mismatch)}     if the cluster was rebuilt`],
     ),
   ].join("");
 }

@@ -11,6 +11,7 @@ import { isNotFound } from "#cli/session/rollout-subject.ts";
 import type { Session } from "#cli/session/session.ts";
 import { firstOf } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 import type { FleetMember, UnreadableMember } from "#shared/fleet/api/fleet-member.ts";
 import type {
   ClusterObject,
@@ -130,7 +131,7 @@ async function artifactsOf(session: Session, wanted: PlannedSubject, changes: Ch
   const names = [...sourcesOf(wanted)];
   const onlyOne = changes.revisions.get("");
   if (onlyOne !== undefined && names.length > 1) {
-    const next = names.map((name) => `--revision ${name}=${onlyOne}`).join(" or ");
+    const next = names.map((name) => `--revision ${quoted(`${name}=${onlyOne}`)}`).join(" or ");
     throw usageFailure(`${wanted.name} has ${names.length} Sources; --revision does not say of which`, next);
   }
   for (const name of names) {

@@ -6,6 +6,7 @@ import { usageFailure } from "#cli/session/failure.ts";
 import { listPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 import type { SyncGroupObject } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 
@@ -28,7 +29,7 @@ export async function planTargets(
   if (revision !== undefined && targets.length > 1)
     throw usageFailure(
       `--revision does not say of which Source, for ${targets.length} groups`,
-      `--revision NAME=${revision}`,
+      `--revision NAME=${quoted(revision)}`,
     );
   return targets.map((target) => ({ target, ...subjectArgument(target, namespace) }));
 }

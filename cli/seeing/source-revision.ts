@@ -13,6 +13,7 @@ import { readCertificates } from "#shared/adapters/git/read-certificates.ts";
 import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 import type { RevisionItem } from "#shared/fleet/api/history.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { GitRemote, GitRepository } from "#shared/ports.ts";
@@ -82,7 +83,12 @@ async function storedRevision(
 }
 
 function aboutOf({ name, paths }: Pick<AskedRevision, "name" | "paths">, revision: string): ArtifactAbout {
-  return { paths, revision, where: revision, next: `starling describe source/${name}     for the paths that it takes` };
+  return {
+    paths,
+    revision,
+    where: revision,
+    next: `starling describe source/${quoted(name)}     for the paths that it takes`,
+  };
 }
 
 async function fetchedFromGit(session: Session, asked: AskedRevision): Promise<LocalArtifact> {
@@ -123,7 +129,10 @@ async function referenceOf(
   const isShort = /^[0-9a-f]{4,39}$/.test(revision);
   const hint = isShort ? "; a commit is said with all of its 40 digits" : "";
   const message = found.kind === "missing" ? found.message : "";
-  throw usageFailure(`--revision ${revision} of Source ${name}: ${message}${hint}`, `git ls-remote ${repository.url}`);
+  throw usageFailure(
+    `--revision ${revision} of Source ${name}: ${message}${hint}`,
+    `git ls-remote ${quoted(repository.url)}`,
+  );
 }
 
 function namedCommit(revision: string): ResolvedReference {
@@ -142,7 +151,7 @@ function told(error: unknown, { name, url, revision }: AskedRevision): unknown {
     `revision ${revision} of Source ${name} cannot be fetched from here: ${why[error.code] ?? errorMessage(error)}`,
     {
       exit: "unknown",
-      next: `git worktree add ../at ${revision}     in a clone; then --source ${name}=../at in the place of --revision`,
+      next: `git worktree add ../at ${quoted(revision)}     in a clone; then --source ${quoted(`${name}=../at`)} in the place of --revision`,
     },
   );
 }

@@ -3,6 +3,7 @@ import type { NamedContext } from "#cli/session/contexts.ts";
 import { CliFailure } from "#cli/session/failure.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 /**
  * Whom requests are signed as: `profile` (of `--profile`), else what the context says, else the SDK's default chain; and
@@ -59,5 +60,5 @@ export function profileCredentials(profile: string | undefined): () => Promise<A
 function loginOf(profile: string | undefined, error: unknown): string {
   if (profile === undefined) return "aws sso login, or add --profile NAME";
   const isMissing = errorMessage(error).startsWith("Could not resolve credentials using profile");
-  return isMissing ? "aws configure list-profiles" : `aws sso login --profile ${profile}`;
+  return isMissing ? "aws configure list-profiles" : `aws sso login --profile ${quoted(profile)}`;
 }

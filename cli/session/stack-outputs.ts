@@ -3,6 +3,7 @@ import { profileCredentials } from "#cli/session/credentials.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 export interface StackQuestion {
   /** Name or ARN. */
@@ -71,13 +72,13 @@ async function answered<T>({ stack, region, profile }: Asked, ask: () => Promise
     if (name === "ValidationError" && message.includes("does not exist")) {
       throw new CliFailure(`there is no stack ${stack} (${where})`, {
         exit: "unknown",
-        next: `aws cloudformation describe-stacks --region ${region} --query Stacks[].StackName   (another region, or --profile?)`,
+        next: `aws cloudformation describe-stacks --region ${quoted(region)} --query "Stacks[].StackName"   (another region, or --profile?)`,
       });
     }
     const next =
       name === "AccessDenied"
         ? "ask for cloudformation:DescribeStacks, or give its output ApiUrl: starling context add NAME --url URL"
-        : `aws sts get-caller-identity${profile === undefined ? "" : ` --profile ${profile}`}   (are these the right credentials?)`;
+        : `aws sts get-caller-identity${profile === undefined ? "" : ` --profile ${quoted(profile)}`}   (are these the right credentials?)`;
     throw new CliFailure(`cannot ask CloudFormation for stack ${stack} (${where}): ${message}`, {
       exit: "unknown",
       next,

@@ -1,6 +1,7 @@
 /** What settings of all targets have in common. */
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 /** `latency=500ms` in two; a word without `=` has no value. */
 export function splitSetting(setting: string): { readonly name: string; readonly value: string | undefined } {
@@ -28,7 +29,7 @@ export function unknownKnob(target: string, setting: string, known: readonly str
   const { name, value = "VALUE" } = splitSetting(setting);
   const near = nearestName(name, known);
   const remark = near === undefined ? `; it has ${known.join(", ")}` : ` (did you mean ${near}?)`;
-  const next = `starling local faults set ${target} ${near === undefined ? "NAME=VALUE" : setting.includes("=") ? `${near}=${value}` : near}`;
+  const next = `starling local faults set ${target} ${near === undefined ? "NAME=VALUE" : setting.includes("=") ? quoted(`${near}=${value}`) : near}`;
   return new LocalFailure(`${target} has no fault "${name}"${remark}`, { exit: "wrongInput", next });
 }
 

@@ -11,6 +11,7 @@ import { type ExampleFleet, readExample } from "#local/stories/example-fleet.ts"
 import { type GroupEnd, tellExample } from "#local/stories/example-tale.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 import type { PageServer } from "#shared/pages/serve-pages.ts";
 
 /** Whoever waits for an end that does not come ends it, and what it started. */
@@ -144,10 +145,6 @@ async function kubectl(): Promise<string> {
     if (await isThere) return "kubectl";
   }
   return locateKubectl(path);
-}
-
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 main().then(

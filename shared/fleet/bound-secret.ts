@@ -2,6 +2,8 @@
  * Secrets that say for whom they are. Whoever may write a Cluster or a Source chooses the address and the name of the
  * secret; only who may write the secret chooses where its value is sent.
  */
+import { quoted } from "#shared/base/shell-word.ts";
+
 export interface SecretRefusal {
   /** `SecretUnbound`: it says for nobody. `SecretMismatch`: it is for somebody else. `InvalidCredentials`: it lacks the rest. */
   readonly code: "SecretUnbound" | "SecretMismatch" | "InvalidCredentials";
@@ -26,6 +28,6 @@ export function isToken(value: unknown): value is string {
 
 /** How a secret is put right. The value comes from a file: a command line is kept by shells and shown to everybody. */
 export function putSecret(secret: string, example: Readonly<Record<string, unknown>>): string {
-  const command = `aws secretsmanager put-secret-value --secret-id ${secret} --secret-string file://FILE`;
+  const command = `aws secretsmanager put-secret-value --secret-id ${quoted(secret)} --secret-string file://FILE`;
   return `write ${JSON.stringify(example)} into FILE, then: ${command}`;
 }

@@ -1,6 +1,7 @@
 import { excerpt } from "#shared/base/excerpt.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { pathSegmentProblem } from "#shared/base/path-segment.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
@@ -138,7 +139,7 @@ function notKubernetes(found: ManifestDocument): ManifestError {
 }
 
 function ofStarling(found: ManifestDocument): ManifestError {
-  const reason = `is for Starling, and no cluster knows it; \`starling apply -f ${excerpt(found.file)}\`, and keep it out of the path`;
+  const reason = `is for Starling, and no cluster knows it; \`starling apply -f ${quoted(excerpt(found.file))}\`, and keep it out of the path`;
   return new ManifestError("NotKubernetes", placeOf(found).at, reason);
 }
 

@@ -5,6 +5,7 @@ import { grantedLink } from "#functions/apply/check/granted-link.ts";
 import type { EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { type ClusterRow, identityOf } from "#shared/fleet/rows/object-rows.ts";
@@ -76,7 +77,7 @@ function principalOf(cluster: ClusterRow, { connector }: CheckedWay): string {
 
 function secretLink({ spec }: ClusterRow) {
   const value = spec.endpoint?.token.secret ?? "";
-  const remedy = `aws secretsmanager put-secret-value --secret-id ${value} --secret-string file://secret.json, with a token that is good there`;
+  const remedy = `aws secretsmanager put-secret-value --secret-id ${quoted(value)} --secret-string file://secret.json, with a token that is good there`;
   return { link: "secret", state: "broken", value, remedy } as const;
 }
 
@@ -92,7 +93,7 @@ async function unknownPrincipal(
     const remedy = `aws eks update-cluster-config --name ${name} --region ${region} --access-config authenticationMode=API_AND_CONFIG_MAP`;
     return { ...found, message: `${name} knows no access entries: its authentication mode is CONFIG_MAP`, remedy };
   }
-  const principal = target.role?.arn ?? "ARN of output ApplyRole";
+  const principal = target.role === undefined ? "ARN of output ApplyRole" : quoted(target.role.arn);
   const remedy = `aws eks create-access-entry --cluster-name ${name} --region ${region} --principal-arn ${principal} --kubernetes-groups starling`;
   return { ...found, message: `no access entry of ${name} names the role: ${message}`, remedy };
 }

@@ -3,6 +3,7 @@ import { boundedText } from "#shared/base/bounded.ts";
 import { hiddenValue } from "#shared/base/hidden-value.ts";
 import { parseEksArn } from "#shared/fleet/eks-arn.ts";
 import { installationMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { secretName } from "#shared/fleet/kinds/secret-name.ts";
 import { valuesSchema } from "#shared/fleet/kinds/values.ts";
 import { readAuthority } from "#shared/kube/certificate-authority.ts";
 
@@ -25,7 +26,7 @@ const endpointSchema = z.strictObject({
     .optional(),
   token: z.strictObject({
     /** Name of a secret: JSON with the token, and with the server and authority that it is for (cluster-secret.ts). */
-    secret: boundedText(512).min(1),
+    secret: secretName,
   }),
   tlsServerName: boundedText(253).min(1).optional(),
 });

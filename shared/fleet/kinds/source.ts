@@ -2,6 +2,7 @@ import * as z from "zod";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
+import { secretName } from "#shared/fleet/kinds/secret-name.ts";
 import { gitRefSchema } from "#shared/source/git-ref-schema.ts";
 
 export const partPath = boundedText(1024).regex(
@@ -16,7 +17,7 @@ export const sourceSpec = z.strictObject({
     credentials: z
       .strictObject({
         /** Name of a secret: JSON with `host`, and `username` and `password` (basic) or `token` (bearer). */
-        secret: boundedText(512).min(1),
+        secret: secretName,
         kind: z.enum(["basic", "bearer"], 'must be "basic" or "bearer"'),
       })
       .optional(),

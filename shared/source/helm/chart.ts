@@ -3,6 +3,7 @@
  * refers to, follows links, and leaves what `lookup` finds empty, so every chart is read before it is rendered.
  */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import { fixedFunctions } from "#shared/source/helm/fixed-functions.ts";
 import { callsIn, type TemplateCall } from "#shared/source/helm/template-calls.ts";
@@ -146,7 +147,7 @@ function checkVendored({ folder, files, base, file }: Dependencies, dependencies
     const from = repository === "" ? "" : ` from ${String(repository).slice(0, 200)}`;
     throw refused(
       { file, field: `dependencies[${index}]` },
-      `${name} ${String(version).slice(0, 60)}${from} is not in ${at(folder, `${base}charts`)}, and nothing is fetched while rendering; run \`helm dependency build ${at(folder, base.slice(0, -1))}\` and commit what it puts there`.replace(
+      `${name} ${String(version).slice(0, 60)}${from} is not in ${at(folder, `${base}charts`)}, and nothing is fetched while rendering; run \`helm dependency build ${quoted(at(folder, base.slice(0, -1)))}\` and commit what it puts there`.replace(
         "  ",
         " ",
       ),

@@ -135,6 +135,16 @@ describe("a revision that is not the newest", () => {
     expect(ran.err).not.toContain(login.password);
   });
 
+  test("stands in the commands that a remedy prints as one word of a shell", async () => {
+    const revision = "x;$(id)";
+    const missing = await cli.run(`render shop --revision ${revision}`, known);
+    expect(missing).toMatchObject({ code: 2 });
+    const refused = await cli.run(`render shop --revision ${revision}`, stranger);
+    expect(refused.err).toContain(`git worktree add ../at '${revision}'`);
+    const unclear = await cli.run(`plan shop bank --revision ${revision}`, known);
+    expect(unclear.err).toContain(`--revision NAME='${revision}'`);
+  });
+
   test("is taken as it was stored where git refuses, when the Source had it", async () => {
     const file = { path: "deploy/all.yaml", executable: false, content: Buffer.from(settings("7")) };
     const files = [file, { ...file, path: "other.yaml" }];

@@ -338,6 +338,31 @@ describe("a document that is wrong", () => {
         'spec.rollout.stages: must end with exactly one catch-all stage, one without clusters, so that no cluster is left out in silence (got [{"name":"a","clusters":{"all":true}}])',
       ],
     ],
+    ...(
+      [
+        ["starling/eu-1\r\n", "a line end"],
+        ["starling/\neu-1", "a line end"],
+        ["starling/eu 1", "a space"],
+        ["", "nothing"],
+        ["starling/eu-1;$(id)", "another character"],
+        ["starling/eu-\u202e1", "another character"],
+      ] as const
+    ).flatMap(([secret, held]): readonly [string, unknown, string[]][] => {
+      const rule = `holds ${held}; the name or ARN of a secret has letters, digits and the characters /_+=.@:- only`;
+      const credentials = { secret, kind: "basic" };
+      return [
+        [
+          `a cluster's secret whose name is ${JSON.stringify(secret)}`,
+          cluster({ endpoint: { ...endpoint, token: { secret } } }),
+          [`spec.endpoint.token.secret: ${rule}`],
+        ],
+        [
+          `a Source's secret whose name is ${JSON.stringify(secret)}`,
+          source({ git: { url: "https://git.example/app", credentials } }),
+          [`spec.git.credentials.secret: ${rule}`],
+        ],
+      ];
+    }),
     [
       "a server without TLS",
       cluster({ endpoint: { ...endpoint, server: "http://10.0.0.1" } }),

@@ -17,6 +17,7 @@ import { namesShown } from "#shared/fleet/rollout/subject-status.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { ArrivalRow, LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type ClusterTallies, clusterCounts, indexTallies, type Tally, worseOf } from "#shared/fleet/sync/tally.ts";
 
 /** By the index's words. */
@@ -27,8 +28,22 @@ export interface ByState {
   /** The first of those that are not well, by name. */
   readonly failed: readonly string[];
   readonly unreachable: readonly string[];
-  /** A catch-up ended so lately that the index may not say it yet. */
+  /** A catch-up ended so lately that the index may not say it yet, or a cluster is another than it says. */
   readonly isNews: boolean;
+  /** The index has not heard yet of one that is not well. */
+  readonly isBehind: boolean;
+}
+
+export interface SeenInLook {
+  readonly all: boolean;
+  /** Of clusters whose rows were read. */
+  readonly states: ReadonlyMap<string, Tally>;
+}
+
+/** What the index says of a cluster when it has heard of these rows. */
+export function stateByRows(syncs: readonly Pick<SyncRow, "stateSk">[]): Tally {
+  const words = syncs.map(({ stateSk = "" }) => stateIndex.parse(stateSk)?.state ?? "");
+  return words.map((word) => indexed.get(word) ?? "ready").reduce(worseOf, "ready");
 }
 
 /** A look that is not about everybody reads so many Syncs of a state at most. */
@@ -37,10 +52,12 @@ const mostRead = 100;
 /**
  * Counts of the members by their worst Sync. Only those that are not ready are read, from the state index: a moment behind,
  * put right by the next look. A catch-up that failed, or found no answer, within the index's lag counts as that.
- * @param all - it is a look at everybody. Any other reads a page of each state: of one with more, it goes by what was counted
- *   before, which the next look at everybody puts right.
+ * So does what the look read of a cluster, better or worse.
+ * @param look.all - it is a look at everybody. Any other reads a page of each state: of one with more, it goes by what was
+ *   counted before, which the next look at everybody puts right.
  */
-export async function clustersByState(known: Known, all: boolean, ports: PlannerPorts): Promise<ByState> {
+export async function clustersByState(known: Known, look: SeenInLook, ports: PlannerPorts): Promise<ByState> {
+  const { all, states } = look;
   const { subject, unit, row } = known;
   const { table } = ports;
   const most = all ? undefined : mostRead;
@@ -51,10 +68,12 @@ export async function clustersByState(known: Known, all: boolean, ports: Planner
   ]);
   const worst = new Map<string, Tally>();
   const note = (cluster: string, state: Tally) => worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
+  for (const { state, cluster } of pages.flat()) note(cluster, indexed.get(state) ?? "ready");
+  const others = [...states].filter(([cluster, state]) => (worst.get(cluster) ?? "ready") !== state);
+  for (const [cluster, state] of others) worst.set(cluster, state);
   for await (const cluster of unreadable(known, ports)) note(cluster, "unreachable");
   for (const { cluster } of arrivals.failed) note(cluster, "failed");
   for (const { cluster } of arrivals.away) note(cluster, "unreachable");
-  for (const { state, cluster } of pages.flat()) note(cluster, indexed.get(state) ?? "ready");
   // Of the arrivals that wait only those are read that are counted already.
   const asked = unit.arrivals.waiting === 0 ? [] : [...worst.keys()];
   const counted = await table.getMany(
@@ -69,7 +88,8 @@ export async function clustersByState(known: Known, all: boolean, ports: Planner
   const full = new Set(cut.flatMap(([first]) => (first === undefined ? [] : (indexed.get(first.state) ?? []))));
   const before = row.status.clusters;
   // Nobody has counted them yet.
-  if ([...full].some((state) => (before?.[state] ?? 0) < counts[state])) return clustersByState(known, true, ports);
+  if ([...full].some((state) => (before?.[state] ?? 0) < counts[state]))
+    return clustersByState(known, { ...look, all: true }, ports);
   for (const state of full) counts[state] = before?.[state] ?? 0;
   const waiting = counts.waiting + unit.arrivals.waiting - counted.length;
   const named = (state: Tally) =>
@@ -81,7 +101,8 @@ export async function clustersByState(known: Known, all: boolean, ports: Planner
     counts: clusterCounts(membersOfAll(unit), { ...counts, waiting }),
     failed: named("failed"),
     unreachable: named("unreachable"),
-    isNews: arrivals.isNews,
+    isNews: arrivals.isNews || others.length > 0,
+    isBehind: others.some(([, state]) => state !== "ready"),
   };
 }
 

@@ -1,4 +1,5 @@
 import { askForLost } from "#functions/rollout/ask-lost.ts";
+import { stateByRows } from "#functions/rollout/clusters-by-state.ts";
 import { contentFor, isAhead } from "#functions/rollout/fill-arrivals.ts";
 import { wantedLater } from "#functions/rollout/give-back.ts";
 import { readMembers } from "#functions/rollout/members.ts";
@@ -14,6 +15,7 @@ import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { legsIn } from "#shared/fleet/rollout/feed.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Tally } from "#shared/fleet/sync/tally.ts";
 import type { Table } from "#shared/ports.ts";
 
 const pageSize = 20;
@@ -60,6 +62,12 @@ async function thoseAway({ subject, unit, legs }: Known, table: Table): Promise<
   return away;
 }
 
+/** Clusters to be asked whether they answer again, and what was read of those that were: what an index says may be older. */
+export interface Answering {
+  readonly answering: string[];
+  readonly states: Map<string, Tally>;
+}
+
 /**
  * Clusters that did not answer and do now wait for their turn again: in the leg that they are a target of, else to come to
  * what their stage is on. The index may be behind: what it names is read.
@@ -67,10 +75,10 @@ async function thoseAway({ subject, unit, legs }: Known, table: Table): Promise<
  */
 export async function letComeBack(
   known: Known,
-  clusters: string[],
+  { answering, states }: Answering,
   ports: PlannerPorts,
 ): Promise<Transaction | undefined> {
-  const page = clusters.splice(0, pageSize);
+  const page = answering.splice(0, pageSize);
   if (page.length === 0) return undefined;
   const { row } = known;
   const { unreadable = [] } = known.unit;
@@ -82,6 +90,7 @@ export async function letComeBack(
   const strayed: string[] = [];
   for (const rows of found.values()) {
     const { cluster, fleet, syncs, targets } = rows;
+    if (isSelected(known, fleet)) states.set(cluster, stateByRows(syncs));
     // Registered anew, it has nothing of what was there, and nobody says so.
     const isClear = fleet === undefined || syncs.every(({ desired }) => desired.action === "orphan");
     const isGone = row.operations.deletion !== undefined && isClear;

@@ -4,7 +4,7 @@
  */
 
 import { collectPast } from "#functions/rollout/collect-past.ts";
-import { letComeBack, mayAnswerAgain } from "#functions/rollout/come-back.ts";
+import { type Answering, letComeBack, mayAnswerAgain } from "#functions/rollout/come-back.ts";
 import { farewell, forgetSubject, isGoing } from "#functions/rollout/delete-subject.ts";
 import { endLegs } from "#functions/rollout/end-legs.ts";
 import { type Filling, isOver, type Waiting } from "#functions/rollout/fill-leg.ts";
@@ -53,7 +53,9 @@ interface Look {
   readonly round: Round;
   /** Clusters that may answer again, by name; and those of them that were not asked yet. */
   readonly asked: readonly string[];
-  readonly answering: string[];
+  readonly answering: Answering["answering"];
+  /** What was read of them. */
+  readonly states: Answering["states"];
   /** What was found of all slots has said what stages take. */
   isFed: boolean;
   readonly until: Date;
@@ -134,7 +136,7 @@ async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Pro
   const { after = "" } = call;
   const asked = [...again].filter((cluster) => cluster > after || call.clusters?.has(cluster)).sort();
   const isRendered = call.rendered === true || clusters === undefined || clusters.size === 0;
-  const fresh = { isFed: false, waiting: new Set<string>(), arrivals: new Map() };
+  const fresh = { isFed: false, waiting: new Set<string>(), arrivals: new Map(), states: new Map() };
   return { ...fresh, round, asked, answering: [...asked], isRendered, until: call.until };
 }
 
@@ -155,7 +157,7 @@ async function nextOrRest(known: Known, look: Look, ports: PlannerPorts): Promis
     const transaction = await take();
     if (transaction !== undefined) return { step, transaction };
   }
-  return { step: "rest", transaction: await rest(known, look.round, ports) };
+  return { step: "rest", transaction: await rest(known, { ...look.round, states: look.states }, ports) };
 }
 
 type Step = readonly [name: string, take: () => MaybeStep | Promise<MaybeStep>];
@@ -167,7 +169,7 @@ function stepsOf(known: Known, look: Look, ports: PlannerPorts): readonly Step[]
   return [
     ["wakeResumed", () => wakeResumed(known, ports)],
     ["settleSlots", () => settleSlots(known, look.round, ports)],
-    ["letComeBack", () => letComeBack(known, look.answering, ports)],
+    ["letComeBack", () => letComeBack(known, look, ports)],
     ["giveBack", () => giveBack(known, ports)],
     // Jobs first: a list of members that is computed while they run would add to them.
     ["runJob", () => runJob(known, ports)],

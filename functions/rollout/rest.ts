@@ -1,4 +1,4 @@
-import { type ByState, clustersByState } from "#functions/rollout/clusters-by-state.ts";
+import { type ByState, clustersByState, type SeenInLook } from "#functions/rollout/clusters-by-state.ts";
 import { stoppedArrivals } from "#functions/rollout/fill-arrivals.ts";
 import { forgetTemplates, mayForget } from "#functions/rollout/forget-templates.ts";
 import { withWanted } from "#functions/rollout/ledger.ts";
@@ -30,7 +30,7 @@ const changingSeconds = 60;
  */
 export async function rest(
   known: Known,
-  { all, deadline }: Pick<Round, "all" | "deadline">,
+  { all, deadline, states }: Pick<Round, "all" | "deadline"> & SeenInLook,
   ports: PlannerPorts,
 ): Promise<Transaction | "done"> {
   const now = ports.clock.now();
@@ -39,8 +39,9 @@ export async function rest(
   if (all) setDeadline(transaction, deadline);
   const isStill = !isMoving(known);
   const isIdle = isStill && known.unit.arrivals.waiting + legsIn(known.unit, known.legs).length === 0;
-  const counted = isStill ? await settledCounts(known, { all, now }, ports) : undefined;
+  const counted = isStill ? await settledCounts(known, { all, states, now }, ports) : undefined;
   const settled = counted?.settled;
+  if (counted?.isBehind === true && settled !== undefined) noteSeen(transaction, settled);
   const seen =
     counted === undefined
       ? {}
@@ -100,23 +101,33 @@ export function noteWanted(transaction: Transaction): void {
 /** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */
 async function settledCounts(
   known: Known,
-  { all, now }: { readonly all: boolean; readonly now: Date },
+  { all, states, now }: SeenInLook & { readonly now: Date },
   ports: PlannerPorts,
 ): Promise<Settled | undefined> {
   if (known.unit.last === 0 && membersOfAll(known.unit) > 0) return undefined;
   const certain = justSettled(known, now);
   // What was counted before is of a leg then, and says nothing of the others.
-  const { counts, isNews, ...named } = await clustersByState(known, all || certain.length > 0, ports);
+  const look = { all: all || certain.length > 0, states };
+  const { counts, isNews, isBehind, ...named } = await clustersByState(known, look, ports);
   const worst = (state: keyof Certain) => Math.max(counts[state], ...certain.map((seen) => seen[state]));
   const [failed, unreachable, changing] = [worst("failed"), worst("unreachable"), worst("changing")];
   const settled = clusterCounts(counts.selected, { ...counts, failed, unreachable, changing });
-  return { settled, behind: await behindOf(known, named, ports), isNews };
+  return { settled, behind: await behindOf(known, named, ports), isNews, isBehind };
+}
+
+/** Also a look that reads other clusters says nothing better, for as long as the index may be behind. */
+function noteSeen(transaction: Transaction, { failed, unreachable, changing }: Certain): void {
+  const { known, now, at } = transaction;
+  const isKnown = justSettled(known, now).some(
+    (seen) => seen.failed >= failed && seen.unreachable >= unreachable && seen.changing >= changing,
+  );
+  if (!isKnown) transaction.edit({ lately: { at, failed, unreachable, changing } });
 }
 
 /** Of those who are named: since when, and why, as their workers say it. */
 async function behindOf(
   known: Known,
-  named: Omit<ByState, "counts" | "isNews">,
+  named: Pick<ByState, "failed" | "unreachable">,
   { table }: PlannerPorts,
 ): Promise<Behind[]> {
   const clusters = [...named.failed, ...named.unreachable];
@@ -129,10 +140,13 @@ async function behindOf(
   });
 }
 
-type Settled = Required<Pick<StatusFacts, "settled" | "behind">> & Pick<ByState, "isNews">;
+type Settled = Required<Pick<StatusFacts, "settled" | "behind">> & Pick<ByState, "isNews" | "isBehind">;
 type Certain = Omit<NonNullable<UnitRow["lately"]>, "at">;
 
-/** What a `reconcile` found that was over a moment ago, and what the legs came to that passed then, or to a standstill. */
+/**
+ * What a `reconcile` found that was over a moment ago, or a look read then; and what the legs came to that passed then, or to
+ * a standstill.
+ */
 function justSettled({ unit: { lately, stages }, legs }: Known, now: Date): readonly Certain[] {
   const isRecent = (at: string | undefined) => at !== undefined && later(at, lagSeconds) > now.toISOString();
   const last = stages.flatMap((stage) => lastLegOf(stage, legs) ?? []);

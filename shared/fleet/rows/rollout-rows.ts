@@ -244,7 +244,7 @@ export interface UnitRow extends Row {
   readonly looking?: Looking;
   /** Legs that say another thing since the last step: whoever finds them so tells people again, for that step may have died. */
   readonly untold?: readonly LegRef[];
-  /** What was seen for certain when a `reconcile` was over: indexes may lag behind it. */
+  /** What was seen for certain when a `reconcile` was over, or was read of a cluster: indexes may lag behind it. */
   readonly lately?: Readonly<Record<"failed" | "unreachable" | "changing", number>> & { readonly at: string };
 }
 

@@ -1,25 +1,105 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { lagging } from "#test/support/planner-model/disturbed-ports.ts";
-import { begin, worldOf } from "#test/support/planner-story.ts";
+import { begin, revise, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-test.each([
-  ["Failed", { ready: 1, failed: 1, unreachable: 0 }],
-  ["Unreachable", { ready: 1, failed: 0, unreachable: 1 }],
-] as const)("a group is not Complete while the index has not heard that a joiner is %s", async (phase, counts) => {
-  const made = await worldOf(["a"], { maxConcurrent: 1 });
+/** An index that has heard nothing since now: it says what it says now. */
+async function indexOfNow({ table }: PlannerWorld): Promise<MemoryTable> {
+  const older = new MemoryTable();
+  for (const put of table.all()) await older.write([{ put }]);
+  return older;
+}
+
+const bad = [
+  ["Failed", { failed: 1, unreachable: 0 }],
+  ["Unreachable", { failed: 0, unreachable: 1 }],
+] as const;
+
+describe.each(["nothing", "that it changes"] as const)("while the index says %s of a joiner", (says) => {
+  test.each(bad)("a group is not Complete when that is %s", async (phase, counts) => {
+    const made = await worldOf(["a"], { maxConcurrent: 1 });
+    await made.rollOut();
+    made.advanceClock(600);
+    await made.plan();
+    expect((await made.group()).status.state).toBe("Complete");
+    await made.addCluster("b", "all");
+    await begin(made);
+    const index = says === "nothing" ? new MemoryTable() : await indexOfNow(made);
+    await made.finish("b", phase);
+    const behind = lagging(made.table, index);
+    await made.plan(behind);
+    const { state, clusters } = (await made.group()).status;
+    expect(["Degraded", "Reconciling"]).toContain(state);
+    expect(clusters).toMatchObject({ selected: 2, ...counts });
+    await made.observe("b", "Ready");
+    made.advanceClock(60);
+    await made.plan();
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+});
+
+describe("while the index says that everybody is ready", () => {
+  async function settled() {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, maxUnreachable: 3 });
+    await made.rollOut();
+    made.advanceClock(600);
+    await made.plan();
+    expect((await made.group()).status.state).toBe("Complete");
+    return { made, behind: lagging(made.table, await indexOfNow(made)) };
+  }
+
+  test.each(bad)(
+    "a group is not Complete when a cluster that had come to rest is %s, and was told of",
+    async (phase, counts) => {
+      const { made, behind } = await settled();
+      await made.observe("b", phase);
+      await made.plan(behind, ["b"]);
+      expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { ready: 2, ...counts } });
+      // What another cluster says meanwhile makes it no better.
+      made.advanceClock(5);
+      await made.plan(behind, ["c"]);
+      expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { ready: 2, ...counts } });
+      // And it is looked at soon, for the index has heard of it by then.
+      expect((made.unit().dueKey ?? "") < new Date(made.now.getTime() + 90_000).toISOString()).toBe(true);
+      made.advanceClock(60);
+      await made.plan();
+      expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { ready: 2, ...counts } });
+    },
+  );
+
+  test.each(bad)(
+    "a cluster that comes back and is %s once more counts against those that come after it",
+    async (phase) => {
+      const { made } = await settled();
+      await revise(made, "bbb");
+      for (const { cluster } of made.slots()) await made.finish(cluster, cluster === "b" ? "Unreachable" : "Ready");
+      await made.plan();
+      expect(made.stages()).toEqual({ all: "2" });
+      await made.observe("b", "Reachable");
+      const behind = lagging(made.table, await indexOfNow(made));
+      await made.plan(behind, ["b"]);
+      await begin(made);
+      await made.finish("b", phase);
+      await made.plan(behind, ["b"]);
+      const { arrivals, stages } = made.unit();
+      expect((await made.group()).status.state).not.toBe("Complete");
+      expect(arrivals).toMatchObject(phase === "Failed" ? { failed: 1 } : { away: 1 });
+      // One that does not answer says nothing of what it was given.
+      expect(stages.map(({ failedArrivals }) => failedArrivals)).toEqual([phase === "Failed" ? 1 : 0]);
+    },
+  );
+});
+
+test("while the index says that a cluster failed which is ready again, a group is Complete, and looked at soon", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await made.rollOut();
+  await made.observe("b", "Failed");
   made.advanceClock(600);
   await made.plan();
-  expect((await made.group()).status.state).toBe("Complete");
-  await made.addCluster("b", "all");
-  await begin(made);
-  await made.finish("b", phase);
-  const behind = lagging(made.table, new MemoryTable());
-  await made.plan(behind);
-  expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { selected: 2, ...counts } });
+  const behind = lagging(made.table, await indexOfNow(made));
+  expect((await made.group()).status.state).toBe("Degraded");
   await made.observe("b", "Ready");
-  made.advanceClock(60);
-  await made.plan();
+  await made.plan(behind, ["b"]);
   expect((await made.group()).status.state).toBe("Complete");
 });

@@ -6,6 +6,7 @@ import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { type FolderShape, type ShapeCluster, shapeOf } from "#local/git/folder-shape.ts";
+import { foreignManifests } from "#local/git/foreign-manifests.ts";
 import { repositoryFolder } from "#local/git/repository.ts";
 import { repositoryPaths } from "#local/git/repository-paths.ts";
 import { findRepository, isSameRepository, type UserRepository } from "#local/git/user-repository.ts";
@@ -35,6 +36,8 @@ export interface LocalFleet {
   readonly ref: UserRepository["ref"];
   readonly shape: FolderShape;
   readonly clusters: readonly ShapeCluster[];
+  /** What of it is for another tool: `Application for Argo CD`. */
+  readonly theirs: readonly string[];
 }
 
 export interface FleetQuestion extends FleetFlags {
@@ -71,7 +74,8 @@ export async function lookAtFleet(question: FleetQuestion): Promise<LocalFleet |
     const paths = await repositoryPaths(found);
     const where = `commit ${found.commit.slice(0, 12)} of ${repo ?? known}`;
     const shape = shapeOf({ paths, folder: path ?? ".", clusters, where });
-    return { name: documentName(place), ref: found.ref, shape, clusters };
+    const theirs = await foreignManifests(found, { path: shape.path, paths });
+    return { name: documentName(place), ref: found.ref, shape, clusters, theirs };
   } catch (error) {
     throw usageFailure(errorMessage(error), next);
   }
@@ -113,7 +117,15 @@ export async function makeFleet(session: Session, machine: MachineFile, fleet: L
   const became = (present: unknown) => (present === undefined ? "made" : "there already, and left as it is");
   session.note(`source/${name} ${became(hasSource)}`);
   session.note(`syncgroup/${name} ${became(hasGroup)}: ${shape.path}, ${shape.description}`);
+  noteTheirs(session, fleet);
   session.note(`  next: starling rollout status ${name} -w`);
+}
+
+/** Nothing of this machine's clusters acts on them. */
+function noteTheirs(session: Session, { shape, theirs }: LocalFleet): void {
+  if (theirs.length === 0) return;
+  session.note(`warning: ${shape.path} has ${theirs.join(", ")}: clusters without that tool know no such kind`);
+  session.note("  next: starling validate -f FILE   (prints the documents of Starling that say the same)");
 }
 
 /** @throws CliFailure when there is one of another folder. */
@@ -166,6 +178,7 @@ export async function initLocal(
   const fleet = await lookAtFleet({ folder: state, repo: undefined, known, choice, path });
   if (fleet === undefined) throw new Error("a fleet that is asked for is found or refused");
   const { source, group } = documentsOf(machine, { ...fleet, namespace: session.options.namespace ?? localNamespace });
+  noteTheirs(session, fleet);
   const shown = writeDocuments(
     session,
     folder,

@@ -3,6 +3,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { objectRemark } from "#cli/format/sync-objects.ts";
 import { branch, type TreeNode, treeText } from "#cli/format/tree-text.ts";
 import { isData } from "#cli/output/output.ts";
+import { lackingTargets } from "#cli/seeing/lacking-targets.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -13,7 +14,7 @@ import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadabl
 import { formatAge } from "#shared/words/age.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
-import { isGood } from "#shared/words/state-words.ts";
+import { isGood, stateRank } from "#shared/words/state-words.ts";
 
 export interface TreeOptions {
   readonly cluster?: string;
@@ -64,7 +65,7 @@ async function clusterTree(session: Session, object: NamedObject, options: TreeO
     const states = own.map(({ sync }) => sync);
     return branch(
       owner,
-      [countsText(states)],
+      [countsText(states.map((sync) => objectState(sync).word))],
       own.map(({ node }) => node),
     );
   });
@@ -72,7 +73,7 @@ async function clusterTree(session: Session, object: NamedObject, options: TreeO
   const more = list.metadata.continue === undefined ? [] : [branch(`… more than ${syncsRead} Syncs`, [])];
   return branch(
     object.name,
-    [...stateCells(cluster, session.io.now()), version, countsText(list.items)],
+    [...stateCells(cluster, session.io.now()), version, countsText(list.items.map((sync) => objectState(sync).word))],
     [...groups, ...more],
   );
 }
@@ -85,15 +86,30 @@ async function groupTree(session: Session, object: NamedObject, options: TreeOpt
     ...options,
     name: ({ spec }) => spec.cluster ?? "-",
   });
-  const templates = [...Map.groupBy(leaves, ({ sync }) => shortSync(sync))].map(([template, own]): TreeNode => {
+  const lacking = isUnreadable(group) ? [] : await lackingTargets(session, path, group);
+  const byTemplate = Map.groupBy(leaves, ({ sync }) => shortSync(sync));
+  const bare = Map.groupBy(lacking, ({ template }) => template);
+  const templates = [...new Set([...byTemplate.keys(), ...bare.keys()])].map((template): TreeNode => {
+    const [own, none] = [byTemplate.get(template) ?? [], bare.get(template) ?? []];
     const well = own.filter(({ sync }) => isGood(objectState(sync).word));
     const hidden = options.all === true ? [] : well.slice(wellShown);
     const shown = own.filter((leaf) => !hidden.includes(leaf)).map(({ node }) => node);
     const rest = hidden.length === 0 ? [] : [branch(`… ${hidden.length} more, all ready`, ["--all names them"])];
-    return branch(template, [countsText(own.map(({ sync }) => sync))], [...shown, ...rest]);
+    const words = [...own.map(({ sync }) => objectState(sync).word), ...none.map(({ state }) => state)];
+    const bareNodes = none.map(({ cluster, state, reason }) => branch(cluster, ["-", state, reason]));
+    return branch(template, [countsText(words)], [...bareNodes, ...shown, ...rest]);
   });
   const more = list.metadata.continue === undefined ? [] : [branch(`… more than ${syncsRead} Syncs`, [])];
-  return branch(object.name, stateCells(group, session.io.now()), [...templates, ...more]);
+  const cells = [...stateCells(group, session.io.now()), isUnreadable(group) ? "" : clustersText(group)];
+  return branch(object.name, cells, [...templates, ...more]);
+}
+
+/** As `get syncgroups` counts them. */
+function clustersText({ status: { clusters } }: SyncGroupObject): string {
+  if (clusters === undefined) return "";
+  const { selected, ...counts } = clusters;
+  const words = Object.entries(counts).flatMap(([word, count = 0]) => (count === 0 ? [] : `${count} ${word}`));
+  return `${selected} ${selected === 1 ? "cluster" : "clusters"}${words.length === 0 ? "" : `: ${words.join(", ")}`}`;
 }
 
 async function syncTree(session: Session, object: NamedObject, options: TreeOptions): Promise<TreeNode> {
@@ -165,8 +181,8 @@ function syncCells(sync: ListedSync, now: Date): readonly string[] {
 }
 
 /** `65 Syncs: 62 Ready, 1 Failed`; the counts sum. */
-function countsText(syncs: readonly ListedSync[]): string {
-  const words = worstFirst(syncs).map((sync) => objectState(sync).word);
-  const counts = [...Map.groupBy(words, (word) => word)].map(([word, those]) => `${those.length} ${word}`);
-  return `${syncs.length} ${syncs.length === 1 ? "Sync" : "Syncs"}${counts.length === 0 ? "" : `: ${counts.join(", ")}`}`;
+function countsText(words: readonly string[]): string {
+  const sorted = words.toSorted((a, b) => stateRank(a) - stateRank(b));
+  const counts = [...Map.groupBy(sorted, (word) => word)].map(([word, those]) => `${those.length} ${word}`);
+  return `${words.length} ${words.length === 1 ? "Sync" : "Syncs"}${counts.length === 0 ? "" : `: ${counts.join(", ")}`}`;
 }

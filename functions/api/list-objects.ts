@@ -1,4 +1,5 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
+import { lackingSyncs } from "#functions/api/lacking-syncs.ts";
 import { assignedTo, type StoredSync, syncObjects } from "#functions/api/list-syncs.ts";
 import { collect, keepsLabels, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
@@ -23,7 +24,7 @@ import {
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
-import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { fleetRow, labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, ClusterValuesRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, type RowKey, type RowKeyOf, type RowRange } from "#shared/fleet/rows/row.ts";
@@ -109,7 +110,7 @@ export async function listClusterValues(
   });
 }
 
-/** Clusters, each with how its Syncs are: one that answers and runs nothing as it should is not well. */
+/** Clusters, each with how everything is that it is to have: one that lacks something of that is not well. */
 export async function listClusters(
   ports: Ports,
   page: PageRequest,
@@ -138,7 +139,8 @@ async function withSyncs({ table, installation, clock }: Ports, found: readonly 
   for (const part of inParts(clusters, clustersAtOnce)) {
     rows.push(...(await Promise.all(part.map(({ name }) => assignedTo(table, name)))).flat());
   }
-  const byCluster = Map.groupBy(await syncObjects(table, rows), (sync) => sync.spec.cluster);
+  const lacking = await lackingSyncs(table, { clusters: clusters.map(fleetRow), present: new Set(rows.map(keyText)) });
+  const byCluster = Map.groupBy([...(await syncObjects(table, rows)), ...lacking], (sync) => sync.spec.cluster);
   // Of freezes that cannot be read those tell who ask for them, and every worker.
   const reading = brakeAmong(await table.getMany([keys.brake], { newer: "kept" }));
   const now = clock.now();

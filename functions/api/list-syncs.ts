@@ -1,3 +1,4 @@
+import { lackingSyncs } from "#functions/api/lacking-syncs.ts";
 import { decodeCursor, encodeCursor, firstRows, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { findOutOfSync, subjectRowKey } from "#functions/api/wanted-renderings.ts";
@@ -6,6 +7,7 @@ import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { lastLook } from "#shared/fleet/rows/routine.ts";
 import { isNewer, keyText, type NewerRow, type RowKeyOf } from "#shared/fleet/rows/row.ts";
@@ -65,7 +67,8 @@ export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListP
 }
 
 /**
- * Everything assigned to one cluster, consistently; only of one namespace when given.
+ * Everything assigned to one cluster, consistently, and last what it is to have and was never assigned; only of one namespace
+ * when given.
  * @throws StarlingError `NotFound` when it is not registered: what is remembered of it is no list of Syncs.
  */
 export async function listSyncsOnCluster(
@@ -82,11 +85,16 @@ export async function listSyncsOnCluster(
     newer: "kept",
     ...defined({ after }),
   });
-  const rows = page.items.filter(
-    (row) => isNewer(row) || row.desired.action !== "orphan" || filter.state === "Orphaned",
-  );
+  const rows = page.items.filter((row) => isPresent(row) || filter.state === "Orphaned");
   const items = (await syncObjects(table, rows)).filter((object) => isListed(object, filter.state));
-  return page.next === undefined ? { items } : { items, next: page.next };
+  if (page.next !== undefined) return { items, next: page.next };
+  if (isNewer(cluster)) return { items };
+  const { namespace } = filter;
+  // Of earlier pages too: what they held is not lacking.
+  const assigned = after === undefined ? page.items : await assignedTo(table, filter.cluster, namespace);
+  const present = new Set(assigned.filter(isPresent).map(keyText));
+  const lacking = await lackingSyncs(table, { clusters: [fleetRow(cluster)], present, namespace });
+  return { items: [...items, ...lacking.filter((object) => isListed(object, filter.state))] };
 }
 
 /**
@@ -168,13 +176,18 @@ async function syncsOf(
 }
 
 /** The rows of everything that is assigned to a cluster. */
-export async function assignedTo(table: Table, cluster: string): Promise<readonly StoredSync[]> {
-  const range = ranges.syncsOn(cluster);
+export async function assignedTo(table: Table, cluster: string, namespace?: string): Promise<readonly StoredSync[]> {
+  const range = ranges.syncsOn(cluster, namespace);
   const rows: StoredSync[] = [];
   for await (const row of allItems((start) => table.query({ ...range, newer: "kept", ...start }))) {
-    if (isNewer(row) || row.desired.action !== "orphan") rows.push(row);
+    if (isPresent(row)) rows.push(row);
   }
   return rows;
+}
+
+/** What was forgotten is on no cluster any more, as far as anybody asks. */
+function isPresent(row: StoredSync): boolean {
+  return isNewer(row) || row.desired.action !== "orphan";
 }
 
 /** Rows as people see them, each with what its subject says of it. */

@@ -94,7 +94,7 @@ function partsOf(row: RenderingRow | undefined): Pick<WantedRendering, "renderDi
   return row?.state === "Done" && row.digest !== undefined ? { renderDigest: row.digest } : {};
 }
 
-async function readDistinct<Type extends RowType>(table: Table, wanted: readonly RowKeyOf<Type>[]) {
+export async function readDistinct<Type extends RowType>(table: Table, wanted: readonly RowKeyOf<Type>[]) {
   const distinct = [...new Map(wanted.map((key) => [keyText(key), key])).values()];
   const rows = await table.getMany(distinct, { newer: "kept" });
   return new Map(rows.filter((row) => !isNewer(row)).map((row) => [keyText(row), row]));

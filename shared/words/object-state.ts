@@ -163,6 +163,7 @@ function fromSync({ observed, state, desired, plan, wanted, frozen, conditions }
   const seen = optional("seenAt", observed?.at);
   if (frozen !== undefined) return { word: "Frozen", since: frozen.since, ...seen, remark: frozenText(frozen) };
   if (plan !== undefined && state === plan.state) return { ...fromSubject(plan), ...seen };
+  if (desired === undefined && plan === undefined) return neverAssigned(state, conditions);
   const current = observed !== undefined && observed.attempt === desired?.attempt;
   const behind =
     wanted === undefined
@@ -180,6 +181,12 @@ function fromSync({ observed, state, desired, plan, wanted, frozen, conditions }
   };
 }
 
+/** A cluster is to have it, and the planner alone says why it does not. */
+function neverAssigned(word: string, conditions: readonly Condition[]): ObjectState {
+  const { since, reason = "", message = "" } = conditions.find(({ type }) => type === "Ready") ?? {};
+  return { word, ...optional("since", since), remark: reasonText(reason === word ? "" : reason, message) };
+}
+
 /** Drift that is not put back: what is left alone, or what the last look that compared found. */
 function driftText(observed: SyncStatus["observed"], conditions: SyncStatus["conditions"]): string {
   const { drift, leftAlone = [] } = observed ?? {};
@@ -193,7 +200,7 @@ function driftText(observed: SyncStatus["observed"], conditions: SyncStatus["con
 /** Of a Sync that stays as it is until somebody does something, or its turn comes. */
 const settledWords: ReadonlySet<string> = new Set(["OutOfSync", "Drifted"]);
 
-/** A cluster nothing was ever assigned to was never asked; one that answers is as good as the worst of its Syncs. */
+/** A cluster nothing was ever assigned to was never asked; one that answers is as good as the worst of what it is to have. */
 function fromCluster(status: ClusterObject["status"]): ObjectState {
   const state = unfrozenState(status);
   const { frozen } = status;
@@ -207,15 +214,17 @@ function unfrozenState({ conditions, lastSeenAt, syncs, discovered }: ClusterObj
     return { word: "Unreachable", since: goneSince, remark: "ClusterGone: EKS says that there is no such cluster" };
   }
   const reachable = conditions.find((condition) => condition.type === "Reachable");
-  if (reachable === undefined) return { word: "Pending", remark: "" };
+  const worst = [...(syncs?.others ?? [])].sort((a, b) => stateRank(a.state) - stateRank(b.state))[0];
+  const remark = worst === undefined ? "" : `${worst.count} ${worst.state}: ${worst.example}`;
+  if (reachable === undefined)
+    return { word: worst !== undefined && needsSomebody(worst.state) ? "Degraded" : "Pending", remark };
   const seen = { since: reachable.since, ...optional("seenAt", lastSeenAt) };
   if (reachable.status === "False") {
     return { ...seen, word: "Unreachable", remark: reasonText(reachable.reason, reachable.message) };
   }
-  const worst = [...(syncs?.others ?? [])].sort((a, b) => stateRank(a.state) - stateRank(b.state))[0];
-  if (worst === undefined) return { ...seen, word: "Ready", remark: "" };
+  if (worst === undefined) return { ...seen, word: "Ready", remark };
   const word = needsSomebody(worst.state) ? "Degraded" : settledWords.has(worst.state) ? worst.state : "Reconciling";
-  return { ...seen, word, remark: `${worst.count} ${worst.state}: ${worst.example}` };
+  return { ...seen, word, remark };
 }
 
 function fromReady(

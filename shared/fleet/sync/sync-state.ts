@@ -39,10 +39,11 @@ export function outOfSync(row: SyncRow, wanted: WantedRendering | undefined): Ou
     wanted.renderDigest === row.desired.renderDigest &&
     canonicalJson(wanted.apply) === canonicalJson(row.desired.apply);
   if (same) return undefined;
-  return { revision: wanted.revision, rollout: wanted.rollout, reason: reasonOf(wanted) };
+  return { revision: wanted.revision, rollout: wanted.rollout, reason: whyBehind(wanted) };
 }
 
-function reasonOf({ place, problem }: WantedRendering): string {
+/** Why what is wanted was not assigned. */
+export function whyBehind({ place, problem }: Pick<WantedRendering, "place" | "problem">): string {
   if (problem !== undefined) return `cannot be rendered: ${problem}`;
   if (place === undefined) return "its stage went on without it";
   if (place === "Halted") return "the rollout is halted";

@@ -154,8 +154,8 @@ describe("get of several kinds", () => {
   test("is one table after the other, each object with its kind", async () => {
     await rolledOut();
     const { out } = await cli.run("get sources,clusters");
-    expect(out).toMatch(/^NAME.*\nsource\/app .*\n\nNAME.*\ncluster\/c1 .*\ncluster\/c2 /s);
-    expect((await cli.run("get source,cl -o name")).out).toBe("source/app\ncluster/c1\ncluster/c2\n");
+    expect(out).toMatch(/^NAME.*\nsource\/app .*\n\nNAME.*\ncluster\/c2 .*\ncluster\/c1 /s);
+    expect((await cli.run("get source,cl -o name")).out).toBe("source/app\ncluster/c2\ncluster/c1\n");
     const json = JSON.parse((await cli.run("get syncgroups,clusters -o json")).out);
     expect([json.kind, json.items.map(({ kind }: { kind: string }) => kind)]).toEqual([
       "List",

@@ -134,7 +134,9 @@ describe("get", () => {
     expect(groups.out).toMatch(
       /^NAME {2}REVISION {2}ROLLOUT {2}STAGE {2}READY .* STATE {4}FOR {2}SEEN\nshop {2}- .* Pending {2}-/,
     );
-    expect((await cli.run("get clusters --no-headers")).out).toMatch(/^c1 +- +Pending +- +- +0\/0 +env=prod\n$/);
+    expect((await cli.run("get clusters --no-headers")).out).toMatch(
+      /^c1 +- +Pending +- +- +0\/1 +env=prod +1 Waiting: payments\/shop.web\n$/,
+    );
     expect((await cli.run("get src -A -o wide")).out).toContain("https://github.com/acme/app");
   });
 

@@ -72,6 +72,8 @@ function lines(body: { readonly items?: readonly unknown[] }): readonly string[]
 }
 
 describe("what a newer version wrote is listed beside the others, and shown alone", () => {
+  /** Of a group that was never planned. */
+  const waiting = ["tools.web c1 Waiting"];
   const ns = "/v1/namespaces/payments";
   const cases: readonly (readonly [string, RowKey, string, string, readonly string[]])[] = [
     ["a Source", object("Source", "app"), `${ns}/sources`, `${ns}/sources/app`, ["app Unreadable", "lib"]],
@@ -123,7 +125,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
       keys.sync("c1", "payments", "shop.web"),
       "/v1/clusters/c1/syncs",
       `${ns}/syncs/shop.web?cluster=c1`,
-      ["extra c1 Ready", "shop.web c1 Unreadable"],
+      ["extra c1 Ready", "shop.web c1 Unreadable", "tools.web c1 Waiting"],
     ],
     [
       "a Sync of a group, in the list of the group",
@@ -183,14 +185,22 @@ describe("what a newer version wrote is listed beside the others, and shown alon
 
   test("a Sync that was readable keeps its state when only its group is newer", async () => {
     await makeNewer(object("SyncGroup", "shop"));
-    expect(lines(await list("/v1/clusters/c1/syncs"))).toEqual(["extra c1 Ready", "shop.web c1 Ready"]);
+    expect(lines(await list("/v1/clusters/c1/syncs"))).toEqual(["extra c1 Ready", "shop.web c1 Ready", ...waiting]);
     await makeNewer(object("Sync", "extra"));
-    expect(lines(await list("/v1/clusters/c1/syncs"))).toEqual(["extra c1 Unreadable", "shop.web c1 Ready"]);
+    expect(lines(await list("/v1/clusters/c1/syncs"))).toEqual([
+      "extra c1 Unreadable",
+      "shop.web c1 Ready",
+      ...waiting,
+    ]);
   });
 
   test("a Cluster counts its Syncs that cannot be read", async () => {
     await makeNewer(keys.sync("c1", "payments", "shop.web"));
-    const counted = { total: 2, ready: 1, others: [{ state: "Unreadable", count: 1, example: "payments/shop.web" }] };
+    const others = [
+      { state: "Unreadable", count: 1, example: "payments/shop.web" },
+      { state: "Waiting", count: 1, example: "payments/tools.web" },
+    ];
+    const counted = { total: 3, ready: 1, others };
     expect((await get("/v1/clusters")).items[0].status.syncs).toEqual(counted);
     expect((await get("/v1/clusters/c1")).status.syncs).toEqual(counted);
   });

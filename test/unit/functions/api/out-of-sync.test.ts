@@ -113,9 +113,16 @@ describe("a Sync that is ready", () => {
       desired: { rollout: 12 },
       wanted: { revision: wanted, rollout: 13, reason: "waits for its turn" },
     });
-    expect(await states(api, "/v1/clusters/c2/syncs")).toEqual([["c2", "OutOfSync", "waits for its turn"]]);
+    // The other template of the group was never assigned there.
+    expect(await states(api, "/v1/clusters/c2/syncs")).toEqual([
+      ["c2", "OutOfSync", "waits for its turn"],
+      ["c2", "Waiting", undefined],
+    ]);
     expect((await api.call("GET", "/v1/clusters/c2")).body.status.syncs).toMatchObject({
-      others: [{ state: "OutOfSync", count: 1 }],
+      others: [
+        { state: "OutOfSync", count: 1 },
+        { state: "Waiting", count: 1 },
+      ],
     });
   });
 

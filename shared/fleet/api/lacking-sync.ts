@@ -1,0 +1,37 @@
+/** A Sync that a cluster is to have and that nothing was assigned of, as lists and trees show it. */
+import { defined } from "#shared/base/defined.ts";
+import type { LackingState } from "#shared/fleet/api/lacking.ts";
+import { type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { syncName, templateOf } from "#shared/fleet/rows/keys.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+
+/** @param lacking - of a group's; one that a user wrote says what its planner does. */
+export function lackingSyncObject(
+  subject: SubjectRow,
+  { cluster, name, lacking }: { readonly cluster: string; readonly name: string; readonly lacking: LackingState },
+): SyncObject {
+  if (subject.type === "Sync") return userSyncObject(subject, undefined);
+  const { namespace } = subject;
+  const group = { namespace, kind: subject.type, name: subject.name };
+  const template = relationOf(subject).templates.find((one) => syncName(group, one.name) === name);
+  if (template === undefined) throw new Error(`group ${subject.name} has no template of ${name}`);
+  const { source, path, render, apply } = template;
+  const { state, since } = lacking;
+  const condition = { type: "Ready", status: "False", ...reasonIn(lacking), since } as const;
+  return {
+    apiVersion: ourApiVersion,
+    kind: "Sync",
+    // It has no row: these say so to whoever compares them.
+    metadata: { name, namespace, uid: "", resourceVersion: "0" },
+    spec: { cluster, source, path, ...defined({ render }), apply },
+    status: { group: subject.name, template: templateOf(group, name), state, conditions: [condition] },
+  };
+}
+
+/** `RenderFailed: no YAML` is a reason and a message; what has no such beginning has its state for a reason. */
+function reasonIn({ state, reason }: LackingState): { readonly reason: string; readonly message: string } {
+  const [, word, message] = /^([A-Z][A-Za-z]+): (.*)$/s.exec(reason) ?? [];
+  return word === undefined || message === undefined ? { reason: state, message: reason } : { reason: word, message };
+}

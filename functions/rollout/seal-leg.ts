@@ -11,8 +11,8 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { currentCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { barredIn, legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
-import { noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
+import { barredIn, legOf, legsIn, nextFeed } from "#shared/fleet/rollout/feed.ts";
+import { legKey, noTargets, refOf, verdictOf } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions, identityNow, type Member, relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -28,7 +28,7 @@ export const sealedInPage = 1000;
  */
 export async function sealNextLeg(
   known: Known,
-  { stuck }: Pick<Round, "stuck">,
+  { stuck, doomed }: Pick<Round, "stuck" | "doomed">,
   ports: PlannerPorts,
 ): Promise<Transaction | undefined> {
   const { unit, row, desired, legs } = known;
@@ -39,6 +39,7 @@ export async function sealNextLeg(
   const feed = nextFeed(unit, {
     legs,
     stuck,
+    halting: haltingLegs(known, doomed),
     isNew: identity !== undefined && unit.ledger[0]?.identity !== identity,
     supersede: relationOf(row).rollout.supersede,
     farewell: row.operations.deletion !== undefined,
@@ -51,6 +52,17 @@ export async function sealNextLeg(
   if (feed.content === "newest") await renewArtifacts([content], ports);
   await sealLeg(transaction, { stage: feed.stage, content }, ports);
   return transaction;
+}
+
+/** Those that halt when the time is up of what nothing in an attempt can help. */
+function haltingLegs({ unit, row, legs }: Known, doomed: Round["doomed"]): ReadonlySet<string> {
+  const { rollout } = relationOf(row);
+  const halting = legsIn(unit, legs).filter((leg) => {
+    const failing = doomed.get(legKey(leg)) ?? 0;
+    const counts = { ...leg.counts, Failed: leg.counts.Failed + failing };
+    return failing > 0 && verdictOf({ ...leg, counts }, rollout).phase === "Halted";
+  });
+  return new Set(halting.map(legKey));
 }
 
 /** A `restart`: whatever is under way is sealed anew, with the terms and the members of now; what passed stays. */

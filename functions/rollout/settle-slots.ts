@@ -13,7 +13,7 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
-import { type Deadlines, judge, type Verdict, wasSick } from "#shared/fleet/rollout/judge.ts";
+import { areDoomed, type Deadlines, judge, type Verdict, wasSick } from "#shared/fleet/rollout/judge.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { freezeOfAll, freezeOver, freezeText, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
@@ -35,6 +35,8 @@ export interface Round {
   readonly all: boolean;
   /** By `legKey`: those of which a worker that could have begun did not, or cannot go on. */
   readonly stuck: Map<string, number>;
+  /** Of those the ones whose attempt nothing in it can help, and whose failure would count. */
+  readonly doomed: Map<string, number>;
   deadline: string | undefined;
 }
 
@@ -46,11 +48,18 @@ export async function slotsToLookAt(
 ): Promise<Round> {
   if (clusters === undefined) {
     const { rows, unread } = await rowsAbout(ranges.slots(subject), table);
-    return { slots: [...rows], unread, all: true, stuck: new Map(), deadline: undefined };
+    return { slots: [...rows], unread, all: true, stuck: new Map(), doomed: new Map(), deadline: undefined };
   }
   const wanted = [...clusters].map((cluster) => keys.slot(subject, cluster));
   const found = await table.getMany(wanted, { newer: "kept" });
-  return { slots: found.filter((row) => !isNewer(row)), unread: [], all: false, stuck: new Map(), deadline: undefined };
+  return {
+    slots: found.filter((row) => !isNewer(row)),
+    unread: [],
+    all: false,
+    stuck: new Map(),
+    doomed: new Map(),
+    deadline: undefined,
+  };
 }
 
 /**
@@ -72,17 +81,22 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
     }
     const settled = await settle(transaction, one, ports);
     const deadline = settled && (settled.deadline ?? stuckAt(slot, syncs, clock));
-    if (deadline !== undefined && deadline <= transaction.at) {
-      const key = slot.leg === undefined ? "" : legKey(slot.leg);
-      round.stuck.set(key, (round.stuck.get(key) ?? 0) + 1);
-      continue;
-    }
+    const isOver = deadline !== undefined && deadline <= transaction.at;
+    const isForOthers = settled === one.verdict && areDoomed(slot, syncs);
+    if (isOver || isForOthers) count(round.stuck, slot);
+    if (isForOthers && !wasSick(syncs)) count(round.doomed, slot);
+    if (isOver) continue;
     round.deadline = [round.deadline, deadline].sort()[0];
     // Who looks at some knows of no other deadline than the unit does.
     const { deadline: nearest = "~" } = transaction.unit;
     if (!round.all && deadline !== undefined && deadline < nearest) transaction.edit({ deadline });
   }
   return transaction;
+}
+
+function count(slots: Map<string, number>, { leg }: SlotRow): void {
+  const key = leg === undefined ? "" : legKey(leg);
+  slots.set(key, (slots.get(key) ?? 0) + 1);
 }
 
 export function clockOf({ row }: Pick<Known, "row">, now: Date): Deadlines & { readonly now: Date } {

@@ -23,7 +23,7 @@ import type {
   UnitStage,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -249,7 +249,7 @@ export class PlannerWorld {
   async observe(
     cluster: string,
     phase: Phase,
-    more: { readonly reason?: string; readonly attempt?: number; readonly name?: string } = {},
+    more: Partial<Pick<Observed, "reason" | "attempt" | "troubles">> & { readonly name?: string } = {},
   ): Promise<void> {
     const row = await this.sync(cluster, more.name);
     if (row === undefined) throw new Error(`nothing was assigned to ${cluster}`);
@@ -269,7 +269,7 @@ export class PlannerWorld {
       at,
       ...(phase === "Ready" || phase === "Verifying" ? { applied } : {}),
       objects: { total: 1, ready: phase === "Ready" ? 1 : 0, failed: 0, foreign: 0 },
-      ...defined({ handledReconcile: row.reconcile }),
+      ...defined({ handledReconcile: row.reconcile, troubles: more.troubles }),
     });
     const next: SyncRow = { ...row, observed, version: row.version + 1, stateSk: stateIndex.sk(phase, row) };
     await this.table.write([{ put: next, when: { version: row.version } }]);

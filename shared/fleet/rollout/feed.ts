@@ -14,8 +14,13 @@ export interface Feeding {
   /** Something is wanted that no stage has taken: the first stage may. */
   readonly isNew: boolean;
   readonly supersede: "pipeline" | "finish";
-  /** How many of each leg have a slot, and have used it for nothing for as long as their time would be; by `legKey`. */
+  /**
+   * How many of each leg have a slot, and have used it for nothing for as long as their time would be, or can do nothing with it;
+   * by `legKey`.
+   */
   readonly stuck: ReadonlyMap<string, number>;
+  /** Legs that halt as soon as the time is up of those that can do nothing with their slot; by `legKey`. */
+  readonly halting: ReadonlySet<string>;
   /** What is wanted is that nothing is left: it takes over from anything. */
   readonly farewell: boolean;
   /** When the last suspension ended. */
@@ -92,9 +97,13 @@ function letsIn(leg: LegRow, feeding: Feeding): boolean {
   return isStalled(leg) || isHeld(leg, feeding) || (isUnbegun(leg) && leg.startedAt < resumedAt);
 }
 
-/** Everybody who is left waits for a freeze, or for a worker that does nothing: neither ends by itself. */
-function isHeld(leg: LegRow, { stuck }: Feeding): boolean {
-  return waitingOf(leg) === frozenIn(leg).length && leg.counts.Assigned === (stuck.get(legKey(leg)) ?? 0);
+/**
+ * Everybody who is left waits for a freeze, for a worker that does nothing, or for what others have to mend: none of that ends by
+ * itself. Who waits for a slot goes first, unless nobody can have one before the leg halts.
+ */
+function isHeld(leg: LegRow, { stuck, halting }: Feeding): boolean {
+  if (leg.counts.Assigned !== (stuck.get(legKey(leg)) ?? 0)) return false;
+  return waitingOf(leg) === frozenIn(leg).length || halting.has(legKey(leg));
 }
 
 /** Whether a content is on its way that nothing keeps from arriving. */

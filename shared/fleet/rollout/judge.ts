@@ -5,7 +5,7 @@ import { canonicalJson } from "#shared/base/json.ts";
 import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { because } from "#shared/fleet/rows/said-reason.ts";
+import { because, type SaidReason } from "#shared/fleet/rows/said-reason.ts";
 import { isAway, isDenied, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface Verdict {
@@ -144,12 +144,43 @@ export function isAssigned(sync: SyncRow, wanted: Pick<SyncRow["desired"], "rend
   return canonicalJson(sync.desired.apply) === canonicalJson(wanted.apply);
 }
 
-/** True when something else may take the place of an attempt: nothing of it is applied, or everything is. */
+/** What is said of an object that the attempt cannot help: its kind or Namespace is missing, or it waits for others to let go. */
+const forOthersToMend: ReadonlySet<string> = new Set([
+  "KindUnavailable",
+  "NoMatch",
+  "NotFound",
+  "Terminating",
+  "Waiting",
+] satisfies readonly SaidReason[]);
+
+const deleting: ReadonlySet<string> = new Set(["Deleting", "DeletingHooks", "Pruning"] satisfies readonly SaidReason[]);
+
+/**
+ * True when an attempt stands still, and nothing in it can help: every object that is left lacks its kind or its Namespace, or
+ * is being deleted and held, by a finalizer or by what goes before it. It may be done all the same, when others have done their part.
+ */
+function isDoomed({ desired, observed }: SyncRow): boolean {
+  if (observed?.attempt !== desired.attempt) return false;
+  const { phase, reason, troubles } = observed;
+  if (phase === "Applying" && reason === "Terminating") return true;
+  const standsStill = phase === "Retrying" ? reason === "ApplyFailed" : phase === "Applying" && deleting.has(reason);
+  return standsStill && troubles.length > 0 && troubles.every((trouble) => forOthersToMend.has(trouble.reason));
+}
+
+/** The same of a cluster that has a slot: of everything that is not done. */
+export function areDoomed({ attempts }: Pick<SlotRow, "attempts">, syncs: readonly SyncRow[]): boolean {
+  const own = syncs.filter(({ name, desired }) => attempts[name] === desired.attempt);
+  const open = own.filter((sync) => !isDone(sync, sync.observed));
+  return own.length === Object.keys(attempts).length && open.length > 0 && open.every(isDoomed);
+}
+
+/** True when something else may take the place of an attempt: nothing of it is applied, or everything is that can be. */
 export function isReplaceable(sync: SyncRow): boolean {
   const { desired, observed } = sync;
   return (
     observed?.attempt !== desired.attempt ||
     ["Verifying", "Ready"].includes(observed.phase) ||
+    isDoomed(sync) ||
     (isDenied(observed) && observed.progress === undefined)
   );
 }

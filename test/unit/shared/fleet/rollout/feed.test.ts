@@ -37,7 +37,15 @@ function standing(stages: readonly Standing[], more: Partial<UnitRow> = {}) {
 function feed(stages: readonly Standing[], more: Partial<Omit<Feeding, "legs">> & { unit?: Partial<UnitRow> } = {}) {
   const { unit: row, ...feeding } = more;
   const { unit, legs } = standing(stages, row);
-  return nextFeed(unit, { legs, isNew: false, supersede: "pipeline", stuck: new Map(), farewell: false, ...feeding });
+  return nextFeed(unit, {
+    legs,
+    isNew: false,
+    supersede: "pipeline",
+    stuck: new Map(),
+    halting: new Set(),
+    farewell: false,
+    ...feeding,
+  });
 }
 
 const none = undefined;

@@ -80,6 +80,7 @@ export function lookVerbs(program: Command, verb: AddVerb): void {
     .description("What the functions have logged of an object, or under one correlation id, the oldest first.")
     .addArgument(new Argument("[object...]", kindArgument))
     .option("--id <correlation>", "all that one push, call or tick led to")
+    .option("--audit", "the audit log instead: who changed what, for administrators")
     .option("--cluster <name>", "for a Sync or a group: on this cluster")
     .option("--since <duration>", "how far back, at most 31 days", "1h")
     .option("--limit <n>", "at most so many lines", wholeNumber, 200)

@@ -327,6 +327,8 @@ export interface LogLine {
 export type LogFilter = readonly Readonly<Record<string, string>>[];
 
 export interface LogQuery {
+  /** `audit`: the log of `api`, which has a line for every change. `functions`: those of all others. */
+  readonly of: "audit" | "functions";
   readonly filter: LogFilter;
   readonly since: Date;
   /** Lines at most. */

@@ -14,9 +14,11 @@ const followMs = 5000;
 /** What came late is asked for again. */
 const overlapMs = 60_000;
 const pageLines = 1000;
+const auditPath = "/v1/audit";
 
 export interface LogsOptions {
   readonly id?: string;
+  readonly audit?: boolean;
   readonly cluster?: string;
   readonly since: string;
   readonly limit: number;
@@ -25,7 +27,7 @@ export interface LogsOptions {
 
 type Query = Readonly<Record<string, string>>;
 
-/** What the functions have logged of an object, or under one correlation id, the oldest first. */
+/** What the functions have logged of an object, or under one correlation id, the oldest first; or who changed what. */
 export async function logs(session: Session, args: readonly string[], options: LogsOptions): Promise<ExitReason> {
   const { path, query } = asked(session, args, options);
   const since = new Date(session.io.now().getTime() - sinceSeconds(options.since) * 1000);
@@ -44,9 +46,14 @@ export async function logs(session: Session, args: readonly string[], options: L
   return "done";
 }
 
-function asked(session: Session, args: readonly string[], { id, cluster }: LogsOptions) {
+interface Asked {
+  readonly path: string;
+  readonly query: Query;
+}
+
+function asked(session: Session, args: readonly string[], { id, cluster, audit }: LogsOptions): Asked {
   if (id !== undefined) {
-    if (args.length === 0) return { path: "/v1/logs", query: { id } };
+    if (args.length === 0) return { path: audit === true ? auditPath : "/v1/logs", query: { id } };
     throw usageFailure("an object and --id are two questions", `starling logs --id ${quoted(id)}`);
   }
   if (args.length === 0)
@@ -54,8 +61,10 @@ function asked(session: Session, args: readonly string[], { id, cluster }: LogsO
   const object = parseOne(args, "logs");
   if (object.kind === "Rollout")
     throw usageFailure("the log of a rollout is its group's", `starling logs syncgroup/${object.name}`);
-  const path = `${objectPath(object, hasNamespace(object.kind) ? session.namespace() : "")}/logs`;
-  return { path, query: (cluster === undefined ? {} : { cluster }) as Query };
+  const namespace = hasNamespace(object.kind) ? session.namespace() : undefined;
+  const on = defined({ cluster });
+  if (audit !== true) return { path: `${objectPath(object, namespace ?? "")}/logs`, query: on };
+  return { path: auditPath, query: { kind: object.kind, name: object.name, ...defined({ namespace }), ...on } };
 }
 
 /** @throws CliFailure of a text that is no duration. */

@@ -63,7 +63,11 @@ export class ApiFailure extends CliFailure {
   ) {
     const { status, body } = answer;
     const code = typeof body.code === "string" ? body.code : `HTTP ${status}`;
-    const message = typeof body.message === "string" ? body.message : `the API answered ${status}`;
+    const message = isOfGateway(answer)
+      ? `there is no ${asked.path.split("?")[0]}`
+      : typeof body.message === "string"
+        ? body.message
+        : `the API answered ${status}`;
     // The gateway's refusal has no code, and says nothing but that.
     const right = typeof body.code === "string" ? "" : `: ${missingRight(asked.method, asked.path)}`;
     const told = status === 403 ? `${message} (context ${asked.context})${right}` : message;
@@ -80,16 +84,29 @@ export class ApiFailure extends CliFailure {
   }
 }
 
+/** The gateway has no such route, and says nothing but `Not Found`. */
+function isOfGateway({
+  status,
+  body,
+}: {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}): boolean {
+  return status === 404 && body.code === undefined && body.message === "Not Found";
+}
+
 const otherVersionText = ": this installation does not know what the command asks for; are they of one version?";
 
 /** A path that the API has no route for, though it names nothing that could be misspelt. */
 function isOfAnotherVersion(
-  { status, body }: { readonly status: number; readonly body: Readonly<Record<string, unknown>> },
+  answer: { readonly status: number; readonly body: Readonly<Record<string, unknown>> },
   path: string,
 ): boolean {
-  if (status !== 404 && status !== 405) return false;
-  if (!/^(there is no|\w+ is not possible on) \/v1\//.test(String(body.message))) return false;
-  return path
+  const { status, body } = answer;
+  const isRouteless = /^(there is no|\w+ is not possible on) \/v1\//.test(String(body.message));
+  if (!isOfGateway(answer) && !((status === 404 || status === 405) && isRouteless)) return false;
+  const [plain = ""] = path.split("?");
+  return plain
     .split("/")
     .slice(1)
     .every((part) => /^[a-z0-9][-a-z0-9.]{0,127}$/.test(part));

@@ -34,8 +34,9 @@ import { listFleet } from "#functions/api/read-fleet.ts";
 import { overviewOf } from "#functions/api/read-overview.ts";
 import { getRollout, listNewestRollouts, listRollouts, showRollout } from "#functions/api/read-rollouts.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { type Call, ns, type Route } from "#functions/api/route.ts";
+import type { Answers, Call } from "#functions/api/route.ts";
 import { defined } from "#shared/base/defined.ts";
+import { ns } from "#shared/fleet/api/door-routes.ts";
 import { listOf } from "#shared/fleet/api/objects.ts";
 import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
@@ -45,60 +46,34 @@ export type LookPorts = Pick<ApiPorts, "table" | "blobs" | "clock" | "installati
 
 type LookCall = Call<LookPorts>;
 
-export const lookRoutes: readonly Route<LookPorts>[] = [
-  {
-    method: "GET",
-    path: "/v1/clusterdiscoveries",
-    answer: ({ ports, request }) => list("ClusterDiscovery", request, (page) => listDiscoveries(ports, page)),
-  },
-  {
-    method: "GET",
-    path: "/v1/clusterdiscoveries/:name",
-    answer: ({ ports, params }) => getObject(ports, discoveryOf(params)),
-  },
-  {
-    method: "GET",
-    path: "/v1/clustervalues",
-    answer: ({ ports, request }) => list("ClusterValues", request, (page) => listClusterValues(ports.table, page)),
-  },
-  {
-    method: "GET",
-    path: "/v1/clustervalues/:name",
-    answer: ({ ports, params }) => getObject(ports, valuesOf(params)),
-  },
-  { method: "GET", path: "/v1/clusters", answer: clusters },
-  {
-    method: "GET",
-    path: "/v1/clusters/:name",
-    answer: ({ ports, params }) => getObject(ports, clusterOf(params)),
-  },
-  { method: "GET", path: "/v1/clusters/:name/syncs", answer: syncsOnCluster },
-  { method: "GET", path: "/v1/clusters/:name/objects", answer: objectsOnCluster },
-  {
-    method: "GET",
-    path: "/v1/fleet",
-    answer: ({ ports, request }) =>
-      list("SubjectInFleet", request, (page) => listFleet(ports.table, { ...named(request, "namespace"), page })),
-  },
-  { method: "GET", path: "/v1/events", answer: allEvents },
-  { method: "GET", path: "/v1/:plural", answer: lists },
-  { method: "GET", path: `${ns}/:plural`, answer: lists },
-  { method: "GET", path: `${ns}/:plural/:name`, answer: one },
-  { method: "GET", path: `${ns}/:plural/:name/events`, answer: events },
-  { method: "GET", path: `${ns}/syncs/:name/objects`, answer: objects },
-  { method: "GET", path: `${ns}/sources/:name/revisions`, answer: revisions },
-  { method: "GET", path: `${ns}/:subjects/:name/history`, answer: history },
-  { method: "GET", path: `${ns}/:subjects/:name/syncs`, answer: syncsOfSubject },
-  { method: "GET", path: `${ns}/:subjects/:name/fleet`, answer: fleetMembers },
-  {
-    method: "GET",
-    path: `${ns}/:subjects/:name/rollout`,
-    answer: ({ ports, params }) => overviewOf(ports, subjectFrom(params)),
-  },
-  { method: "GET", path: `${ns}/:subjects/:name/rollouts`, answer: rollouts },
-  { method: "GET", path: `${ns}/:subjects/:name/rollouts/:number`, answer: oneRollout },
-  { method: "GET", path: `${ns}/:subjects/:name/rollouts/:number/targets`, answer: targets },
-];
+export const looks = {
+  "GET /v1/clusterdiscoveries": ({ ports, request }) =>
+    list("ClusterDiscovery", request, (page) => listDiscoveries(ports, page)),
+  "GET /v1/clusterdiscoveries/:name": ({ ports, params }) => getObject(ports, discoveryOf(params)),
+  "GET /v1/clustervalues": ({ ports, request }) =>
+    list("ClusterValues", request, (page) => listClusterValues(ports.table, page)),
+  "GET /v1/clustervalues/:name": ({ ports, params }) => getObject(ports, valuesOf(params)),
+  "GET /v1/clusters": clusters,
+  "GET /v1/clusters/:name": ({ ports, params }) => getObject(ports, clusterOf(params)),
+  "GET /v1/clusters/:name/syncs": syncsOnCluster,
+  "GET /v1/clusters/:name/objects": objectsOnCluster,
+  "GET /v1/fleet": ({ ports, request }) =>
+    list("SubjectInFleet", request, (page) => listFleet(ports.table, { ...named(request, "namespace"), page })),
+  "GET /v1/events": allEvents,
+  "GET /v1/:plural": lists,
+  [`GET ${ns}/:plural`]: lists,
+  [`GET ${ns}/:plural/:name`]: one,
+  [`GET ${ns}/:plural/:name/events`]: events,
+  [`GET ${ns}/syncs/:name/objects`]: objects,
+  [`GET ${ns}/sources/:name/revisions`]: revisions,
+  [`GET ${ns}/:subjects/:name/history`]: history,
+  [`GET ${ns}/:subjects/:name/syncs`]: syncsOfSubject,
+  [`GET ${ns}/:subjects/:name/fleet`]: fleetMembers,
+  [`GET ${ns}/:subjects/:name/rollout`]: ({ ports, params }) => overviewOf(ports, subjectFrom(params)),
+  [`GET ${ns}/:subjects/:name/rollouts`]: rollouts,
+  [`GET ${ns}/:subjects/:name/rollouts/:number`]: oneRollout,
+  [`GET ${ns}/:subjects/:name/rollouts/:number/targets`]: targets,
+} satisfies Partial<Answers<LookPorts>>;
 
 async function clusters({ ports, request }: LookCall): Promise<unknown> {
   return list("Cluster", request, (page) => listClusters(ports, page));

@@ -1,5 +1,5 @@
 /** The door's looks without the door: for who reads the rows with a role of its own, in the same code. */
-import { type LookPorts, lookRoutes } from "#functions/api/look-routes.ts";
+import { type LookPorts, looks } from "#functions/api/look-routes.ts";
 import { refusalStatus } from "#functions/api/refusal.ts";
 import { answerBy } from "#functions/api/route.ts";
 import { errorCode, StarlingError } from "#shared/base/errors.ts";
@@ -15,7 +15,7 @@ export function lookWith(ports: LookPorts): Ask {
     const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
     const request = { method: "GET", path: parts, query: Object.fromEntries(given), body: {}, principal: nobody };
     try {
-      return (await answerBy(lookRoutes, ports, request)) as T;
+      return (await answerBy(looks, ports, request)) as T;
     } catch (error) {
       const code = errorCode(error);
       const status = refusalStatus(code);

@@ -1,15 +1,19 @@
 import { objectName } from "#functions/api/query-values.ts";
+import { pathChoices } from "#shared/fleet/api/door-routes.ts";
 
 export type PathParams = Readonly<Record<string, string>>;
 
+/** What the name of an object looks like; that of a Sync of a group has a dot in it. */
+export const pathName = /^[a-z0-9][-a-z0-9.]{0,127}$/;
+
 const paramRules: Readonly<Record<string, RegExp>> = {
-  plural: /^(sources|syncgroups|syncs|rollouts)$/,
-  subjects: /^(syncgroups|syncs)$/,
-  verb: /^(suspend|resume|reconcile|restart)$/,
+  ...Object.fromEntries(
+    Object.entries(pathChoices).map(([name, words]) => [name, new RegExp(`^(${words.join("|")})$`)]),
+  ),
   number: /^([1-9]\d{0,7}|newest)$/,
   namespace: objectName,
   freeze: /./s,
-  name: /^[a-z0-9][-a-z0-9.]{0,127}$/,
+  name: pathName,
 };
 
 /** What the parts of the path are that the pattern names with `:`; undefined when it is another path. */

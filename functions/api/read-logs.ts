@@ -1,11 +1,13 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
+import { pathName } from "#functions/api/match-path.ts";
+import { named } from "#functions/api/query-values.ts";
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { beginningOf } from "#shared/adapters/correlation.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { type ApiList, type LogItem, listOf } from "#shared/fleet/api/objects.ts";
-import type { LogFilter, LogLine } from "#shared/ports.ts";
+import type { LogFilter, LogLine, LogQuery } from "#shared/ports.ts";
 
 /** CloudWatch is asked for so much at once; more is asked for with the time of the last line. */
 const mostLines = 1000;
@@ -13,6 +15,12 @@ const defaultLines = 200;
 const hourMs = 3_600_000;
 /** The functions forget after a month. */
 const longestMs = 31 * 24 * hourMs;
+
+type LogPorts = Pick<ApiPorts, "logs" | "clock">;
+
+const loggedKinds: ReadonlySet<string> = new Set([
+  ...["Cluster", "ClusterDiscovery", "ClusterValues", "Source", "Sync", "SyncGroup"],
+]);
 
 /** What a line has to say to be about an object; a Sync may be looked at on one cluster alone. */
 export function linesAbout(object: ObjectReference & { readonly cluster?: string }): LogFilter {
@@ -31,14 +39,42 @@ export function linesOf(id: string | undefined): LogFilter {
   throw refusal("BadRequest", `id is ${got}; expected a correlation id, such as push-20261123T061254Z-1f8a90c2`);
 }
 
-/** The oldest first. With more than `limit` of them, `continue` is the time to go on from. */
-export async function readLogs(
-  { logs, clock }: Pick<ApiPorts, "logs" | "clock">,
+/**
+ * What the functions logged, and nothing of the audit log. The oldest line is first. With more than `limit` of them,
+ * `continue` is the time to go on from.
+ */
+export function readLogs(ports: LogPorts, request: HttpRequest, filter: LogFilter): Promise<ApiList<LogItem>> {
+  return read(ports, request, { of: "functions", filter });
+}
+
+/**
+ * The audit log, in the order of `readLogs`: it is the log of this function, which has a line for every change. The query
+ * names a correlation id, or the kind, namespace and name of an object.
+ * @throws StarlingError `BadRequest` of a query that names neither.
+ */
+export function readAudit(ports: LogPorts, request: HttpRequest): Promise<ApiList<LogItem>> {
+  const { id, kind, name } = request.query;
+  if (id !== undefined || (kind === undefined && name === undefined)) {
+    return read(ports, request, { of: "audit", filter: linesOf(id) });
+  }
+  if (kind === undefined || !loggedKinds.has(kind)) {
+    throw refusal("BadRequest", `kind is "${excerpt(kind ?? "")}"; expected one of ${[...loggedKinds].join(", ")}`);
+  }
+  if (name === undefined || !pathName.test(name)) {
+    throw refusal("BadRequest", `name is "${excerpt(name ?? "")}"; expected the name of a ${kind}`);
+  }
+  const object = { kind: kind as ObjectReference["kind"], name };
+  const where = { ...named(request, "namespace"), ...named(request, "cluster") };
+  return read(ports, request, { of: "audit", filter: linesAbout({ ...object, ...where }) });
+}
+
+async function read(
+  { logs, clock }: LogPorts,
   { query }: HttpRequest,
-  filter: LogFilter,
+  asked: Pick<LogQuery, "of" | "filter">,
 ): Promise<ApiList<LogItem>> {
   const since = sinceOf(query.since, clock.now());
-  const { lines, isMore } = await logs.read({ filter, since, limit: limitOf(query.limit) });
+  const { lines, isMore } = await logs.read({ ...asked, since, limit: limitOf(query.limit) });
   return listOf("Log", lines.map(itemOf), isMore ? lines.at(-1)?.at : undefined);
 }
 

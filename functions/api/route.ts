@@ -3,6 +3,7 @@ import type { HttpRequest } from "#functions/api/http-event.ts";
 import { matchPath, type PathParams } from "#functions/api/match-path.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
+import type { DoorRoute } from "#shared/fleet/api/door-routes.ts";
 
 export interface Call<Ports> {
   readonly ports: Ports;
@@ -10,27 +11,23 @@ export interface Call<Ports> {
   readonly params: PathParams;
 }
 
-export interface Route<Ports> {
-  readonly method: string;
-  /** `:name` takes one part of the path; what it may be is in `match-path.ts`. */
-  readonly path: string;
-  readonly answer: (call: Call<Ports>) => Promise<unknown>;
-}
-
-/** What paths below a namespace begin with. */
-export const ns = "/v1/namespaces/:namespace";
+/** What each route is answered with. */
+export type Answers<Ports, Asked extends DoorRoute = DoorRoute> = {
+  readonly [Route in Asked]: (call: Call<Ports>) => Promise<unknown>;
+};
 
 /** @throws StarlingError `NotFound`, `MethodNotAllowed`, and whatever the route refuses. */
 export async function answerBy<Ports>(
-  routes: readonly Route<Ports>[],
+  answers: Partial<Answers<Ports>>,
   ports: Ports,
   request: HttpRequest,
 ): Promise<unknown> {
   let otherMethod = false;
-  for (const route of routes) {
-    const params = matchPath(route.path, request.path);
+  for (const [route, answer] of Object.entries(answers)) {
+    const [method, pattern = ""] = route.split(" ");
+    const params = matchPath(pattern, request.path);
     if (params === undefined) continue;
-    if (route.method === request.method) return route.answer({ ports, request, params });
+    if (method === request.method) return answer({ ports, request, params });
     otherMethod = true;
   }
   const path = excerpt(`/${request.path.join("/")}`, 200);

@@ -8,7 +8,7 @@ import { deleteObject } from "#functions/api/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/freezes.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
 import { linkArtifacts, linkRenderings } from "#functions/api/link-contents.ts";
-import { lookRoutes } from "#functions/api/look-routes.ts";
+import { looks } from "#functions/api/look-routes.ts";
 import { type PathParams, part } from "#functions/api/match-path.ts";
 import { type OperateRequest, operate } from "#functions/api/operate.ts";
 import {
@@ -23,7 +23,7 @@ import {
 import { pruneForeign } from "#functions/api/prune-foreign.ts";
 import { named, objectName, parseBody } from "#functions/api/query-values.ts";
 import { readInstallation } from "#functions/api/read-installation.ts";
-import { linesAbout, linesOf, readLogs } from "#functions/api/read-logs.ts";
+import { linesAbout, linesOf, readAudit, readLogs } from "#functions/api/read-logs.ts";
 import { recoverCluster } from "#functions/api/recover-cluster.ts";
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
@@ -38,82 +38,52 @@ import {
   recoverBody,
   renderingsBody,
 } from "#functions/api/request-bodies.ts";
-import { answerBy, type Call, ns, type Route } from "#functions/api/route.ts";
+import { type Answers, answerBy, type Call } from "#functions/api/route.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { starlingVersion } from "#shared/base/version.ts";
+import { ns } from "#shared/fleet/api/door-routes.ts";
 import { listOf } from "#shared/fleet/api/objects.ts";
 
 type ApiCall = Call<ApiPorts>;
 
-const routes: readonly Route<ApiPorts>[] = [
-  ...lookRoutes,
+const answers: Answers<ApiPorts> = {
+  ...looks,
 
-  {
-    method: "GET",
-    path: "/v1/version",
-    answer: async () => ({ api: "v1", service: "starling", version: starlingVersion }),
-  },
-  {
-    method: "GET",
-    path: "/v1/whoami",
-    answer: async ({ ports, request }) => ({ principal: request.principal, installation: ports.installation }),
-  },
-  { method: "GET", path: "/v1/installation", answer: ({ ports }) => readInstallation(ports) },
-  { method: "POST", path: "/v1/apply", answer: apply },
-  { method: "DELETE", path: "/v1/clusterdiscoveries/:name", answer: (call) => remove(call, discoveryOf(call.params)) },
-  { method: "DELETE", path: "/v1/clustervalues/:name", answer: (call) => remove(call, valuesOf(call.params)) },
-  {
-    method: "GET",
-    path: "/v1/clustervalues/:name/logs",
-    answer: ({ ports, request, params }) => readLogs(ports, request, linesAbout(valuesOf(params))),
-  },
-  { method: "DELETE", path: "/v1/clusters/:name", answer: (call) => remove(call, clusterOf(call.params)) },
-  { method: "POST", path: "/v1/clusters/:name/accept", answer: accept },
-  { method: "POST", path: "/v1/clusters/:name/recover", answer: recover },
-  {
-    method: "POST",
-    path: "/v1/clusters/:name/check",
-    answer: ({ ports, request, params }) => askCheck(ports, part(params, "name"), caller(request, undefined)),
-  },
-  {
-    method: "GET",
-    path: "/v1/clusters/:name/check",
-    answer: ({ ports, params }) => readCheck(ports, part(params, "name")),
-  },
-  {
-    method: "GET",
-    path: "/v1/freezes",
-    answer: async ({ ports }) => listOf("Freeze", await listFreezes(ports), undefined),
-  },
-  { method: "POST", path: "/v1/freezes/:freeze", answer: putFreeze },
-  { method: "DELETE", path: "/v1/freezes/:freeze", answer: liftFreeze },
-  { method: "DELETE", path: `${ns}/:plural/:name`, answer: (call) => remove(call, objectOf(call.params)) },
-  { method: "POST", path: `${ns}/:plural/:name/:verb`, answer: verb },
-  { method: "POST", path: `${ns}/syncs/:name/prune`, answer: prune },
-  { method: "GET", path: `${ns}/:plural/:name/logs`, answer: logs },
-  {
-    method: "GET",
-    path: "/v1/clusters/:name/logs",
-    answer: ({ ports, request, params }) => readLogs(ports, request, linesAbout(clusterOf(params))),
-  },
-  {
-    method: "GET",
-    path: "/v1/clusterdiscoveries/:name/logs",
-    answer: ({ ports, request, params }) => readLogs(ports, request, linesAbout(discoveryOf(params))),
-  },
-  {
-    method: "GET",
-    path: "/v1/logs",
-    answer: ({ ports, request }) => readLogs(ports, request, linesOf(request.query.id)),
-  },
-  { method: "POST", path: `${ns}/:subjects/:name/contents`, answer: renderings },
-  { method: "POST", path: `${ns}/sources/:name/contents`, answer: artifacts },
-];
+  "GET /v1/version": async () => ({ api: "v1", service: "starling", version: starlingVersion }),
+  "GET /v1/whoami": async ({ ports, request }) => ({ principal: request.principal, installation: ports.installation }),
+  "GET /v1/installation": ({ ports }) => readInstallation(ports),
+  "POST /v1/apply": apply,
+  "DELETE /v1/clusterdiscoveries/:name": (call) => remove(call, discoveryOf(call.params)),
+  "DELETE /v1/clustervalues/:name": (call) => remove(call, valuesOf(call.params)),
+  "GET /v1/clustervalues/:name/logs": ({ ports, request, params }) =>
+    readLogs(ports, request, linesAbout(valuesOf(params))),
+  "DELETE /v1/clusters/:name": (call) => remove(call, clusterOf(call.params)),
+  "POST /v1/clusters/:name/accept": accept,
+  "POST /v1/clusters/:name/recover": recover,
+  "POST /v1/clusters/:name/check": ({ ports, request, params }) =>
+    askCheck(ports, part(params, "name"), caller(request, undefined)),
+  "GET /v1/clusters/:name/check": ({ ports, params }) => readCheck(ports, part(params, "name")),
+  "GET /v1/freezes": async ({ ports }) => listOf("Freeze", await listFreezes(ports), undefined),
+  "POST /v1/freezes/:freeze": putFreeze,
+  "DELETE /v1/freezes/:freeze": liftFreeze,
+  [`DELETE ${ns}/:plural/:name`]: (call) => remove(call, objectOf(call.params)),
+  [`POST ${ns}/:plural/:name/:verb`]: verb,
+  [`POST ${ns}/syncs/:name/prune`]: prune,
+  [`GET ${ns}/:plural/:name/logs`]: logs,
+  "GET /v1/clusters/:name/logs": ({ ports, request, params }) =>
+    readLogs(ports, request, linesAbout(clusterOf(params))),
+  "GET /v1/clusterdiscoveries/:name/logs": ({ ports, request, params }) =>
+    readLogs(ports, request, linesAbout(discoveryOf(params))),
+  "GET /v1/logs": ({ ports, request }) => readLogs(ports, request, linesOf(request.query.id)),
+  "GET /v1/audit": ({ ports, request }) => readAudit(ports, request),
+  [`POST ${ns}/:subjects/:name/contents`]: renderings,
+  [`POST ${ns}/sources/:name/contents`]: artifacts,
+};
 
 /** @throws StarlingError `NotFound`, `MethodNotAllowed`, and whatever the route refuses. */
 export function answerRequest(ports: ApiPorts, request: HttpRequest): Promise<unknown> {
-  return answerBy(routes, ports, request);
+  return answerBy(answers, ports, request);
 }
 
 function apply({ ports, request }: ApiCall): Promise<unknown> {

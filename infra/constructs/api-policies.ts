@@ -5,10 +5,18 @@ import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts";
 
-/** `GET /v1/*` and the like, as API Gateway tells IAM of a request: its method, and the path as it was asked for. */
+/**
+ * `GET /v1/clusters/*` and the like: a method, and the path of a request. API Gateway names to IAM the path as it was asked
+ * for; each pattern means the same of the path of the route, where names are in braces.
+ */
 type Requests = readonly (readonly [method: string, path: string])[];
 
-const looks: Requests = [["GET", "/v1/*"]];
+/** Everything but the audit log, which says who did what. */
+const looks: Requests = [
+  ...["version", "whoami", "installation", "fleet", "events", "logs", "freezes"],
+  ...["sources", "syncgroups", "syncs", "rollouts", "namespaces/*"],
+  ...["clusters", "clusters/*", "clusterdiscoveries", "clusterdiscoveries/*", "clustervalues", "clustervalues/*"],
+].map((path) => ["GET", `/v1/${path}`] as const);
 
 /** Renderings and artifacts as they are, with whatever secrets are in git. */
 const reads: Requests = [["POST", "/v1/namespaces/*/contents"]];
@@ -39,22 +47,26 @@ export class ApiPolicies extends Construct {
 
   constructor(scope: Construct, id: string, http: HttpApi) {
     super(scope, id);
-    this.viewer = this.#policy("Viewer", { http, requests: looks, description: "May look at everything" });
+    this.viewer = this.#policy("Viewer", {
+      http,
+      requests: looks,
+      description: "May look at everything but the audit log",
+    });
     this.reader = this.#policy("Reader", {
       http,
       requests: [...looks, ...reads],
-      description: "May look at everything, and read renderings and artifacts as they are: for render and plan",
+      description: "May look as a viewer, and read renderings and artifacts as they are: for render and plan",
     });
     this.operator = this.#policy("Operator", {
       http,
       requests: [...looks, ...operates],
       description:
-        "May look at everything, and suspend, resume, reconcile, restart, freeze, accept, recover and check clusters",
+        "May look as a viewer, and suspend, resume, reconcile, restart, freeze, accept, recover and check clusters",
     });
     this.administrator = this.#policy("Administrator", {
       http,
       requests: everything,
-      description: "May apply and delete documents, prune, and all else",
+      description: "May apply and delete documents, prune, read the audit log, and all else",
     });
   }
 

@@ -8,7 +8,6 @@ import {
   HttpMethod,
   HttpNoneAuthorizer,
   HttpStage,
-  type IHttpRouteAuthorizer,
   LogGroupLogDestination,
   SecurityPolicy,
 } from "aws-cdk-lib/aws-apigatewayv2";
@@ -19,8 +18,8 @@ import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 import { ApiPolicies } from "#infra/constructs/api-policies.ts";
+import { gatewayRouteKeys } from "#shared/fleet/api/door-routes.ts";
 
-const apiPath = "/v1/{proxy+}";
 const webhookPath = "/hook/github";
 
 /**
@@ -64,31 +63,24 @@ export class FrontDoor extends Construct {
   constructor(scope: Construct, id: string, props: FrontDoorProps) {
     super(scope, id);
     const http = new HttpApi(this, "Http", { createDefaultStage: false, description: "Starling" });
-    const routes: readonly {
-      readonly id: string;
-      readonly path: string;
-      readonly method: HttpMethod;
-      readonly handler: IFunction;
-      readonly authorizer: IHttpRouteAuthorizer;
-    }[] = [
-      { id: "Api", path: apiPath, method: HttpMethod.ANY, handler: props.api, authorizer: new HttpIamAuthorizer() },
-      {
-        id: "Webhook",
-        path: webhookPath,
-        method: HttpMethod.POST,
-        handler: props.webhook,
-        authorizer: new HttpNoneAuthorizer(),
-      },
-    ];
-    for (const { id: name, path, method, handler, authorizer } of routes) {
-      const integration = new HttpLambdaIntegration(name, handler);
-      const [route] = http.addRoutes({ path, methods: [method], integration, authorizer });
-      if (route !== undefined && authorizer instanceof HttpNoneAuthorizer) {
-        Validations.of(route).acknowledge({
-          id: "AwsSolutions-APIG4",
-          reason: "A git host cannot sign for IAM. The function verifies an HMAC over the raw body before it reads it.",
-        });
-      }
+    // One permission for all of its routes: the policy of a function has 20 KB.
+    const toApi = new HttpLambdaIntegration("Api", props.api, { scopePermissionToRoute: false });
+    const signed = new HttpIamAuthorizer();
+    for (const key of gatewayRouteKeys()) {
+      const [method, path = ""] = key.split(" ");
+      http.addRoutes({ path, methods: [method as HttpMethod], integration: toApi, authorizer: signed });
+    }
+    const [toWebhook] = http.addRoutes({
+      path: webhookPath,
+      methods: [HttpMethod.POST],
+      integration: new HttpLambdaIntegration("Webhook", props.webhook),
+      authorizer: new HttpNoneAuthorizer(),
+    });
+    if (toWebhook !== undefined) {
+      Validations.of(toWebhook).acknowledge({
+        id: "AwsSolutions-APIG4",
+        reason: "A git host cannot sign for IAM. The function verifies an HMAC over the raw body before it reads it.",
+      });
     }
 
     const logs = new LogGroup(this, "AccessLog", {

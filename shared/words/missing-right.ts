@@ -11,7 +11,7 @@ const operating = /\/(?:suspend|resume|reconcile|restart|accept|recover|check)$/
 
 /** The least that has it. */
 function policyOf(method: string, path: string): string {
-  if (method === "GET") return "ViewerPolicy";
+  if (method === "GET") return path === "/v1/audit" ? "AdministratorPolicy" : "ViewerPolicy";
   if (path.endsWith("/contents")) return "ReaderPolicy";
   return path.startsWith("/v1/freezes/") || operating.test(path) ? "OperatorPolicy" : "AdministratorPolicy";
 }

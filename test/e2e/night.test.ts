@@ -70,6 +70,14 @@ test("a halted rollout is found by its alarm, and cured by its section of the ru
       expect(chain.map(({ at }) => at)).toEqual(chain.map(({ at }) => at).sort());
       expect((await cli.run("logs sync/web.app --cluster broad-1 --since 1h")).out).not.toContain("canary-1");
 
+      // Who changed what is the audit log's, and in no other.
+      expect(about.items.filter(({ function: from }) => from === "api")).toEqual([]);
+      const audit = JSON.parse((await cli.run("logs syncgroup/web --audit -o json")).out) as ApiList<LogItem>;
+      expect(new Set(audit.items.map(({ function: from }) => from))).toEqual(new Set(["api"]));
+      expect(audit.items).toContainEqual(
+        expect.objectContaining({ message: "write", fields: expect.objectContaining({ audit: true, name: "web" }) }),
+      );
+
       await it.untilInSync("web", await it.push("app", good("green")));
       const curedAt = lines.length;
       await untilSurveyed(it, lines);

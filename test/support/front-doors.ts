@@ -16,6 +16,7 @@ import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
+import { gatewayRouteKeys } from "#shared/fleet/api/door-routes.ts";
 import type { Log } from "#shared/ports.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -68,9 +69,10 @@ export async function startFrontDoors(): Promise<FrontDoors> {
   const webhook = webhookHandler({ table, sender, secrets, log, secretName: "webhook" });
   const lambda = (functionName: string, handler: typeof api) =>
     lambdaFunction({ functionName, timeoutSeconds: 29, newSandbox: () => sharedSandbox(handler) });
+  const toApi = lambda("api", api);
   const front: HttpFront = await startHttpFront({
     routes: [
-      { routeKey: "ANY /v1/{proxy+}", authorization: "iam", lambda: lambda("api", api) },
+      ...gatewayRouteKeys().map((routeKey) => ({ routeKey, authorization: "iam" as const, lambda: toApi })),
       { routeKey: "POST /webhook", authorization: "none", lambda: lambda("webhook", webhook) },
     ],
     principals: new Principals([{ ...key, principalArn: "arn:aws:iam::000000000000:user/ana" }]),

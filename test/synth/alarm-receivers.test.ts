@@ -19,6 +19,7 @@ async function actionsWith(settings: Readonly<Record<string, string>>) {
 describe("every alarm, when it begins and when it is over, is told", () => {
   test("to nobody when the settings name nobody, and no topic is made", async () => {
     const { resources, told } = await actionsWith({});
+    expect(ofType(resources, "AWS::KMS::Key")).toEqual([]);
     expect(told).toEqual(new Set([""]));
     expect(ofType(resources, "AWS::SNS::Topic")).toEqual([]);
   });
@@ -29,12 +30,17 @@ describe("every alarm, when it begins and when it is over, is told", () => {
     expect(ofType(resources, "AWS::SNS::Topic")).toEqual([]);
   });
 
-  test("to an address, by a topic that CloudWatch may publish to, over TLS only", async () => {
+  test("to an address, by an encrypted topic that CloudWatch may publish to, over TLS only", async () => {
     const { resources, told } = await actionsWith({ alarmEmail: "on-call@example.com" });
     const [topic] = ofType(resources, "AWS::SNS::Topic");
     expect(told).toEqual(new Set([`<${topic?.id}>`]));
-    // The key of SNS's own refuses CloudWatch.
-    expect(topic?.Properties.KmsMasterKeyId).toBeUndefined();
+    const [key] = ofType(resources, "AWS::KMS::Key");
+    expect(textOf(topic?.Properties.KmsMasterKeyId)).toBe(`<${key?.id}.Arn>`);
+    // With the key of SNS's own, which refuses CloudWatch, alarms are lost.
+    expect(JSON.stringify(key?.Properties.KeyPolicy)).toContain(
+      '"Action":["kms:Decrypt","kms:GenerateDataKey*"],"Condition":{"StringEquals":{"aws:SourceAccount":{"Ref":"AWS::AccountId"}}},' +
+        '"Effect":"Allow","Principal":{"Service":"cloudwatch.amazonaws.com"}',
+    );
     expect(ofType(resources, "AWS::SNS::Subscription").map(({ Properties }) => Properties)).toEqual([
       { Endpoint: "on-call@example.com", Protocol: "email", TopicArn: { Ref: topic?.id } },
     ]);

@@ -1,6 +1,8 @@
 import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, test } from "vitest";
 import { starlingVersion } from "#shared/base/version.ts";
+import { gatewayRouteKeys } from "#shared/fleet/api/door-routes.ts";
+import { type Folder, folders, grantsIn, readActions, writeActions } from "#test/synth/grants.ts";
 import {
   functionNamed,
   listOf,
@@ -16,66 +18,25 @@ import {
 
 const { control, resources } = await synthesizeTemplates();
 
-const folders = [
-  "api",
-  "webhook",
-  "tick",
-  "discover",
-  "resolve",
-  "rollout",
-  "render",
-  "build",
-  "apply",
-  "report",
-  "dashboard",
-] as const;
-type Folder = (typeof folders)[number];
-
 const controlResources = resourcesIn(control);
 const functions = ofType(resources, "AWS::Lambda::Function");
 const queues = ofType(resources, "AWS::SQS::Queue");
 const mappings = ofType(resources, "AWS::Lambda::EventSourceMapping");
 const byRole = statementsByRole(resources);
+const { statementsOf, grantsOf, partitionsOf } = grantsIn(resources);
 
 function functionOf(folder: Folder): Resource {
   return functionNamed(resources, folder);
-}
-
-function statementsOf(folder: Folder): readonly Statement[] {
-  return byRole.get(roleOf(functionOf(folder))) ?? [];
 }
 
 function environmentOf(folder: Folder): Record<string, unknown> {
   return (functionOf(folder).Properties.Environment as { Variables: Record<string, unknown> }).Variables;
 }
 
-/** What a function may do on one service: `action resource`, resources as text. */
-function grantsOf(folder: Folder, service: string): readonly string[] {
-  return statementsOf(folder)
-    .flatMap(({ Action, Resource: on, Condition }) => {
-      const source = Condition?.StringLike?.["s3:x-amz-copy-source"];
-      const copied = source === undefined ? "" : ` from ${textOf(source)}`;
-      return listOf(Action).flatMap((a) => listOf(on).map((r) => `${a} ${textOf(r)}${copied}`));
-    })
-    .filter((grant) => grant.startsWith(`${service}:`))
-    .sort();
-}
-
-/** Partitions of the table that a function may touch with one of these actions. */
-function partitionsOf(folder: Folder, actions: readonly string[]): readonly string[] {
-  return statementsOf(folder)
-    .filter(({ Action }) => listOf(Action).some((action) => actions.includes(action)))
-    .flatMap(({ Condition }) => listOf(Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] as string[]))
-    .sort();
-}
-
 interface TrustStatement {
   readonly Principal: { readonly Service?: string };
   readonly Condition?: unknown;
 }
-
-const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
-const writeActions = ["dynamodb:PutItem", "dynamodb:BatchWriteItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"];
 
 describe("every policy", () => {
   const all = [...byRole.values()].flat();
@@ -609,11 +570,25 @@ const httpApiVariables = new Set([
 ]);
 
 describe("the ways in", () => {
-  test("the api's routes ask for an IAM signature", () => {
-    control.hasResourceProperties("AWS::ApiGatewayV2::Route", {
-      RouteKey: "ANY /v1/{proxy+}",
-      AuthorizationType: "AWS_IAM",
-    });
+  test("each route of the api is there by its own method and path, asks for an IAM signature, and none takes the rest", () => {
+    const signed = ofType(resources, "AWS::ApiGatewayV2::Route").filter(
+      ({ Properties }) => Properties.AuthorizationType === "AWS_IAM",
+    );
+    const written = signed.map(({ Properties }) => String(Properties.RouteKey));
+    expect(written.toSorted()).toEqual([...gatewayRouteKeys()].sort());
+    expect(written.filter((key) => /^ANY |\+\}|\$default|:/.test(key))).toEqual([]);
+    for (const key of ["POST /v1/apply", "DELETE /v1/namespaces/{namespace}/sources/{name}"]) {
+      expect(written).toContain(key);
+    }
+    // An API has 300 routes, unless its account asks for more.
+    expect(written.length).toBeLessThan(200);
+  });
+
+  test("the gateway may invoke the api by one statement, since the policy of a function has 20 KB", () => {
+    const permitted = ofType(resources, "AWS::Lambda::Permission").filter(
+      ({ Properties }) => textOf(Properties.FunctionName) === `<${functionOf("api").id}.Arn>`,
+    );
+    expect(permitted).toHaveLength(1);
   });
 
   test("the webhook is the only route without one, and has a throttle of its own", () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { largeAccount } from "#local/machine/plan-overrides.ts";
 import type { Template } from "#local/template/cloudformation.ts";
 import { readPlan } from "#local/template/read-plan.ts";
+import { gatewayRouteKeys } from "#shared/fleet/api/door-routes.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const { state, control } = await synthesizeTemplates(largeAccount);
@@ -69,7 +70,7 @@ describe("the plan of the machine", () => {
 
   test("has the ways in and the schedule", () => {
     expect(plan.routes.map((route) => [route.routeKey, folderOf(route.function), route.authorization])).toEqual([
-      ["ANY /v1/{proxy+}", "api", "iam"],
+      ...gatewayRouteKeys().map((key) => [key, "api", "iam"]),
       ["POST /hook/github", "webhook", "none"],
     ]);
     expect(

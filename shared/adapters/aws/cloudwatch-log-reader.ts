@@ -11,6 +11,9 @@ import type { LogFilter, LogLine, LogQuery, LogReader } from "#shared/ports.ts";
 /** CloudWatch looks through so much of a group at a time, and says where it goes on, found or not. */
 const mostPages = 20;
 
+/** The function that writes the audit log. */
+const auditor = "api";
+
 /** The log groups of the functions, each read by itself: what it finds is put in order here. */
 export class CloudWatchLogReader implements LogReader {
   readonly #client: CloudWatchLogsClient;
@@ -23,7 +26,8 @@ export class CloudWatchLogReader implements LogReader {
   }
 
   async read(query: LogQuery) {
-    const found = await Promise.all([...this.#groups].map(([name, group]) => this.#readGroup(name, group, query)));
+    const groups = [...this.#groups].filter(([name]) => (name === auditor) === (query.of === "audit"));
+    const found = await Promise.all(groups.map(([name, group]) => this.#readGroup(name, group, query)));
     // After the last line of a group that was not read to its end, there may be others of it.
     const end = found
       .flatMap(({ lines, isMore }) => (isMore ? [lines.at(-1)?.at ?? ""] : []))

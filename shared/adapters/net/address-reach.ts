@@ -6,10 +6,16 @@ import { BlockList, isIP } from "node:net";
  */
 export type AddressReach = "public" | "internal" | "never";
 
-/** Link-local addresses, where clouds answer about the machine, AWS's `fd00:ec2::/32`, multicast, and no address at all. */
+/**
+ * Link-local addresses, where clouds answer about the machine; the addresses where some of them do so besides (AWS
+ * `fd00:ec2::/32`, Alibaba Cloud 100.100.100.200, Azure 168.63.129.16, Oracle Cloud 192.0.0.192); multicast; no address.
+ */
 const never = blockList([
   "0.0.0.0/8",
+  "100.100.100.200",
+  "168.63.129.16",
   "169.254.0.0/16",
+  "192.0.0.192",
   "224.0.0.0/4",
   "240.0.0.0/4",
   "::/128",

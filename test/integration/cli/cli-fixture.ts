@@ -10,6 +10,7 @@ import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts"
 import { lambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 import { sharedSandbox } from "#local/aws/lambda/sandbox.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import { gatewayRouteKeys } from "#shared/fleet/api/door-routes.ts";
 import type { LogLine, LogQuery, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -83,22 +84,17 @@ export async function startCliFixtureOver<T extends Table>(
   });
   let requests = 0;
   const principals = new Principals([{ ...key, principalArn: principal }]);
+  const lambda = lambdaFunction({
+    functionName: "api",
+    timeoutSeconds: 29,
+    newSandbox: () =>
+      sharedSandbox(async (event, context) => {
+        requests++;
+        return handler(event, context);
+      }),
+  });
   const front: HttpFront = await startHttpFront({
-    routes: [
-      {
-        routeKey: "ANY /v1/{proxy+}",
-        authorization: "iam",
-        lambda: lambdaFunction({
-          functionName: "api",
-          timeoutSeconds: 29,
-          newSandbox: () =>
-            sharedSandbox(async (event, context) => {
-              requests++;
-              return handler(event, context);
-            }),
-        }),
-      },
-    ],
+    routes: gatewayRouteKeys().map((routeKey) => ({ routeKey, authorization: "iam", lambda })),
     principals,
   });
   const folder = mkdtempSync(join(tmpdir(), "starling-cli-"));
@@ -167,8 +163,10 @@ export async function startCliFixtureOver<T extends Table>(
   };
 }
 
-function linesSince(lines: readonly LogLine[], { since, limit }: LogQuery) {
-  const found = lines.filter(({ at }) => at >= since.toISOString());
+function linesSince(lines: readonly LogLine[], { of, since, limit }: LogQuery) {
+  const found = lines.filter(
+    (line) => line.at >= since.toISOString() && (line.function === "api") === (of === "audit"),
+  );
   return { lines: found.slice(0, limit), isMore: found.length > limit };
 }
 

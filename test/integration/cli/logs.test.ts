@@ -60,3 +60,16 @@ test("without -f is one answer, with where it goes on", async () => {
   expect(told(ran.out)).toEqual(range(1, 20));
   expect((await cli.run("logs sg/shop --since 1h --limit 20 -f -o json")).code).toBe(2);
 });
+
+test("does not show the audit log, which has a question of its own", async () => {
+  logged(60, "line-1;");
+  const at = new Date(Date.now() - 30_000).toISOString();
+  const fields = { level: "INFO", message: "line-2;", principal: "arn:aws:iam::000000000000:user/ana" };
+  cli.logLines.push({ id: "line-2;", at, function: "api", fields });
+  for (const object of ["sg/shop", "--id push-20261123T061254Z-1f8a90c2"]) {
+    expect(told((await cli.run(`logs ${object}`)).out), object).toEqual(["line-1;"]);
+    const audit = await cli.run(`logs ${object} --audit`);
+    expect([audit.code, told(audit.out)], object).toEqual([0, ["line-2;"]]);
+    expect(audit.out).toContain("user/ana");
+  }
+});

@@ -10,6 +10,7 @@ test.each([
     "POST /v1/namespaces/n/syncgroups/g/contents; the stack's ReaderPolicy has it",
   ],
   ["POST", "/v1/apply", "POST /v1/apply; the stack's AdministratorPolicy has it"],
+  ["GET", "/v1/audit?id=push-1", "GET /v1/audit; the stack's AdministratorPolicy has it"],
   ["DELETE", "/v1/freezes/all", "DELETE /v1/freezes/all; the stack's OperatorPolicy has it"],
   ["POST", "/v1/clusters/c1/check", "POST /v1/clusters/c1/check; the stack's OperatorPolicy has it"],
 ])("%s %s names the least policy that has it", (method, path, words) => {
@@ -27,4 +28,12 @@ test("what the API refuses itself has its own words", () => {
   const body = { code: "Forbidden", message: "the request is not signed by an IAM principal" };
   const failure = new ApiFailure({ status: 403, body }, { method: "GET", path: "/v1/clusters", context: "prod" });
   expect(failure.message).toBe(`${body.message} (context prod)`);
+});
+
+test("a path without a route at the gateway is told as one that this installation does not know", () => {
+  const asked = { method: "GET", path: "/v1/audit?id=push-1", context: "prod" };
+  const failure = new ApiFailure({ status: 404, body: { message: "Not Found" } }, asked);
+  expect(failure.message).toBe(
+    "there is no /v1/audit: this installation does not know what the command asks for; are they of one version?",
+  );
 });

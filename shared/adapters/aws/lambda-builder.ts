@@ -70,10 +70,13 @@ export class LambdaBuilder implements Builder {
     return { artifactDigest, artifactUrl: await getSignedUrl(presigner, get, { expiresIn: urlSeconds }) };
   }
 
-  /** The size is a header that is signed: a body of another is refused before it is stored. */
+  /**
+   * Size and condition are headers that are signed: a body of another size is refused before it is stored, and so is a second
+   * one, of which the bucket would keep the first.
+   */
   async #writable(Key: string, bytes: number): Promise<BuildJob["renderingUrls"][number]> {
     const { presigner, bucket: Bucket } = this.#options;
-    const put = new PutObjectCommand({ Bucket, Key, ContentLength: bytes });
+    const put = new PutObjectCommand({ Bucket, Key, ContentLength: bytes, IfNoneMatch: "*" });
     return { bytes, url: await getSignedUrl(presigner, put, { expiresIn: urlSeconds }) };
   }
 

@@ -57,7 +57,7 @@ interface Exchange {
 async function exchange(url: string, { method, limits, body }: Exchange): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const start = url.startsWith("https:") ? httpsRequest : httpRequest;
-  const headers = body === undefined ? {} : { "content-length": body.length };
+  const headers = body === undefined ? {} : { "content-length": body.length, "if-none-match": "*" };
   const request = start(url, { method, headers, timeout: limits.silenceMs }, (response) => {
     answerOf(response, { method, limits }).then(resolve, reject);
   });
@@ -71,8 +71,10 @@ async function answerOf(response: IncomingMessage, { method, limits }: Exchange)
   const { statusCode: status = 0 } = response;
   if (status >= 300) {
     response.destroy();
+    // The place is of this try alone: what is there was left by a request whose answer was lost.
+    if (method === "PUT" && status === 412) return new Uint8Array();
     const said = `S3 answered ${status} to a presigned ${method}`;
-    throw status >= 500 ? new Error(said) : new Refusal(said);
+    throw status >= 500 || status === 409 ? new Error(said) : new Refusal(said);
   }
   const body = new ByteCollector(limits.maxDownloadBytes);
   for await (const chunk of response as AsyncIterable<Buffer>) {

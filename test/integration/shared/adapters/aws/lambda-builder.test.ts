@@ -28,7 +28,7 @@ async function uploadInChunks(url: string, bytes: Uint8Array): Promise<number> {
       controller.close();
     },
   });
-  return (await fetch(url, { method: "PUT", body, duplex: "half" })).status;
+  return (await fetch(url, { method: "PUT", headers: { "if-none-match": "*" }, body, duplex: "half" })).status;
 }
 
 /** A function that answers so, after it has done so. */
@@ -64,7 +64,7 @@ describe("what build renders", () => {
     world.beFunction(() => wireBuild({}) as never);
     const digest = await world.artifact({ "a.yaml": configMap("a") });
     const shaky = { resetBefore: 0.1, resetAfter: 0.1, serverError: 0.1 };
-    world.proxy.setFaults({ ...quiet, lambda: { ...quiet.lambda, ...shaky, throttle: 0.1 } }, 3);
+    world.proxy.setFaults({ ...quiet, lambda: { ...quiet.lambda, ...shaky, throttle: 0.1 } }, 4);
     for (let n = 0; n < 5; n++) expect((await ask(digest)).objects).toBe(1);
     expect(Object.keys(world.proxy.injected()).filter((name) => name.startsWith("lambda:"))).not.toEqual([]);
   });
@@ -196,7 +196,7 @@ describe("a build that somebody else has taken over", () => {
       65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 33_554_432, 67_108_864,
     ]);
     const signed = urls.map(({ url }) => new URL(url).searchParams.get("X-Amz-SignedHeaders"));
-    expect(new Set(signed)).toEqual(new Set(["content-length;host"]));
+    expect(new Set(signed)).toEqual(new Set(["content-length;host;if-none-match"]));
   });
 
   const digest = sha256(Buffer.from("left"));
@@ -253,6 +253,23 @@ describe("a build that somebody else has taken over", () => {
       retry: "transient",
       data: { strike: true },
     });
+  });
+
+  test("leaves one thing at its place, however often it writes there", async () => {
+    const statuses: number[] = [];
+    beAnswering(done, async (job) => {
+      for (const { url, bytes } of job.renderingUrls.slice(0, 2)) {
+        for (const text of ["left", "other"]) {
+          const body = Buffer.alloc(bytes);
+          body.write(text);
+          statuses.push((await fetch(url, { method: "PUT", headers: { "if-none-match": "*" }, body })).status);
+          statuses.push((await fetch(url, { method: "PUT", body })).status);
+        }
+      }
+    });
+    const artifact = await world.artifact({ "a.yaml": configMap("a") });
+    expect(Buffer.from((await ask(artifact)).bytes).toString()).toBe("left");
+    expect(statuses).toEqual([200, 403, 412, 403, 412, 403, 412, 403]);
   });
 
   test("has what it left taken when it is what it tells", async () => {

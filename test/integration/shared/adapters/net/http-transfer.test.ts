@@ -65,6 +65,18 @@ test.each([300, 307, 403, 404, 499])("after %i there is no other try", async (st
   expect(server.requests).toHaveLength(2);
 });
 
+test("bytes go to a place where nothing is yet, and are there when the answer to a try before was lost", async () => {
+  server.restart((_request, index) => (index === 0 ? "reset" : { status: 412 }));
+  await transfer.upload(url, bytes);
+  expect(server.requests.map(({ headers }) => headers["if-none-match"])).toEqual(["*", "*"]);
+});
+
+test("a conflict of two writes at once is another try's", async () => {
+  server.restart((_request, index) => (index === 0 ? { status: 409 } : { status: 200 }));
+  await transfer.upload(url, bytes);
+  expect(server.requests).toHaveLength(2);
+});
+
 test("what is said with a refusal is not read to its end", async () => {
   server.restart(() => ({ status: 403, body: "x".repeat(20_000_000) }));
   await expect(transfer.download(url)).rejects.toMatchObject(failed("S3 answered 403"));

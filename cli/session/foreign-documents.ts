@@ -1,8 +1,10 @@
 /** Help for whoever gives documents of Flux, Argo CD or Fleet: the documents of Starling that say the same. */
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { manifestYaml } from "#cli/output/manifest-yaml.ts";
-import { repositoryFolders } from "#cli/session/repository-folders.ts";
-import type { Json } from "#shared/base/json.ts";
+import { folderInRepository, repositoryFolders } from "#cli/session/repository-folders.ts";
+import { isJsonObject, type Json } from "#shared/base/json.ts";
+import { fleetFileSaid } from "#shared/fleet/foreign/fleet-file.ts";
+import { joined } from "#shared/fleet/foreign/said.ts";
 import { sameInStarling } from "#shared/fleet/foreign/same-in-starling.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 
@@ -20,12 +22,16 @@ export interface ForeignHelp {
 /** @returns undefined where no document is another tool's. */
 export function foreignHelp(given: readonly GivenDocument[], cwd: string): ForeignHelp | undefined {
   const foreign = given.filter(({ value }) => foreignKindOf(value) !== undefined);
-  if (foreign.length === 0) return undefined;
+  const files = given.filter(({ value, file }) => isFleetFile(file) && isJsonObject(value) && !("kind" in value));
+  if (foreign.length + files.length === 0) return undefined;
   const folders = repositoryFolders(foreign.map(({ file }) => resolve(cwd, file)));
-  const { documents, remarks } = sameInStarling(
-    given.map(({ value }) => value),
-    folders,
-  );
+  const { documents, remarks } = joined([
+    sameInStarling(
+      given.map(({ value }) => value),
+      folders,
+    ),
+    ...files.map(({ value, file }) => fleetFileSaid(value, folderInRepository(resolve(cwd, file)))),
+  ]);
   const title = documents.length === 0 ? "for Starling:" : "for Starling, the same is:";
   const yaml = documents.flatMap((document) => ["---", ...manifestYaml(document).trimEnd().split("\n")]);
   return {
@@ -35,4 +41,8 @@ export function foreignHelp(given: readonly GivenDocument[], cwd: string): Forei
         ? "starling init   (writes an example fleet)"
         : "put the documents above into a file, then: starling validate -f FILE",
   };
+}
+
+function isFleetFile(file: string): boolean {
+  return /^fleet\.ya?ml$/.test(basename(file));
 }

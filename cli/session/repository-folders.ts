@@ -1,6 +1,6 @@
 /** Which folders a repository has, where a file stands in a working copy of it. Nothing of git is run. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
 
 /** A working copy with more is looked at no further: nobody waits for help that long. */
@@ -23,6 +23,13 @@ export function repositoryFolders(files: readonly string[]): (url: string) => re
     if (!listed.has(root)) listed.set(root, foldersBelow(root));
     return listed.get(root);
   };
+}
+
+/** @returns the folder of a file from the root of its working copy. */
+export function folderInRepository(file: string): string | undefined {
+  const folder = dirname(file);
+  const root = workingCopyAround(folder)?.root;
+  return root === undefined ? undefined : relative(root, folder) || ".";
 }
 
 function workingCopyAround(folder: string): WorkingCopy | undefined {

@@ -262,7 +262,8 @@ function refuse(current: KubeObject, known: ParentRecord, claim: SyncClaim): Par
   const name = `ConfigMap ${parentNamespace}/${stringAt(current, "metadata", "name")}`;
   const tool = annotationsOf(current)[toolingAnnotation] ?? "";
   if (!tool.startsWith("starling/")) {
-    const message = `${name} exists and is not Starling's (tooling ${JSON.stringify(tool)}); rename or delete it`;
+    const mark = tool === "" ? "it has none" : `its is ${JSON.stringify(tool)}`;
+    const message = `${name} exists and is not Starling's by the annotation ${toolingAnnotation}: ${mark}; rename or delete it`;
     return { kind: "refuse", reason: "ForeignOwner", message };
   }
   const isAccepted = known.token !== undefined && known.token === claim.acceptedToken;

@@ -111,10 +111,22 @@ export function groupDocument({ name, namespace, clusters, templates }: WantedGr
 }
 
 /** What `validate` has against it, or undefined. */
-export function documentProblem(document: JsonObject): string | undefined {
+function documentProblem(document: JsonObject): string | undefined {
   const parsed = parseDocument(document);
   const [problem] = parsed.ok ? semanticProblems(parsed.document) : parsed.problems;
   return problem === undefined ? undefined : `${problem.field} ${problem.message}`;
+}
+
+/** Only what `validate` takes, and each once; what it does not take is named. */
+export function checked({ documents, remarks }: Said): Said {
+  const taken = new Map<string, JsonObject>();
+  const problems = documents.flatMap((document) => {
+    const problem = documentProblem(document);
+    if (problem !== undefined) return [`${titleOf(document)} cannot be written: ${problem}`];
+    taken.set(JSON.stringify(document), document);
+    return [];
+  });
+  return { documents: [...taken.values()], remarks: [...new Set([...remarks, ...problems])] };
 }
 
 /** The template with those of the fields that are there and have the same form in both tools. */

@@ -1,9 +1,9 @@
-import type { Json, JsonObject } from "#shared/base/json.ts";
+import type { Json } from "#shared/base/json.ts";
 import { applicationSaid } from "#shared/fleet/foreign/argo.ts";
 import { applicationSetSaid } from "#shared/fleet/foreign/argo-set.ts";
 import { gitRepositorySaid, helmReleaseSaid, kustomizationSaid } from "#shared/fleet/foreign/flux.ts";
 import { gitRepoSaid } from "#shared/fleet/foreign/rancher-fleet.ts";
-import { documentProblem, type FoldersOf, joined, remarked, type Said, titleOf } from "#shared/fleet/foreign/said.ts";
+import { checked, type FoldersOf, joined, remarked, type Said, titleOf } from "#shared/fleet/foreign/said.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 
@@ -14,19 +14,8 @@ const unknownFolders: FoldersOf = () => undefined;
  * them are passed over. Each is one that `validate` takes, and what could not be carried over is named.
  */
 export function sameInStarling(objects: readonly Json[], foldersOf: FoldersOf = unknownFolders): Said {
-  const said = joined(
-    objects
-      .filter((object) => foreignKindOf(object) !== undefined)
-      .map((object) => saidOf(object, { all: objects, foldersOf })),
-  );
-  const documents = new Map<string, JsonObject>();
-  const remarks = [...said.remarks];
-  for (const document of said.documents) {
-    const problem = documentProblem(document);
-    if (problem === undefined) documents.set(JSON.stringify(document), document);
-    else remarks.push(`${titleOf(document)} cannot be written: ${problem}`);
-  }
-  return { documents: [...documents.values()], remarks: [...new Set(remarks)] };
+  const foreign = objects.filter((object) => foreignKindOf(object) !== undefined);
+  return checked(joined(foreign.map((object) => saidOf(object, { all: objects, foldersOf }))));
 }
 
 interface Around {

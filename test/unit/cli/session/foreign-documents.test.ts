@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 
 const application = (path: string) => `apiVersion: argoproj.io/v1alpha1
@@ -74,6 +75,52 @@ describe("a file of another tool", () => {
         err: "",
       });
     }
+  });
+
+  test("a fleet.yaml of Fleet is answered with a template of its folder", async () => {
+    const folder = workingCopy({});
+    const text = `namespace: shop
+helm:
+  releaseName: shop
+  values: {replicas: 1, image: {tag: a, name: b}}
+  valuesFiles: [values-all.yaml]
+overrideTargets: true
+targetCustomizations:
+  - {name: prod, clusterSelector: {matchLabels: {env: prod}}, helm: {values: {replicas: 3, image: {tag: c}}}}
+  - {name: one, clusterName: one, helm: {values: {replicas: 5}}}
+`;
+    writeFileSync(join(folder, "apps", "shop", "fleet.yaml"), text);
+    const { code, err } = await run(folder, "validate", "-f", "apps/shop/fleet.yaml");
+    expect(code).toBe(2);
+    const [, documents = ""] = /\n(# for Starling, the same is:\n.*?)\nerror: /s.exec(err) ?? [];
+    expect(documents).toContain("# apps/shop/fleet.yaml: not carried over: overrideTargets\n");
+    expect(documents).toContain("write the name of its Source in place of name-of-the-source");
+    const [{ value } = { value: null }] = parseDocuments(documents, "ours.yaml");
+    const helm = (replicas: number, tag: string) => ({
+      helm: {
+        releaseName: "shop",
+        values: { replicas, image: { tag, name: "b" } },
+        valuesFrom: [{ path: "apps/shop/values-all.yaml" }],
+      },
+    });
+    expect(value).toMatchObject({
+      spec: {
+        templates: [
+          {
+            path: "apps/shop",
+            targetNamespace: "shop",
+            apply: { defaultNamespace: "shop" },
+            render: helm(1, "a"),
+            overrides: [
+              { clusters: { names: ["one"] }, render: helm(5, "a") },
+              { clusters: { selector: { matchLabels: { env: "prod" } } }, render: helm(3, "c") },
+            ],
+          },
+        ],
+      },
+    });
+    writeFileSync(join(folder, "ours.yaml"), documents);
+    expect((await run(folder, "validate", "-f", "ours.yaml")).out).toBe("1 document is valid\n");
   });
 
   test("of which the repository here has no such folder is told so, and gets no document with it", async () => {

@@ -338,14 +338,18 @@ describe("nextParent", () => {
     });
     expect(decision).toMatchObject({
       reason: "ForeignOwner",
-      message: expect.stringContaining("ConfigMap starling-system/shop.web.app exists and is not Starling's"),
+      message: expect.stringContaining(
+        'exists and is not Starling\'s by the annotation applyset.kubernetes.io/tooling: its is "kubectl/v1.34"',
+      ),
     });
   });
 
   test("refuses a ConfigMap that is no parent", () => {
     expect(nextParent({ metadata: { name: "shop.web.app" } }, claim, { groupKinds: [] })).toMatchObject({
       reason: "ForeignOwner",
-      message: expect.stringContaining('(tooling "")'),
+      message: expect.stringContaining(
+        "by the annotation applyset.kubernetes.io/tooling: it has none; rename or delete it",
+      ),
     });
   });
 

@@ -1,0 +1,100 @@
+/** A `fleet.yaml` of Fleet: what a folder is, and how it differs by cluster. It names neither repository nor clusters. */
+import { defined } from "#shared/base/defined.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import {
+  checked,
+  groupDocument,
+  leftOver,
+  member,
+  nameOf,
+  notCarried,
+  remarked,
+  type Said,
+  unknownCluster,
+  whichClusters,
+} from "#shared/fleet/foreign/said.ts";
+import { listAt, stringAt } from "#shared/kube/kube-object.ts";
+import { normalFolder } from "#shared/source/tree-listing.ts";
+
+const source = "name-of-the-source";
+
+/** @param folder - of the file, from the root of its repository; absent where that is not known. */
+export function fleetFileSaid(value: Json, folder: string | undefined): Said {
+  const file = isJsonObject(value) ? value : {};
+  const title = folder === undefined || folder === "." ? "fleet.yaml" : `${folder}/fleet.yaml`;
+  const helm = member(file, "helm");
+  const chart = stringAt(helm, "chart");
+  if (stringAt(helm, "repo") !== undefined || /^[a-z]+:\/\//.test(chart ?? "")) {
+    return remarked(
+      `${title}: this is not possible yet: its chart ${chart ?? ""} comes from a registry, and Starling reads charts of git repositories; commit it to one (helm pull --untar)`,
+    );
+  }
+  const name = nameOf(folder === undefined || folder === "." ? "app" : (folder.split("/").at(-1) ?? "app"));
+  const within = (below: string) => normalFolder(`${folder ?? "."}/${below}`);
+  const kustomization = stringAt(member(file, "kustomize"), "dir");
+  const namespace = stringAt(file, "namespace");
+  const isChart = chart !== undefined || "values" in helm || "valuesFiles" in helm;
+  const customized = listAt(file, "targetCustomizations").filter(isJsonObject);
+  // Of Fleet's the first that fits counts, of Starling's the last.
+  const overrides = customized.toReversed().flatMap((one) => overrideOf(one, { helm, isChart, within }));
+  const template = {
+    name,
+    source,
+    path: within(kustomization ?? chart ?? "."),
+    ...defined({ targetNamespace: namespace, render: isChart ? { helm: helmOf(helm, within) } : undefined }),
+    apply: defined({
+      defaultNamespace: stringAt(file, "defaultNamespace") ?? namespace ?? (isChart ? "default" : undefined),
+    }),
+    ...(overrides.length === 0 ? {} : { overrides }),
+  };
+  const taken = ["namespace", "defaultNamespace", "helm", "kustomize", "targetCustomizations"];
+  const left = [
+    ...leftOver(file, "fleet.yaml", taken).map((field) => field.replace("fleet.yaml.", "")),
+    ...leftOver(helm, "helm", ["chart", "releaseName", "values", "valuesFiles", "version"]),
+    ...customized.flatMap((one, index) =>
+      leftOver(one, `targetCustomizations[${index}]`, ["name", "clusterSelector", "clusterName", "helm", "kustomize"]),
+    ),
+  ];
+  return checked({
+    documents: [groupDocument({ name, namespace: "default", clusters: unknownCluster, templates: [template] })],
+    remarks: [
+      ...notCarried(title, left),
+      `${title}: its repository stands in a GitRepo: write the name of its Source in place of ${source}`,
+      `${title}: ${whichClusters}`,
+    ],
+  });
+}
+
+type Within = (below: string) => string;
+
+function helmOf(helm: JsonObject, within: Within): JsonObject {
+  const files = listAt(helm, "valuesFiles").filter((file) => typeof file === "string");
+  return defined({
+    releaseName: stringAt(helm, "releaseName"),
+    values: isJsonObject(helm.values) ? helm.values : undefined,
+    valuesFrom: files.length === 0 ? undefined : files.map((file) => ({ path: within(file) })),
+  });
+}
+
+function overrideOf(
+  customization: JsonObject,
+  { helm, isChart, within }: { readonly helm: JsonObject; readonly isChart: boolean; readonly within: Within },
+): readonly JsonObject[] {
+  const cluster = stringAt(customization, "clusterName");
+  const { clusterSelector } = customization;
+  const clusters = cluster === undefined ? { selector: clusterSelector } : { names: [nameOf(cluster)] };
+  if (cluster === undefined && !isJsonObject(clusterSelector)) return [];
+  const folder = stringAt(member(customization, "kustomize"), "dir");
+  const own = member(customization, "helm");
+  const values = merged(member(helm, "values"), member(own, "values"));
+  const render = isChart && "helm" in customization ? { helm: helmOf({ ...helm, ...own, values }, within) } : undefined;
+  return [{ clusters, ...defined({ path: folder === undefined ? undefined : within(folder), render }) }];
+}
+
+function merged(base: JsonObject, over: JsonObject): JsonObject {
+  const both = Object.entries(over).map(([name, value]) => {
+    const below = base[name];
+    return [name, isJsonObject(below) && isJsonObject(value) ? merged(below, value) : value];
+  });
+  return { ...base, ...Object.fromEntries(both) };
+}

@@ -7,7 +7,9 @@ import { bothHealths, healthOf, seenHealth } from "#functions/apply/steps/seen-h
 import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
 import { unfinishedApply } from "#functions/apply/steps/unfinished-apply.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import { counted } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { SaidTrouble } from "#shared/fleet/rows/said-reason.ts";
 import type { ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
 import { healthFinding, type SeenHealth } from "#shared/fleet/sync/observe.ts";
 import type { ApplyStep } from "#shared/kube/apply-steps.ts";
@@ -25,6 +27,8 @@ interface Walk {
   /** As it is stored. */
   readonly inventory: Inventory;
   readonly progress: Progress;
+  /** What an earlier apply began to delete and is there still. */
+  readonly going: readonly SaidTrouble[];
 }
 
 export class StepWalk {
@@ -59,6 +63,8 @@ export class StepWalk {
     const { passed = 0 } = this.progress;
     for (const [index, step] of steps.entries()) {
       if (from + index < passed) continue;
+      const untold = from + index > 0 ? this.#toTellBefore(step) : undefined;
+      if (untold !== undefined) return untold;
       const isLeft = last === "left" && index === steps.length - 1;
       const finding = await this.#take(step, isLeft ? "left" : "awaited");
       if (finding !== undefined) return finding;
@@ -118,6 +124,23 @@ export class StepWalk {
     return this.#planned().filter((object) => this.#isAmong(object, known)).length;
   }
 
+  /** Once for each attempt. What goes is not waited for: a finalizer may hold it for ever. */
+  #toTellBefore(step: ApplyStep): VerbResult | undefined {
+    const { observed, desired } = this.#walk.context.row;
+    const troubles = this.#goingBeside(step);
+    const isTold =
+      observed?.attempt === desired.attempt && observed.troubles.some(({ reason }) => reason === "Terminating");
+    if (troubles.length === 0 || isTold) return undefined;
+    const message = `${placeOf(step)} is next; ${counted(troubles.length, "object")} of before still being deleted`;
+    return { phase: "Applying", reason: "StepNotReady", message, troubles };
+  }
+
+  /** After the prune nothing is. */
+  #goingBeside(step: ApplyStep): readonly SaidTrouble[] {
+    const { order, going } = this.#walk;
+    return order.before.includes(step) ? going : [];
+  }
+
   async #take(step: ApplyStep, last: "awaited" | "left"): Promise<VerbResult | undefined> {
     const { context, order } = this.#walk;
     const { row, client, ports, deadline } = context;
@@ -167,7 +190,7 @@ export class StepWalk {
   }
 
   #judge(step: ApplyStep, hooks: readonly UnreadyObject[], lasting: SeenHealth): VerbResult | undefined {
-    const where = `${step.phase}, wave ${step.wave}`;
+    const where = placeOf(step);
     const failed = hooks.filter(({ status }) => status === "Failed");
     const [first] = failed;
     if (first !== undefined) {
@@ -183,7 +206,8 @@ export class StepWalk {
     const message = `${where}: ${found.message}; what comes after it waits`;
     const common = { message, objects: this.#counted(seen), ...defined({ troubles, failedSince }) };
     if (found.phase === "Failed") return { phase: "Failed", reason: found.reason, ...common };
-    return { phase: "Applying", reason: "StepNotReady", ...common };
+    const both = [...(troubles ?? []), ...this.#goingBeside(step)];
+    return { phase: "Applying", reason: "StepNotReady", ...common, troubles: both };
   }
 
   /** From the answers of the applies; what an earlier run applied is looked at, and applied again if it is gone. */
@@ -218,4 +242,8 @@ export class StepWalk {
     const { defaultNamespace } = this.#walk.context.row.desired.apply;
     return placesOf(objectIdOf(object), defaultNamespace).some((id) => keys.has(objectIdKey(id)));
   }
+}
+
+function placeOf({ phase, wave }: ApplyStep): string {
+  return `${phase}, wave ${wave}`;
 }

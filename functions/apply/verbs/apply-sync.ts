@@ -2,12 +2,13 @@ import { applyAfter, applyBefore, misorderedFinding, progressOfWalk } from "#fun
 import { deletionWarningsOf, warningsOf } from "#functions/apply/steps/apply-warnings.ts";
 import { claimParent } from "#functions/apply/steps/claim-parent.ts";
 import { placesIn } from "#functions/apply/steps/desired-part.ts";
-import { type ApplyOrder, orderOf } from "#functions/apply/steps/order-of-apply.ts";
+import { type ApplyOrder, isInSteps, orderOf } from "#functions/apply/steps/order-of-apply.ts";
 import { progressAfter, progressOf, unsettledIds } from "#functions/apply/steps/progress.ts";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
 import { findForeign } from "#functions/apply/steps/rebuild-inventory.ts";
 import { type Recalled, recallInventory, toldWith } from "#functions/apply/steps/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
+import { stillGoing } from "#functions/apply/steps/still-going.ts";
 import { loadRendering, saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/steps/unrecorded-ids.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
@@ -78,13 +79,14 @@ async function applyOver(
   const claimed = { clusterUid: parent.clusterUid, claimed: context.claim.token };
 
   const begun = progressOf(before, row);
-  const walk = new StepWalk({ context, order, inventory: before, progress: begun });
+  const { defaultNamespace } = desired.apply;
+  const kept = placesIn(order.objects, defaultNamespace);
+  const going = isInSteps(order) ? await stillGoing(context, { inventory: before, kept }) : [];
+  const walk = new StepWalk({ context, order, inventory: before, progress: begun, going });
   const found = await applyBefore(walk, order);
   if (found !== undefined) return { ...(await stored(context, walk, order)), ...claimed, ...found };
 
-  const { defaultNamespace } = desired.apply;
   const earlier = parent.record.attempted.filter((digest) => digest !== renderDigest);
-  const kept = placesIn(order.objects, defaultNamespace);
   const left = await unrecordedIds(earlier, { desired: kept, defaultNamespace }, ports.blobs);
   const unrecorded = unsettledIds(left.ids, begun);
   const applied = walk.inventory;

@@ -3,6 +3,11 @@ import { type KubeObject, listAt } from "#shared/kube/kube-object.ts";
 
 const maxNamed = 3;
 
+/** What is said of an object that is being deleted, with whoever holds it. */
+export function beingDeleted(live: KubeObject): string {
+  return `it is being deleted${heldBy(live)}`;
+}
+
 /** `, held by a, b`: the finalizers that an object's deletion waits for; empty when there are none. */
 export function heldBy(live: KubeObject): string {
   const finalizers = listAt(live, "metadata", "finalizers").filter((name) => typeof name === "string");

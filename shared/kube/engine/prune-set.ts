@@ -6,7 +6,7 @@ import { type DeletionNote, type DeletionOrder, orderDeletion } from "#shared/ku
 import { guardDefinition, guardNamespace } from "#shared/kube/engine/deletion-guards.ts";
 import { type DeletionObstacle, DeletionObstacles } from "#shared/kube/engine/deletion-obstacles.ts";
 import { stillHolds } from "#shared/kube/engine/ensure-parent.ts";
-import { heldBy } from "#shared/kube/engine/held-by.ts";
+import { beingDeleted } from "#shared/kube/engine/held-by.ts";
 import { entryOf } from "#shared/kube/engine/inventory-entry.ts";
 import { endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
@@ -264,7 +264,7 @@ async function deleteAndConfirm(
 }
 
 function terminating(id: ObjectId, live: KubeObject): PrunedObject {
-  return { id, outcome: "terminating", message: `it is being deleted${heldBy(live)}` };
+  return { id, outcome: "terminating", message: beingDeleted(live) };
 }
 
 function outcomeOf(objects: readonly PrunedObject[]): "done" | "waiting" | "failed" {

@@ -1,0 +1,94 @@
+/** What an earlier apply began to delete, and a finalizer holds, is told before a later wave is applied; it keeps no wave waiting. */
+import { describe, expect, test } from "vitest";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+function inWave(object: ManifestObject, wave: number): ManifestObject {
+  return { ...object, metadata: { ...object.metadata, annotations: { "argocd.argoproj.io/sync-wave": String(wave) } } };
+}
+
+describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => {
+  const cluster = forAllTests(async () => clusterFixture(await start()));
+
+  const path = (ns: string, name: string) => `/api/v1/namespaces/${ns}/configmaps/${name}`;
+  const finalize = (ns: string, finalizers: readonly string[] | null) =>
+    cluster.raw("PATCH", path(ns, "old"), { as: "merge-patch", body: { metadata: { finalizers } } });
+  const versionOf = async (ns: string, name: string) =>
+    stringAt(await cluster.raw("GET", path(ns, name)), "data", "version");
+
+  /** A Sync with an object that git has no more, and that is being deleted. */
+  async function begun(ns: string) {
+    const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
+    const waves = (version: string) => [
+      namespace(ns),
+      configMap(`${ns}/first`, { version }),
+      inWave(configMap(`${ns}/second`, { version }), 1),
+    ];
+    await world.assign(ns, [...waves("1"), configMap(`${ns}/old`)]);
+    await world.work();
+    expect(await world.phase(ns)).toBe("Ready");
+    await finalize(ns, ["example.com/hold"]);
+    await world.assign(ns, waves("2"));
+    await world.work();
+    const held = {
+      object: `ConfigMap ${ns}/old`,
+      reason: "Terminating",
+      message: "it is being deleted, held by example.com/hold",
+    };
+    const observed = async () => (await world.sync(ns))?.observed;
+    expect(await observed()).toMatchObject({ phase: "Applying", reason: "Pruning", troubles: [held] });
+    return { world, waves, held, observed };
+  }
+
+  test("is told before a later wave is applied, and the wave follows", async () => {
+    const ns = "told-first";
+    const { world, waves, held, observed } = await begun(ns);
+    await world.assign(ns, waves("3"));
+    await world.work();
+    expect(await observed()).toMatchObject({ attempt: 3, phase: "Applying", reason: "StepNotReady", troubles: [held] });
+    expect([await versionOf(ns, "first"), await versionOf(ns, "second")]).toEqual(["3", "2"]);
+    world.aheadMs += 5_000;
+    await world.work();
+    expect(await versionOf(ns, "second")).toBe("3");
+    expect(await observed()).toMatchObject({ phase: "Applying", reason: "Pruning", troubles: [held] });
+    await finalize(ns, null);
+    for (const phase of ["Verifying", "Ready"]) {
+      world.aheadMs += 35_000;
+      await world.work();
+      expect(await observed()).toMatchObject({ phase, troubles: [] });
+    }
+  });
+
+  test("is told beside what a wave waits for", async () => {
+    const ns = "told-beside";
+    const { world, waves, held, observed } = await begun(ns);
+    await world.assign(ns, [...waves("3"), deployment(`${ns}/db`)]);
+    for (const seconds of [0, 5, 15]) {
+      world.aheadMs += seconds * 1_000;
+      await world.work();
+      const { troubles = [], reason } = (await observed()) ?? {};
+      expect([reason, troubles.map(({ object }) => object)]).toEqual([
+        "StepNotReady",
+        [`Deployment ${ns}/db`, held.object],
+      ]);
+    }
+    expect(await versionOf(ns, "second")).toBe("2");
+    await finalize(ns, null);
+    world.aheadMs += 15_000;
+    await world.work();
+    expect((await observed())?.troubles).toMatchObject([{ object: `Deployment ${ns}/db` }]);
+  });
+
+  test("and is gone by then is not told", async () => {
+    const ns = "gone-by-then";
+    const { world, waves, observed } = await begun(ns);
+    await finalize(ns, null);
+    await world.assign(ns, waves("3"));
+    await world.work();
+    expect(await observed()).toMatchObject({ attempt: 3, phase: "Ready", troubles: [] });
+  });
+});

@@ -31,8 +31,9 @@ export class ModelGroup {
   /** Places of stages that are no more, or have their other name. */
   readonly #merged = new Set<number>();
   readonly #otherNames = new Set<number>();
-  /** All stages got other names so often. */
+  /** All stages got other names so often, and all templates. */
   #names = 0;
+  #templateNames = 0;
   #isOptional = false;
 
   constructor(strategy: Partial<RolloutStrategy>, count: number, paths: Paths) {
@@ -59,6 +60,15 @@ export class ModelGroup {
 
   renameAll(): void {
     this.#names++;
+  }
+
+  renameTemplates(): void {
+    this.#templateNames++;
+  }
+
+  /** How many templates there would be, were none dropped. */
+  count(): number {
+    return this.#count;
   }
 
   act({ at, ...act }: GroupAct): void {
@@ -98,7 +108,7 @@ export class ModelGroup {
         clusters: { selector: { matchLabels: { ring: `r${ring}` } } },
         disabled: true,
       }));
-      const name = `t${place}${this.#renamed.has(place) ? "y" : ""}`;
+      const name = `t${place}${this.#renamed.has(place) ? "y" : ""}${"z".repeat(this.#templateNames)}`;
       return { name, source: "app", path: pathOf[this.paths], ...(overrides.length === 0 ? {} : { overrides }) };
     });
   }

@@ -38,6 +38,10 @@ export interface Run {
   readonly midst?: { readonly at: number; readonly act: Act };
 }
 
+/** Renamed three times, they are more than one transaction takes; in larger fleets that takes too long to play. */
+const manyTemplates = 20;
+const mostOutgrowing = 3;
+
 /** What of a cluster is another for a moment. */
 const momentary = ["ring", "fleet", "flavour"] as const;
 
@@ -80,6 +84,13 @@ export type Step =
       readonly pushed: readonly (readonly ScriptedDelivery[])[];
       readonly newer: boolean;
       readonly back: boolean;
+    }
+  /** Many templates get other names, one time after the other, while the worker of a cluster begins nothing. */
+  | {
+      readonly do: "outgrow";
+      readonly cluster: number;
+      readonly renames: number;
+      readonly deliveries: readonly ScriptedDelivery[];
     }
   /** Suspended for so long, and resumed. */
   | { readonly do: "intermission"; readonly seconds: number }
@@ -292,6 +303,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("outgrow" as const),
+      cluster,
+      renames: fc.integer({ min: 2, max: 5 }),
+      deliveries: fc.array(delivery, { maxLength: 8 }),
+    }),
+  },
+  {
     weight: 2,
     arbitrary: fc.record({ do: fc.constant("intermission" as const), seconds: fc.constantFrom(10, 100, 310, 1000) }),
   },
@@ -386,6 +406,7 @@ export class Play {
     if (step.do === "put back") return this.#putBack(step);
     if (step.do === "there and back") return this.#thereAndBack(step);
     if (step.do === "merge midway") return this.#mergeMidway(step);
+    if (step.do === "outgrow") return this.#outgrow(step);
     if (step.do === "intermission") {
       await this.act({ do: "suspend" });
       await model.plan({});
@@ -439,6 +460,25 @@ export class Play {
     for (const deliveries of pushed) await this.step({ do: "deliver", deliveries });
     if (back) await this.act({ do: "stage", what: "merge", at });
     await this.model.plan({});
+  }
+
+  async #outgrow({ cluster, renames, deliveries }: Extract<Step, { do: "outgrow" }>): Promise<void> {
+    const { model, group } = this;
+    const before = group.count();
+    if (this.#rings.length > mostOutgrowing || model.isGone()) return;
+    await this.act({ do: "busy", cluster });
+    await this.act({ do: "templates", count: manyTemplates });
+    await this.#render();
+    for (let time = 0; time < renames; time++) {
+      group.renameTemplates();
+      await this.setGroup();
+      await this.#render();
+      model.world.advanceClock(400);
+      await model.plan({});
+    }
+    await this.act({ do: "back", cluster });
+    await this.step({ do: "deliver", deliveries });
+    await this.act({ do: "templates", count: before });
   }
 
   async #thereAndBack({ cluster, first, what, at, calls }: Extract<Step, { do: "there and back" }>): Promise<void> {

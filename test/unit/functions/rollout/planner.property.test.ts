@@ -15,3 +15,19 @@ test.each(propertySeeds)(
     await fc.assert(fc.asyncProperty(scenario, playScenario), { seed, numRuns, interruptAfterTimeLimit: limitMs });
   },
 );
+
+test.each([2, 5])(
+  "what the planner promises holds when many templates are renamed %i times before a worker begins",
+  { timeout: limitMs },
+  async (renames) => {
+    await playScenario({
+      rings: [0, 1],
+      strategy: { maxConcurrent: 2, progressDeadline: "5m" },
+      templates: 2,
+      paths: "cluster",
+      begins: "rolled out",
+      steps: [{ do: "outgrow", cluster: 0, renames, deliveries: [] }],
+      frozen: undefined,
+    });
+  },
+);

@@ -74,7 +74,7 @@ export async function lookAtFleet(question: FleetQuestion): Promise<LocalFleet |
     const paths = await repositoryPaths(found);
     const where = `commit ${found.commit.slice(0, 12)} of ${repo ?? known}`;
     const shape = shapeOf({ paths, folder: path ?? ".", clusters, where });
-    const theirs = await foreignManifests(found, { path: shape.path, paths });
+    const theirs = await foreignManifests(found, shape.path);
     return { name: documentName(place), ref: found.ref, shape, clusters, theirs };
   } catch (error) {
     throw usageFailure(errorMessage(error), next);

@@ -47,7 +47,11 @@ const misleading = [
 const calm = { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_NO_LAZY_FETCH: "1" };
 
 /** A folder's own settings lose against these. `core.fsmonitor` is empty: before 2.36, `false` is the name of a program. */
-const harmless = ["core.fsmonitor=", "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "init.templateDir="];
+const harmless = [
+  ...["core.fsmonitor=", "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "init.templateDir="],
+  // What is shown of a commit would have its signature verified, by a program of the folder's.
+  "log.showSignature=false",
+];
 
 /**
  * Every way to another repository is a program that settings name. A git before 2.39.4 does not know GIT_NO_LAZY_FETCH: its

@@ -53,6 +53,7 @@ const hostile: readonly Hostile[] = [
     with: [["gpg.format", "ssh"]],
     runs: [...identity, "commit", "--allow-empty", "-S", "-m", "Sign"],
   },
+  { setting: "gpg.openpgp.program", with: [["log.showSignature", "true"]], runs: ["log"] },
   { setting: "trailer.mine.command", runs: ["interpret-trailers", "--trailer", "mine=a", "a.yaml"] },
   { setting: "trailer.mine.cmd", runs: ["interpret-trailers", "--trailer", "mine=a", "a.yaml"] },
   { setting: "tar.mine.command", runs: ["archive", "--format=mine", "HEAD"] },
@@ -86,6 +87,16 @@ const plain = join(home, "plain");
 
 function git(folder: string, ...args: readonly string[]): void {
   execFileSync("git", ["-C", folder, ...identity, ...args], { stdio: "ignore", env });
+}
+
+/** The last commit, so that git has a signature to verify. */
+function sign(folder: string): void {
+  const options = { encoding: "utf8", env } as const;
+  const commit = execFileSync("git", ["-C", folder, "cat-file", "commit", "HEAD"], options);
+  const signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n none\n -----END PGP SIGNATURE-----\n\n";
+  const input = commit.replace("\n\n", `\n${signature}`);
+  const id = execFileSync("git", ["-C", folder, "hash-object", "-t", "commit", "-w", "--stdin"], { ...options, input });
+  git(folder, "reset", "-q", "--soft", id.trim());
 }
 
 /** Says which it was, and ends without reading: a program that waits for more would keep git waiting. */
@@ -137,6 +148,7 @@ beforeAll(() => {
   git(plain, "init", "-q", "-b", "main", ".");
   git(plain, "add", ".");
   git(plain, "commit", "-qm", "Begin");
+  sign(plain);
   fs.writeFileSync(join(plain, ".git", "info", "attributes"), "* filter=mine diff=mine merge=mine\n");
   fs.writeFileSync(join(plain, "a.yaml"), "[]\n");
 });
@@ -183,6 +195,12 @@ const asked: readonly (readonly [legend: string, file: string, call: string])[] 
     "local/git/repository-paths.ts",
     "repositoryPaths({ folder: here, commit: lost })",
   ],
+  [
+    "looks for another tool's",
+    "local/git/foreign-manifests.ts",
+    'foreignManifests({ folder: here, commit: "HEAD" }, ".")',
+  ],
+  ["reads the history", "local/git/git-command.ts", 'runUsersGit(["log"], { folder: here })'],
   ["looks for what is in no commit", "local/git/uncommitted.ts", 'isUncommitted(here, ".")'],
   ["copies the folder", "local/git/repository.ts", 'copyRepository(here, here + "-copied.git")'],
   ["makes a repository", "local/git/repository.ts", 'initRepository(here + "-made.git")'],

@@ -1,12 +1,14 @@
 /** Help for whoever gives documents of Flux, Argo CD or Fleet: the documents of Starling that say the same. */
-import { basename, resolve } from "node:path";
+import { readdirSync } from "node:fs";
+import { basename, dirname, resolve } from "node:path";
 import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import { folderInRepository, repositoryFolders } from "#cli/session/repository-folders.ts";
 import { isJsonObject, type Json } from "#shared/base/json.ts";
-import { fleetFileSaid } from "#shared/fleet/foreign/fleet-file.ts";
+import { type FleetFolder, fleetFileSaid } from "#shared/fleet/foreign/fleet-file.ts";
 import { joined } from "#shared/fleet/foreign/said.ts";
 import { sameInStarling } from "#shared/fleet/foreign/same-in-starling.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
+import { kustomizationNames } from "#shared/source/kustomization.ts";
 
 export interface GivenDocument {
   readonly value: Json;
@@ -30,7 +32,7 @@ export function foreignHelp(given: readonly GivenDocument[], cwd: string): Forei
       given.map(({ value }) => value),
       folders,
     ),
-    ...files.map(({ value, file }) => fleetFileSaid(value, folderInRepository(resolve(cwd, file)))),
+    ...files.map(({ value, file }) => fleetFileSaid(value, fleetFolder(resolve(cwd, file)))),
   ]);
   const title = documents.length === 0 ? "for Starling:" : "for Starling, the same is:";
   const yaml = documents.flatMap((document) => ["---", ...manifestYaml(document).trimEnd().split("\n")]);
@@ -41,6 +43,13 @@ export function foreignHelp(given: readonly GivenDocument[], cwd: string): Forei
         ? "starling init   (writes an example fleet)"
         : "put the documents above into a file, then: starling validate -f FILE",
   };
+}
+
+function fleetFolder(file: string): FleetFolder {
+  const beside = readdirSync(dirname(file));
+  const isKustomized = kustomizationNames.some((name) => beside.includes(name));
+  const plain = isKustomized ? "kustomization" : "manifests";
+  return { folder: folderInRepository(file), holds: beside.includes("Chart.yaml") ? "chart" : plain };
 }
 
 function isFleetFile(file: string): boolean {

@@ -21,6 +21,7 @@ import {
   withFitting,
 } from "#shared/fleet/foreign/said.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";
+import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
@@ -132,8 +133,28 @@ function templateOf(spec: JsonObject, source: JsonObject, wanted: WantedApplicat
   return {
     templates: [template],
     sources: [sourceDocument({ name: sourceName, namespace, url, ref })],
-    remarks: notCarried(title, lost),
+    remarks: [
+      ...notCarried(title, lost),
+      ...("targetNamespace" in base
+        ? [`${title}: targetNamespace also moves objects that name another namespace, which Argo CD leaves there`]
+        : []),
+      ...subfoldersOf(source, { path, folders: foldersOf(url) }).map(
+        (folder) => `${title}: manifests in ${folder} are rendered as well, which Argo CD leaves out`,
+      ),
+    ],
   };
+}
+
+/** The first of the subfolders of a folder that may be one of manifests, of which Argo CD reads no subfolders. */
+function subfoldersOf(
+  source: JsonObject,
+  { path, folders = [] }: { readonly path: string; readonly folders?: readonly string[] | undefined },
+): readonly string[] {
+  const isOther = isJsonObject(source.helm) || isJsonObject(source.kustomize);
+  if (isOther || member(source, "directory").recurse === true) return [];
+  const below = folders.filter((folder) => folder !== "." && isWithin(folder, [path]) && folder !== path);
+  // Every chart has it.
+  return below.includes(normalFolder(`${path}/templates`)) ? [] : below.slice(0, 1);
 }
 
 /** Where its objects go, and what becomes of those that left git or were changed. */

@@ -13,6 +13,7 @@ import {
   nameOf,
   namesOf,
   notCarried,
+  refOf,
   remarked,
   type Said,
   sourceDocument,
@@ -37,8 +38,9 @@ export function gitRepositorySaid(object: Json): Said {
   if (url === undefined)
     return remarked(`${title}: spec.url is no address of a git repository that is fetched by https`);
   const wanted = member(spec, "ref");
-  const kind = ["commit", "semver", "tag", "branch"].find((name) => typeof wanted[name] === "string");
-  const ref = kind === undefined ? undefined : { [kind]: wanted[kind] };
+  const kind = ["commit", "name", "semver", "tag", "branch"].find((name) => typeof wanted[name] === "string");
+  // Flux follows this one where a repository names none.
+  const ref = kind === undefined ? { branch: "master" } : refIn(kind, String(wanted[kind]));
   const left = [
     ...leftOver(spec, "spec", ["url", "ref", "interval"]),
     ...leftOver(wanted, "spec.ref", kind === "commit" ? ["commit", "branch"] : [kind ?? ""]),
@@ -48,6 +50,11 @@ export function gitRepositorySaid(object: Json): Said {
     documents: [sourceDocument({ ...namesOf(object), url, ref })],
     remarks: [...notCarried(title, left), ...secret],
   };
+}
+
+/** @param kind - of `spec.ref`; `name` is a full one: `refs/heads/main`. */
+function refIn(kind: string, text: string): JsonObject | undefined {
+  return kind === "name" ? refOf(text) : { [kind]: text };
 }
 
 export function kustomizationSaid(object: Json, fleet: FluxFleet): Said {
@@ -89,8 +96,10 @@ export function helmReleaseSaid(object: Json, fleet: FluxFleet): Said {
       `${title}: this is not possible yet: its chart${name === undefined ? "" : ` ${name}`} comes from ${whose}, and Starling reads charts of git repositories; commit the chart to one (helm pull --untar), and write a template with its folder as path and render.helm.values`,
     );
   }
-  const namespace = stringAt(spec, "targetNamespace") ?? namesOf(object).namespace;
-  const releaseName = stringAt(spec, "releaseName") ?? namesOf(object).name;
+  const { name: own, namespace: around } = namesOf(object);
+  const target = stringAt(spec, "targetNamespace");
+  const namespace = target ?? around;
+  const releaseName = stringAt(spec, "releaseName") ?? (target === undefined ? own : `${target}-${own}`);
   const values = isJsonObject(spec.values) ? spec.values : undefined;
   const base = { render: { helm: defined({ releaseName, values }) }, apply: { defaultNamespace: namespace } };
   return templateSaid(object, fleet, {

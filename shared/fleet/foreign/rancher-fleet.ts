@@ -28,15 +28,20 @@ export function gitRepoSaid(object: Json, foldersOf: FoldersOf): Said {
   const url = httpsUrl(stringAt(spec, "repo") ?? "");
   if (url === undefined)
     return remarked(`${title}: spec.repo is no address of a git repository that is fetched by https`);
-  const branch = stringAt(spec, "branch");
-  const ref = refOf(stringAt(spec, "revision")) ?? (branch === undefined ? undefined : { branch });
+  // Fleet follows this one where none is named.
+  const ref = refOf(stringAt(spec, "revision")) ?? { branch: stringAt(spec, "branch") ?? "master" };
   const given = listAt(spec, "paths").filter((path) => typeof path === "string");
   const folders = (given.length === 0 ? ["."] : given).map((path) => folderOf(path, foldersOf(url)));
   const remarks = folders.flatMap(({ problem }) => (problem === undefined ? [] : [`${title}: ${problem}`]));
   const there = folders.filter(({ problem }) => problem === undefined);
   const made = there.map(({ path }) =>
     withFitting(
-      { name: there.length === 1 ? name : nameOf(path), source: name, path },
+      {
+        name: there.length === 1 ? name : nameOf(path),
+        source: name,
+        path,
+        apply: { defaultNamespace: stringAt(spec, "targetNamespace") ?? "default" },
+      },
       { targetNamespace: spec.targetNamespace },
     ),
   );
@@ -65,11 +70,15 @@ export function gitRepoSaid(object: Json, foldersOf: FoldersOf): Said {
       ...remarks,
       ...notCarried(title, left),
       ...(selections.length === 0 ? [`${title}: ${whichClusters}`] : []),
+      ...(selections.length > 1
+        ? [`${title}: a cluster can be of one of its groups only: let no two of them select the same`]
+        : []),
       `${title}: what a fleet.yaml in its folders says goes into the template (render.helm, apply.defaultNamespace, overrides)`,
     ],
   };
 }
 
+/** A cluster gets a GitRepo once, however many of its targets fit. */
 function selectionsOf(targets: readonly JsonObject[]): readonly JsonObject[] {
   const names = targets.flatMap((target) => stringAt(target, "clusterName") ?? []);
   const selectors = targets.flatMap(({ clusterSelector }) => {
@@ -80,5 +89,6 @@ function selectionsOf(targets: readonly JsonObject[]): readonly JsonObject[] {
       0;
     return [isAll ? { all: true } : { selector: clusterSelector }];
   });
+  if (selectors.some((clusters) => "all" in clusters)) return [{ all: true }];
   return [...(names.length === 0 ? [] : [{ names: names.map(nameOf) }]), ...selectors];
 }

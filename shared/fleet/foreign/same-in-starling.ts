@@ -1,11 +1,11 @@
-import type { Json } from "#shared/base/json.ts";
+import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { applicationSaid } from "#shared/fleet/foreign/argo.ts";
 import { applicationSetSaid } from "#shared/fleet/foreign/argo-set.ts";
 import { gitRepositorySaid, helmReleaseSaid, kustomizationSaid } from "#shared/fleet/foreign/flux.ts";
 import { gitRepoSaid } from "#shared/fleet/foreign/rancher-fleet.ts";
-import { checked, type FoldersOf, joined, remarked, type Said, titleOf } from "#shared/fleet/foreign/said.ts";
+import { checked, type FoldersOf, joined, member, remarked, type Said, titleOf } from "#shared/fleet/foreign/said.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
-import { stringAt } from "#shared/kube/kube-object.ts";
+import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 const unknownFolders: FoldersOf = () => undefined;
 
@@ -15,7 +15,30 @@ const unknownFolders: FoldersOf = () => undefined;
  */
 export function sameInStarling(objects: readonly Json[], foldersOf: FoldersOf = unknownFolders): Said {
   const foreign = objects.filter((object) => foreignKindOf(object) !== undefined);
-  return checked(joined(foreign.map((object) => saidOf(object, { all: objects, foldersOf }))));
+  return checked(eachNamespaceOnce(joined(foreign.map((object) => saidOf(object, { all: objects, foldersOf })))));
+}
+
+/** Of Starling's, an object belongs to one Sync: of several that would make a Namespace, the first does. */
+function eachNamespaceOnce({ documents, remarks }: Said): Said {
+  const makers = new Map<string, string>();
+  const more: string[] = [];
+  const once = documents.map((document) => {
+    const spec = member(document, "spec");
+    const templates = listAt(spec, "templates").map((template) => {
+      if (!isJsonObject(template) || !("createNamespace" in template)) return template;
+      const key = JSON.stringify([spec.clusters, template.targetNamespace]);
+      const maker = makers.get(key);
+      if (maker === undefined) {
+        makers.set(key, titleOf(document));
+        return template;
+      }
+      more.push(`${titleOf(document)}: its Namespace ${stringAt(template, "targetNamespace")} comes with ${maker}`);
+      const { createNamespace: _, ...others } = template;
+      return others;
+    });
+    return templates.length === 0 ? document : { ...document, spec: { ...spec, templates } };
+  });
+  return { documents: once, remarks: [...remarks, ...more] };
 }
 
 interface Around {

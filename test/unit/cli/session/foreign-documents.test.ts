@@ -82,6 +82,9 @@ describe("a file of another tool", () => {
     const text = `namespace: shop
 helm:
   releaseName: shop
+  chart: ""
+  repo: ""
+  force: false
   values: {replicas: 1, image: {tag: a, name: b}}
   valuesFiles: [values-all.yaml]
 overrideTargets: true
@@ -90,6 +93,7 @@ targetCustomizations:
   - {name: one, clusterName: one, helm: {values: {replicas: 5}}}
 `;
     writeFileSync(join(folder, "apps", "shop", "fleet.yaml"), text);
+    writeFileSync(join(folder, "apps", "shop", "Chart.yaml"), "apiVersion: v2\nname: shop\nversion: 1.0.0\n");
     const { code, err } = await run(folder, "validate", "-f", "apps/shop/fleet.yaml");
     expect(code).toBe(2);
     const [, documents = ""] = /\n(# for Starling, the same is:\n.*?)\nerror: /s.exec(err) ?? [];
@@ -109,6 +113,7 @@ targetCustomizations:
           {
             path: "apps/shop",
             targetNamespace: "shop",
+            createNamespace: {},
             apply: { defaultNamespace: "shop" },
             render: helm(1, "a"),
             overrides: [
@@ -121,6 +126,26 @@ targetCustomizations:
     });
     writeFileSync(join(folder, "ours.yaml"), documents);
     expect((await run(folder, "validate", "-f", "ours.yaml")).out).toBe("1 document is valid\n");
+  });
+
+  test("a fleet.yaml beside a chart says the chart's values, though only customizations have some", async () => {
+    const folder = workingCopy({});
+    const text = "targetCustomizations:\n  - {clusterName: one, helm: {values: {replicas: 5}, chart: other}}\n";
+    writeFileSync(join(folder, "apps", "shop", "fleet.yaml"), text);
+    writeFileSync(join(folder, "apps", "shop", "Chart.yaml"), "apiVersion: v2\nname: shop\nversion: 1.0.0\n");
+    const { err } = await run(folder, "validate", "-f", "apps/shop/fleet.yaml");
+    expect(err).toContain("render:\n            helm:\n              values:\n                replicas: 5\n");
+    expect(err).toContain("# apps/shop/fleet.yaml: not carried over: targetCustomizations[0].helm.chart\n");
+  });
+
+  test("a fleet.yaml beside manifests is said to be in the way, and loses no word", async () => {
+    const folder = workingCopy({});
+    const text = "helm: {values: {a: 1}}\ntargetCustomizations: [{clusterName: one, yaml: {overlays: [x]}}]\n";
+    writeFileSync(join(folder, "apps", "shop", "fleet.yaml"), text);
+    const { err } = await run(folder, "validate", "-f", "apps/shop/fleet.yaml");
+    expect(err).toContain("# apps/shop/fleet.yaml: take the file out of its folder, which is refused with it\n");
+    expect(err).toContain("# apps/shop/fleet.yaml: not carried over: helm.values, targetCustomizations[0].yaml\n");
+    expect(err).not.toContain("overrides:");
   });
 
   test("of which the repository here has no such folder is told so, and gets no document with it", async () => {

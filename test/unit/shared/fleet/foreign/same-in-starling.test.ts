@@ -114,7 +114,7 @@ spec:
               name: "web",
               source: "flux-system",
               path: "charts/web",
-              render: { helm: { releaseName: "web", values: { replicas: 2 } } },
+              render: { helm: { releaseName: "shop-web", values: { replicas: 2 } } },
               apply: { defaultNamespace: "shop" },
             },
           ],
@@ -140,6 +140,20 @@ spec: {interval: 50m, ${spec}, values: {redis: {enabled: true}}}
     expect(documents).toEqual([]);
     expect(remarks).toEqual([expect.stringContaining("this is not possible yet: its chart")]);
     expect(remarks.join()).toContain(`comes from ${kind}`);
+  });
+
+  test.each([
+    ["nothing", "", { branch: "master" }],
+    ["a branch by its full name", "ref: {name: refs/heads/main}", { branch: "main" }],
+    ["a tag by its full name", "ref: {name: refs/tags/v1, branch: main}", { tag: "v1" }],
+  ])("a GitRepository that names %s follows what Flux follows", (_what, ref, expected) => {
+    const { documents } = said(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: a}
+spec: {url: "https://github.com/acme/a", interval: 1m, ${ref}}
+`);
+    expect(documents).toEqual([source("a", { url: "https://github.com/acme/a", ref: expected })]);
   });
 
   test("a repository that is not among the documents is named", () => {
@@ -196,6 +210,44 @@ spec:
     expect(remarks).toContain(
       "Application argocd/guestbook: not carried over: spec.ignoreDifferences, spec.syncPolicy.syncOptions ServerSideApply=true",
     );
+  });
+
+  const application = (name: string, source: string) => `
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: ${name}}
+spec:
+  source: {repoURL: "https://github.com/acme/a", ${source}}
+  destination: {name: prod, namespace: shop}
+  syncPolicy: {syncOptions: [CreateNamespace=true]}
+---`;
+
+  test("two Applications that make one Namespace are two groups of which the first makes it", () => {
+    const { documents, remarks } = said(`${application("web", "path: web")}${application("api", "path: api")}`);
+    expect(documents.slice(1)).toEqual([
+      group(
+        "web",
+        expect.objectContaining({ templates: [expect.objectContaining({ createNamespace: {} })] }) as object,
+      ),
+      group(
+        "api",
+        expect.objectContaining({ templates: [expect.not.objectContaining({ createNamespace: {} })] }) as object,
+      ),
+    ]);
+    expect(remarks).toContain("SyncGroup default/api: its Namespace shop comes with SyncGroup default/web");
+    expect(remarks).toContain(
+      "Application web: targetNamespace also moves objects that name another namespace, which Argo CD leaves there",
+    );
+  });
+
+  test.each([
+    ["path: apps", ["Application web: manifests in apps/old are rendered as well, which Argo CD leaves out"]],
+    ["path: apps, directory: {recurse: true}", []],
+    ["path: charts/web", []],
+  ])("subfolders that Argo CD does not read are named, of %s", (from, expected) => {
+    const folders = () => [".", "apps", "apps/old", "charts", "charts/web", "charts/web/templates", "charts/web/ci"];
+    const { remarks } = said(application("web", from), folders);
+    expect(remarks.filter((remark) => remark.includes("rendered as well"))).toEqual(expected);
   });
 
   test("values, their files and a named cluster of an Application with a chart are carried over", () => {
@@ -379,8 +431,13 @@ spec:
         {
           clusters: { selector: { matchLabels: { env: "prod" } } },
           templates: [
-            { name: "simple", source: "simple", path: "simple" },
-            { name: "multi-cluster-helm", source: "simple", path: "multi-cluster/helm" },
+            { name: "simple", source: "simple", path: "simple", apply: { defaultNamespace: "default" } },
+            {
+              name: "multi-cluster-helm",
+              source: "simple",
+              path: "multi-cluster/helm",
+              apply: { defaultNamespace: "default" },
+            },
           ],
         },
         "fleet-default",
@@ -389,7 +446,28 @@ spec:
     expect(remarks).toContain("GitRepo fleet-default/simple: not carried over: spec.serviceAccount");
   });
 
-  test("targets of several selectors are a group each", () => {
+  test("targets of several selectors are a group each, and it is said that a cluster is in one", () => {
+    const { documents, remarks } = said(`
+apiVersion: fleet.cattle.io/v1alpha1
+kind: GitRepo
+metadata: {name: a}
+spec:
+  repo: https://github.com/acme/a
+  targets: [{clusterSelector: {matchLabels: {env: dev}}}, {clusterName: one}]
+`);
+    expect(documents.slice(1).map(({ metadata, spec }) => [metadata, spec])).toEqual([
+      [{ name: "a-1", namespace: "default" }, expect.objectContaining({ clusters: { names: ["one"] } })],
+      [
+        { name: "a-2", namespace: "default" },
+        expect.objectContaining({ clusters: { selector: { matchLabels: { env: "dev" } } } }),
+      ],
+    ]);
+    expect(remarks).toContain(
+      "GitRepo a: a cluster can be of one of its groups only: let no two of them select the same",
+    );
+  });
+
+  test("a target of all clusters is one group, whatever else is a target", () => {
     const { documents } = said(`
 apiVersion: fleet.cattle.io/v1alpha1
 kind: GitRepo
@@ -398,14 +476,7 @@ spec:
   repo: https://github.com/acme/a
   targets: [{clusterSelector: {matchLabels: {env: dev}}}, {clusterSelector: {}}, {clusterName: one}]
 `);
-    expect(documents.slice(1).map(({ metadata, spec }) => [metadata, spec])).toEqual([
-      [{ name: "a-1", namespace: "default" }, expect.objectContaining({ clusters: { names: ["one"] } })],
-      [
-        { name: "a-2", namespace: "default" },
-        expect.objectContaining({ clusters: { selector: { matchLabels: { env: "dev" } } } }),
-      ],
-      [{ name: "a-3", namespace: "default" }, expect.objectContaining({ clusters: { all: true } })],
-    ]);
+    expect(documents.slice(1)).toEqual([group("a", expect.objectContaining({ clusters: { all: true } }) as object)]);
   });
 });
 

@@ -69,7 +69,11 @@ export async function clustersByState(known: Known, look: SeenInLook, ports: Pla
   const worst = new Map<string, Tally>();
   const note = (cluster: string, state: Tally) => worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
   for (const { state, cluster } of pages.flat()) note(cluster, indexed.get(state) ?? "ready");
-  const others = [...states].filter(([cluster, state]) => (worst.get(cluster) ?? "ready") !== state);
+  const cut = pages.filter(({ length }) => length === most);
+  const full = new Set(cut.flatMap(([first]) => (first === undefined ? [] : (indexed.get(first.state) ?? []))));
+  // Of a state with more than a page nobody knows whether the index has heard of one of them.
+  const isNews = (cluster: string, state: Tally) => (worst.get(cluster) ?? "ready") !== state && !full.has(state);
+  const others = [...states].filter(([cluster, state]) => isNews(cluster, state));
   for (const [cluster, state] of others) worst.set(cluster, state);
   for await (const cluster of unreadable(known, ports)) note(cluster, "unreachable");
   for (const { cluster } of arrivals.failed) note(cluster, "failed");
@@ -84,8 +88,6 @@ export async function clustersByState(known: Known, look: SeenInLook, ports: Pla
   for (const [cluster, state] of sealed) note(cluster, state);
   const counts = { ready: 0, drifted: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   for (const state of worst.values()) counts[state]++;
-  const cut = pages.filter(({ length }) => length === most);
-  const full = new Set(cut.flatMap(([first]) => (first === undefined ? [] : (indexed.get(first.state) ?? []))));
   const before = row.status.clusters;
   // Nobody has counted them yet.
   if ([...full].some((state) => (before?.[state] ?? 0) < counts[state]))

@@ -19,9 +19,9 @@ async function sickGroup(sick: number, phase: "Failed" | "Unreachable"): Promise
   return made;
 }
 
-async function lookAt(made: PlannerWorld, cluster: string): Promise<number> {
+async function lookAt(made: PlannerWorld, cluster: string, seconds = 60): Promise<number> {
   const { table, counts } = countedTable(made.table);
-  made.advanceClock(60);
+  made.advanceClock(seconds);
   await made.plan(table, [cluster]);
   return counts.rowsRead;
 }
@@ -48,6 +48,15 @@ describe.each(["Failed", "Unreachable"] as const)(
       }
       expect(reads[1]).toBe(reads[0]);
       expect(reads[1]).toBeLessThan(150);
+    });
+
+    test("a look at one behind the page writes nothing, and the next one reads no more", async () => {
+      const made = await sickGroup(240, phase);
+      const read = await lookAt(made, "c001");
+      const before = made.table.all();
+      await made.plan(made.table, ["c200"]);
+      expect(made.table.all()).toEqual(before);
+      expect(await lookAt(made, "c001", 1)).toBe(read);
     });
 
     test("a look at one that finds a page of them where none were before counts all of them", async () => {

@@ -35,7 +35,7 @@ export function folderInRepository(file: string): string | undefined {
 function workingCopyAround(folder: string): WorkingCopy | undefined {
   const config = join(folder, ".git", "config");
   if (statSync(config, { throwIfNoEntry: false })?.isFile() === true) {
-    const urls = [...readFileSync(config, "utf8").matchAll(/^\s*url\s*=\s*(\S+)\s*$/gm)];
+    const urls = [...readFileSync(config, "utf8").matchAll(/^[ \t]*url[ \t]*=[ \t]*(\S+)/gm)];
     return { root: folder, remotes: new Set(urls.flatMap(([, url = ""]) => normaliseGitUrl(url) ?? [])) };
   }
   const parent = dirname(folder);

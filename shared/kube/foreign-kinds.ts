@@ -19,8 +19,14 @@ const flux = "Flux";
 const argo = "Argo CD";
 const fleet = "Fleet";
 
+/** Longer than a path that somebody means: what looks for its end takes the square of its length. */
+const mostCharacters = 1000;
+
 function template(path: string | undefined): string {
-  const folder = path?.replace(/^(\.?\/)+/, "").replace(/\/+$/, "");
+  const folder = path
+    ?.slice(0, mostCharacters)
+    .replace(/^(\.?\/)+/, "")
+    .replace(/\/+$/, "");
   return `a template with path: ${folder === undefined ? "its folder" : excerpt(folder === "" ? "." : folder)}`;
 }
 

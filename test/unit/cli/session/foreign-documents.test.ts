@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -75,6 +75,14 @@ describe("a file of another tool", () => {
         err: "",
       });
     }
+  });
+
+  test("is answered in a working copy whose settings are blank lines", async () => {
+    const folder = workingCopy({ "theirs.yaml": application("apps/shop") });
+    const config = join(folder, ".git", "config");
+    writeFileSync(config, `${"\n".repeat(300_000)}${readFileSync(config, "utf8")}`);
+    const { code, err } = await run(folder, "validate", "-f", "theirs.yaml");
+    expect([code, err]).toEqual([2, expect.stringContaining("path: apps/shop\n")]);
   });
 
   test("a fleet.yaml of Fleet is answered with a template of its folder", async () => {

@@ -50,3 +50,9 @@ test("each kind is told once, and what is only called alike is not", () => {
     expect.stringMatching(/^Application\.argoproj\.io a and 1 more: for Argo CD/),
   ]);
 });
+
+test("a path of many slashes is looked through no further than anybody means one", () => {
+  const path = `${"x/".repeat(600)}${"/".repeat(300_000)}x`;
+  const [said] = found("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization", `{path: "${path}"}`);
+  expect(said).toMatch(/a template with path: (x\/)+x?\.\.\.$/);
+});

@@ -75,7 +75,7 @@ export async function readDocuments(io: CliIo, request: FileRequest): Promise<re
     const where = request.paths.join(", ");
     throw new CliFailure(`no document in ${where}`, {
       exit: "wrongInput",
-      next: request.folders === "flat" ? "add -R to look into subfolders" : "starling init   (writes an example fleet)",
+      next: mayHaveMore(io, request) ? "add -R to look into subfolders" : "starling init   (writes an example fleet)",
     });
   }
   const checked: CheckedDocument[] = [];
@@ -95,6 +95,10 @@ export async function readDocuments(io: CliIo, request: FileRequest): Promise<re
     { lines: [...unreadable, ...told(problems)], count, ...defined({ help }) },
     documents.length + unreadable.length,
   );
+}
+
+function mayHaveMore(io: CliIo, { paths, folders }: FileRequest): boolean {
+  return folders === "flat" && paths.some((path) => path !== "-" && statSync(resolve(io.cwd, path)).isDirectory());
 }
 
 export interface DocumentProblem extends FieldProblem {

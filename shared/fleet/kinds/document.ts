@@ -76,12 +76,7 @@ function headProblem(value: unknown): FieldProblem | undefined {
   }
   const { apiVersion, kind } = value as { apiVersion?: unknown; kind?: unknown };
   if (apiVersion !== ourApiVersion) {
-    const foreign = foreignKindOf(value as Json);
-    const whose =
-      foreign === undefined
-        ? ""
-        : `: this ${excerpt(String(kind))} is for ${foreign.tool}; for Starling to do what it says, write ${foreign.instead}`;
-    return { field: "apiVersion", message: `is ${excerptOf(apiVersion)}; expected "${ourApiVersion}"${whose}` };
+    return { field: "apiVersion", message: `is ${excerptOf(apiVersion)}; expected "${ourApiVersion}"${whose(value)}` };
   }
   if (typeof kind !== "string" || !Object.hasOwn(documentSchemas, kind)) {
     const known = Object.keys(documentSchemas);
@@ -98,6 +93,18 @@ function headProblem(value: unknown): FieldProblem | undefined {
     return { field: fieldText(prototype), message: "is a name that no field, label or value can have; remove it" };
   }
   return undefined;
+}
+
+/** What an object of another API is for, where somebody gives it as a document of ours. */
+function whose(object: object): string {
+  const { apiVersion, kind } = object as { readonly apiVersion?: unknown; readonly kind?: unknown };
+  if (typeof apiVersion !== "string" || typeof kind !== "string") return "";
+  if (apiVersion.startsWith("starling.dev/") || Object.hasOwn(documentSchemas, kind)) return "";
+  const foreign = foreignKindOf(object as Json);
+  const what = excerpt(kind);
+  return foreign === undefined
+    ? `: this ${what} is for clusters; commit it, and name its folder as the path of a template`
+    : `: this ${what} is for ${foreign.tool}; for Starling to do what it says, write ${foreign.instead}`;
 }
 
 /** Other tools have it in this place, and to leave it out without another word would lock Starling out. */

@@ -38,6 +38,7 @@ const known: readonly (readonly [RegExp, (found: Found) => string])[] = [
     ([, way, bound = ""]) => `must be at ${mostOrLeast(way)} ${bound}`,
   ],
   [/^Invalid (?:option|input): expected (?:one of )?(".*)$/, ([, words = ""]) => `must be ${wordsOf(words)}`],
+  [/^Invalid discriminator value\. Expected ('.*)$/, ([, words = ""]) => `must be ${wordsOf(words)}`],
 ];
 
 function mostOrLeast(way: string | undefined): string {
@@ -45,7 +46,7 @@ function mostOrLeast(way: string | undefined): string {
 }
 
 function wordsOf(text: string): string {
-  const words = [...text.matchAll(/"([^"]*)"/g)].map(([, word = ""]) => word);
+  const words = [...text.matchAll(/["']([^"']*)["']/g)].map(([, word = ""]) => word);
   return words.length === 1 ? `${words[0]}` : `one of ${words.join(", ")}`;
 }
 

@@ -168,6 +168,8 @@ targetCustomizations:
     const folder = workingCopy({ "a.yaml": application("apps/shop"), "b.yaml": "apiVersion: v1\nkind: ConfigMap\n" });
     const { err } = await run(folder, "validate", "-f", ".");
     expect(err).toContain("a.yaml:1: Application/shop: apiVersion is");
-    expect(err).toContain('b.yaml:1: ConfigMap: apiVersion is "v1"; expected "starling.dev/v1alpha1"\n');
+    expect(err).toContain(
+      'b.yaml:1: ConfigMap: apiVersion is "v1"; expected "starling.dev/v1alpha1": this ConfigMap is for clusters;',
+    );
   });
 });

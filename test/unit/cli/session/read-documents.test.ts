@@ -1,7 +1,11 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { problemLine } from "#cli/session/read-documents.ts";
 import { lineFinder } from "#shared/source/yaml/line-finder.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 
 const text = `kind: Nothing
 ---
@@ -41,4 +45,14 @@ describe("the line of a problem", () => {
       `fleet.yaml:${line}: SyncGroup/shop: ${shown}is wrong`,
     );
   });
+});
+
+test.each([
+  ["an empty file", "empty.yaml", "starling init   (writes an example fleet)"],
+  ["a folder", ".", "add -R to look into subfolders"],
+])("%s without a document is told with what can help", async (_what, path, next) => {
+  const folder = mkdtempSync(join(tmpdir(), "starling-read-"));
+  writeFileSync(join(folder, "empty.yaml"), "# nothing yet\n");
+  const { code, err } = await runWithoutTerminal(["validate", "-f", path], { folder, patienceMs: 10_000 });
+  expect({ code, err }).toEqual({ code: 2, err: `error: no document in ${path}\n  next: ${next}\n` });
 });

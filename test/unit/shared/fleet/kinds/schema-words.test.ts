@@ -30,6 +30,11 @@ test.each<[string, unknown, string]>([
     group({ clusters: { names: [] } }),
     "spec.clusters.names must have at least 1 item: write one, or leave the field out (got [])",
   ],
+  [
+    "an unknown operator",
+    group({ clusters: { selector: { matchExpressions: [{ key: "a", operator: "in", values: ["b"] }] } } }),
+    'spec.clusters.selector.matchExpressions[0].operator must be one of In, NotIn, Exists, DoesNotExist (got "in")',
+  ],
 ])("of %s the field, the value and the remedy are told, in our words", (_, document, expected) => {
   const parsed = parseDocument(document);
   expect(parsed.ok ? [] : parsed.problems.map(({ field, message }) => `${field} ${message}`)).toContain(expected);

@@ -51,6 +51,13 @@ export async function readChanged(
   return { ...(await fleetOf(rows, table)), missing: [], isRead: (cluster) => asked.has(cluster) };
 }
 
+/** Whether one can be read by now, or is registered no more, of which only a newer version could say what it is. */
+export async function someAreReadable(clusters: readonly string[], table: Table): Promise<boolean> {
+  if (clusters.length === 0) return false;
+  const rows = await table.getMany(clusters.map(keys.fleet), { newer: "kept" });
+  return rows.filter(isNewer).length < clusters.length;
+}
+
 async function fleetOf(
   rows: readonly RowRead<"Fleet", "kept">[],
   table: Table,

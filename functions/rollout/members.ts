@@ -1,8 +1,9 @@
-import { type Fleet, readChanged, readFleet } from "#functions/rollout/fleet.ts";
+import { type Fleet, readChanged, readFleet, someAreReadable } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
-import { Transaction } from "#functions/rollout/transaction.ts";
+import { keptUnreadable, Transaction } from "#functions/rollout/transaction.ts";
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { compareText } from "#shared/base/text-order.ts";
@@ -25,9 +26,11 @@ export const nobodyLookedAt = { looked: 0, counts: { ready: 0, changing: 0, fail
 export async function refreshMembers(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { by, fleet } = selectedNow(known);
   const { selected } = known.unit;
-  if (selected?.by === by && selected.fleet === fleet) return undefined;
+  const isReadable = await someAreReadable(selected?.unread ?? [], ports.table);
+  if (selected?.by === by && selected.fleet === fleet && !isReadable) return undefined;
   const before = await readMembers(known, ports);
-  const changed = selected?.by === by ? await changedSince(selected.fleet, { known, before }, ports) : undefined;
+  const isSelection = selected?.by === by && !isReadable;
+  const changed = isSelection ? await changedSince(selected.fleet, { known, before }, ports) : undefined;
   if (changed === undefined) return membersAnew(known, before, ports);
   return membersFrom(changed, { known, before }, ports);
 }
@@ -97,7 +100,7 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
   const newest = known.contents.get(unit.last);
   const { members, joined, left, relabelled, otherInputs } = memberChanges(former, found, newest?.plan);
   const transaction = new Transaction(known, ports.clock.now());
-  const selected = selectedNow(known);
+  const selected = defined({ ...selectedNow(known), unread: unreadStrangers(fleet, { known, before }) });
   if (isSame({ before, members }, known, { ...selected, missing: fleet.missing }) && unread.length === 0) {
     transaction.edit({ selected });
     return transaction;
@@ -127,6 +130,14 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
   for (const { cluster } of unread) transaction.cannotRead(cluster);
   ports.log.info("the members are others", { ...subjectFields(subject), joined: joined.length, left: left.length });
   return transaction;
+}
+
+/** Of those that only a newer version can read the first few: when one of them can be read, everybody is read. */
+function unreadStrangers({ unreadable, isRead }: Fleet, { known, before }: Before): readonly string[] | undefined {
+  const members = new Set(before.map(({ cluster }) => cluster));
+  const earlier = known.unit.selected?.unread?.filter((cluster) => !isRead(cluster)) ?? [];
+  const strangers = [...new Set([...earlier, ...unreadable])].filter((cluster) => !members.has(cluster));
+  return strangers.length === 0 ? undefined : strangers.slice(0, keptUnreadable);
 }
 
 function byName(a: Member, b: Member): number {

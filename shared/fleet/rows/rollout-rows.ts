@@ -215,8 +215,11 @@ export interface UnitRow extends Row {
   readonly skipped?: Skipped;
   /** Templates that were ever assigned and may be on a cluster still. */
   readonly templates: readonly string[];
-  /** What `members` was computed from. */
-  readonly selected?: { readonly by: string; readonly fleet: string };
+  /**
+   * What `members` was computed from.
+   * `unread`: some of the clusters that may be members, too: only a newer version can read what they are.
+   */
+  readonly selected?: { readonly by: string; readonly fleet: string; readonly unread?: readonly string[] };
   /** Key of the blob with the clusters that are selected, each in its stage. */
   readonly members?: string;
   /** Clusters that are named, and were not registered then. */

@@ -46,12 +46,21 @@ export async function initRepository(folder: string): Promise<void> {
   await serveOverHttp(folder);
 }
 
+/**
+ * Git starts it in the repository that is copied, and before 2.39.4 it fetches what is missing there, by a program that the
+ * repository names: no way to fetch is left to it.
+ */
+const uploadPack = "env GIT_ALLOW_PROTOCOL= git upload-pack";
+
 /** Copies any repository of this machine to a bare one, with all its branches and tags and the same default branch. */
 export async function copyRepository(from: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  await runUsersGit(["clone", "--quiet", "--bare", "--no-hardlinks", "--", resolve(from), resolve(folder)], {
-    reach: "folders",
-  });
+  await runUsersGit(
+    ["clone", "--quiet", "--bare", "--no-hardlinks", "--upload-pack", uploadPack, "--", resolve(from), resolve(folder)],
+    {
+      reach: "folders",
+    },
+  );
   await serveOverHttp(folder);
 }
 

@@ -32,8 +32,9 @@ export interface Rendering {
   readonly leftOut: readonly string[];
 }
 
-/** The API links so many at once. */
-const linksAtOnce = 100;
+/** The API reads so many Syncs at once: of each rendering some that have it, for a rollout takes it from one after the other. */
+const syncsAtOnce = 100;
+const syncsOfEach = 4;
 const transfersAtOnce = 8;
 /** kubectl and helm are processes that take a processor each. */
 const rendersAtOnce = 4;
@@ -74,12 +75,12 @@ export class Renderer {
     const missing = [...new Set(digests)].filter((digest) => !this.#stored.has(digest));
     const known = missing.length === 0 ? new Map() : whereAssigned(this.#view);
     const places = missing.map((digest) => {
-      const place = known.get(digest);
-      if (place === undefined) throw lost(`rendering ${digest}`, "no cluster has it");
-      return place;
+      const all = known.get(digest);
+      if (all === undefined) throw lost(`rendering ${digest}`, "no cluster has it");
+      return all;
     });
-    for (const part of inParts(places, linksAtOnce)) {
-      const links = Object.entries(await renderingLinks(this.#session, this.#view.subject, part));
+    for (const part of inParts(places, syncsAtOnce / syncsOfEach)) {
+      const links = Object.entries(await renderingLinks(this.#session, this.#view.subject, part.flat()));
       await runConcurrently(links, transfersAtOnce, async ([digest, url]) => {
         const bytes = await this.#transfer.download(url);
         if (sha256(bytes) !== digest) throw lost(`rendering ${digest}`, "its bytes are others");
@@ -143,12 +144,20 @@ export class Renderer {
   }
 }
 
-/** By digest, one of the Syncs that it was assigned to. */
-function whereAssigned({ clusters }: Pick<FleetView, "clusters">): ReadonlyMap<string, RenderingOnCluster> {
+/** By digest, some of the Syncs that it was assigned to, as far apart as can be. */
+function whereAssigned({ clusters }: Pick<FleetView, "clusters">): ReadonlyMap<string, readonly RenderingOnCluster[]> {
   const all = clusters.flatMap(({ name: cluster, syncs }) =>
     syncs.flatMap(({ name: sync, renderDigest: digest }) => (digest === undefined ? [] : [{ digest, cluster, sync }])),
   );
-  return new Map(all.map((place) => [place.digest, place]));
+  const places = Map.groupBy(all, ({ digest }) => digest);
+  return new Map([...places].map(([digest, found]) => [digest, spread(found, syncsOfEach)]));
+}
+
+/** The first, the last, and some between them. */
+function spread<Item>(items: readonly Item[], most: number): readonly Item[] {
+  const step = Math.max(1, (items.length - 1) / (most - 1));
+  const chosen = Array.from({ length: Math.min(most, items.length) }, (_, index) => items[Math.round(index * step)]);
+  return chosen.flatMap((item) => item ?? []);
 }
 
 /** Whether an install has other objects than an upgrade. */

@@ -1,6 +1,7 @@
 /** What an installation has stored, past its door: by links that the caller may follow for some minutes. */
 import { CliFailure } from "#cli/session/failure.ts";
 import { objectPath } from "#cli/session/kind-names.ts";
+import { isNotFound } from "#cli/session/rollout-subject.ts";
 import type { Session } from "#cli/session/session.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
 import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
@@ -14,18 +15,22 @@ export interface RenderingOnCluster {
   readonly sync: string;
 }
 
-/** URLs by digest; of at most a hundred. */
+/**
+ * URLs by digest; of at most a hundred Syncs.
+ * @throws CliFailure when a rollout has gone on since the Syncs were read, and none of them has the rendering any more.
+ */
 export async function renderingLinks(
   { api }: Pick<Session, "api">,
   { kind, namespace, name }: Subject,
   renderings: readonly RenderingOnCluster[],
 ): Promise<Readonly<Record<string, string>>> {
   const path = `${objectPath({ kind, name }, namespace)}/contents`;
-  const answer = await api.call<{ readonly renderings: Readonly<Record<string, string>> }>({
-    method: "POST",
-    path,
-    body: { renderings },
-  });
+  const call = { method: "POST", path, body: { renderings } } as const;
+  const answer = await api
+    .call<{ readonly renderings: Readonly<Record<string, string>> }>(call)
+    .catch((error: unknown) => {
+      throw isNotFound(error) ? lost(`a rendering of ${kind} ${namespace}/${name}`, movedOn(error)) : error;
+    });
   return answer.renderings;
 }
 
@@ -45,6 +50,11 @@ export async function storedArtifact(
   const { [digest]: url } = answer.artifacts;
   if (url === undefined) throw lost(`artifact ${digest}`, "nobody says where it is");
   return unpackArtifact(await new HttpTransfer().download(url), digest);
+}
+
+/** It says nothing of what would change. */
+function movedOn({ message }: Error): string {
+  return `the fleet went on while it was read: ${message.replace(/; read the fleet again$/, "")}`;
 }
 
 export function lost(what: string, why: string): CliFailure {

@@ -14,7 +14,7 @@ type LinkPorts = Pick<ApiPorts, "table" | "links" | "log">;
 /** URLs, by digest. */
 type Links = Readonly<Record<string, string>>;
 
-/** A rendering as the list of the fleet told it. */
+/** A rendering as the list of the fleet told it. With several of one digest, one that is still there is enough. */
 export interface RenderingOnCluster {
   readonly digest: string;
   readonly cluster: string;
@@ -48,14 +48,17 @@ export async function linkRenderings(
   const rows = await table.getMany([...asked.values()], { newer: "kept" });
   const readable = rows.filter((one) => !isNewer(one));
   const own = readable.filter((one) => one.subject.kind === kind && one.subject.name === name);
-  const owned = new Map(own.map((one) => [keyText(one), one]));
+  const owned = new Map(own.map((one) => [keyText(one), renderingsNamed(one)]));
+  const missing = new Map(renderings.map((one) => [one.digest, one]));
   for (const { digest, cluster, sync } of renderings) {
-    const found = owned.get(keyText(keys.sync(cluster, namespace, sync)));
-    if (found !== undefined && renderingsNamed(found).has(digest)) continue;
-    const place = `Sync ${namespace}/${sync} on cluster ${cluster}`;
-    throw refusal("NotFound", `${place} of ${kind} ${name} has no rendering ${digest}; read the fleet again`);
+    if (owned.get(keyText(keys.sync(cluster, namespace, sync)))?.has(digest) === true) missing.delete(digest);
   }
-  const digests = renderings.map(({ digest }) => digest);
+  const [first] = missing.values();
+  if (first !== undefined) {
+    const place = `Sync ${namespace}/${first.sync} on cluster ${first.cluster}`;
+    throw refusal("NotFound", `${place} of ${kind} ${name} has no rendering ${first.digest}; read the fleet again`);
+  }
+  const digests = [...new Set(renderings.map(({ digest }) => digest))];
   const answer = { renderings: await linked(links, digests, blobKeys.rendering) };
   log.info("contents handed out", { ...subjectFields(subject), principal: caller.principal, renderings: digests });
   return answer;

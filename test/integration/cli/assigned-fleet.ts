@@ -55,7 +55,7 @@ export function fleetRow({ name, labels = {}, values = {} }: AssignedCluster): F
   };
 }
 
-function syncRows({ name, assigned, applied = {} }: AssignedCluster): readonly SyncRow[] {
+export function syncRows({ name, assigned, applied = {} }: AssignedCluster): readonly SyncRow[] {
   if (assigned === undefined) return [];
   const { desired, observed, ...row } = syncRow(name, "shop.web");
   const begun = { ...row, desired: { ...desired, renderDigest: assigned, apply: applyOptions.parse({}) } };

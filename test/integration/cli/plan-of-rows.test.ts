@@ -3,9 +3,10 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseJson } from "#shared/base/json.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Newer, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
-import { assignFleet, fleetRow, sayArtifact, storeRendering } from "#test/integration/cli/assigned-fleet.ts";
+import { assignFleet, fleetRow, sayArtifact, storeRendering, syncRows } from "#test/integration/cli/assigned-fleet.ts";
 import { type CliFixture, fleet, startCliFixtureOver } from "#test/integration/cli/cli-fixture.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 
@@ -27,9 +28,31 @@ const before = [
   { apiVersion: "v1", kind: "ConfigMap", ...kept },
 ];
 
+/** Somebody moves the fleet on between two reads of Syncs: the list of the fleet, and the links of what they have. */
+class MovingTable extends MemoryTable {
+  readonly #move: (table: MemoryTable) => Promise<void>;
+  #reads = 0;
+
+  constructor(move: (table: MemoryTable) => Promise<void>) {
+    super({ pageItems: 500 });
+    this.#move = move;
+  }
+
+  override async getMany<Type extends RowType, Kept extends Newer = undefined>(
+    asked: readonly RowKeyOf<Type>[],
+    reading: { readonly newer?: Kept } = {},
+  ): Promise<readonly RowRead<Type, Kept>[]> {
+    if (asked.some(({ sk }) => sk.startsWith("SYNC#"))) {
+      this.#reads++;
+      if (this.#reads === 2) await this.#move(this);
+    }
+    return super.getMany(asked, reading);
+  }
+}
+
 /** The group of the fixture with a working folder that has these objects. */
-async function start(after: readonly ManifestObject[]): Promise<void> {
-  cli = await startCliFixtureOver(new MemoryTable({ pageItems: 500 }));
+async function start(after: readonly ManifestObject[], table = new MemoryTable({ pageItems: 500 })): Promise<void> {
+  cli = await startCliFixtureOver(table);
   cli.write("group.yaml", `${source}---\n${group}`);
   expect((await cli.run("apply -f group.yaml -q --yes")).code).toBe(0);
   mkdirSync(join(cli.folder, "app"));
@@ -78,6 +101,39 @@ describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { tim
     expect((await cli.run("plan shop --source app=app --cluster nowhere")).err).toContain(
       "cluster nowhere is not registered",
     );
+  });
+});
+
+describe("while a rollout goes on", () => {
+  const names = ["c-0", "c-1", "c-2", "c-3", "c-4"];
+  async function planWhile(moved: readonly string[]) {
+    let other = "";
+    const table = new MovingTable(async (moving) => {
+      for (const name of moved) for (const put of syncRows({ name, assigned: other })) await moving.write([{ put }]);
+    });
+    await start([config("settings", { size: "2" })], table);
+    const assigned = await storeRendering(cli, [config("settings", { size: "1" })]);
+    other = await storeRendering(cli, [config("settings", { size: "3" })]);
+    await assignFleet(
+      cli,
+      names.map((name) => ({ name, assigned })),
+    );
+    return cli.run("plan shop --source app=app");
+  }
+
+  test("a plan compares with what was there when it was read, as long as a cluster has it", async () => {
+    const shown = await planWhile(names.slice(1));
+    expect(shown).toMatchObject({ err: "", code: 1, out: expect.stringContaining("~ ConfigMap shop/settings") });
+  });
+
+  test("a plan that can compare with nothing is no plan, and does not end as if something would change", async () => {
+    expect(await planWhile(names)).toEqual({
+      code: 3,
+      out: "",
+      err: expect.stringMatching(
+        /^error: a rendering of SyncGroup payments\/shop is not to be had: the fleet went on while it was read: Sync payments\/shop\.web on cluster c-\d of SyncGroup shop has no rendering sha256:\w+\n {2}next: try the same command again\n$/,
+      ),
+    });
   });
 });
 

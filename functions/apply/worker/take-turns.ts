@@ -50,6 +50,9 @@ interface Taking {
   readonly messages: Message[];
 }
 
+/** Whoever works this long on one cluster is waited for: what is written already is told before the rest. */
+const tellAfterMs = 5_000;
+
 export const noTurns: TurnsTaken = { pending: [], rows: [], isMore: false };
 
 export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<TurnsTaken> {
@@ -62,6 +65,7 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
   const portsOf = portsFor(turns, taking);
   let stopped: TurnsTaken["stopped"];
   let mayHoldOn = true;
+  let toldAt = begun;
   for (const [index, turn] of turns.entries()) {
     const yields: boolean = isAtRest(turn.row) && !(mayHoldOn && isRoutineLate(turn.row, taking.routine, begun));
     stopped = await whyStopped({ yields }, taking);
@@ -70,6 +74,7 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
     if (!isSuspended(turn.subject)) {
       await commitAndBegin(pending, { lease, isTold: plan.isTold, begun: begunAt(turn.row, plan) }, ports.table);
       pending = [];
+      toldAt = await tellWritten(messages, { toldAt, ports });
     }
     const read = index === 0 && plan.writes.length === 0 ? readingOf(turn, taking) : undefined;
     const given = { cluster, syncs, lease, deadline, subject: turn.subject };
@@ -106,6 +111,23 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
     pending = writesOf(outcome);
   }
   return { pending, rows, isMore, ...(stopped === undefined ? {} : { stopped }) };
+}
+
+/**
+ * Each message is about a row that is written by now. One that cannot be sent stays for the end.
+ * @returns when something was told of last.
+ */
+async function tellWritten(
+  messages: Message[],
+  { toldAt, ports }: { readonly toldAt: Date; readonly ports: WorkerPorts },
+): Promise<Date> {
+  const now = ports.clock.now();
+  const reports = messages.filter(({ to }) => to === "report");
+  if (reports.length === 0 || now.getTime() - toldAt.getTime() < tellAfterMs) return toldAt;
+  await ports.sender.send(reports);
+  const others = messages.filter(({ to }) => to !== "report");
+  messages.splice(0, messages.length, ...others);
+  return now;
 }
 
 /** What a suspend, a freeze or another assignment would show by, as it was when the turns were planned. */

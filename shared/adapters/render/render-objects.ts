@@ -92,7 +92,7 @@ function noFolder(path: string, files: readonly TreeFile[]): ManifestError {
           .slice(0, mostFolders)
           .map((name) => excerpt(name))
           .join(", ");
-  const reason = `is no folder of the artifact, which has ${has}${more}; check the template's path and the Source's spec.paths (symbolic links are no part of an artifact)`;
+  const reason = `is no folder of the artifact, which has ${has}${more}; check the template's path and the Source's spec.paths`;
   return new ManifestError("EmptyRender", { file: path }, reason);
 }
 

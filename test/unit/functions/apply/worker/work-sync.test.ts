@@ -48,6 +48,36 @@ async function observed(world: WorkerWorld): Promise<Observed> {
   return seen;
 }
 
+describe("a worker of several Syncs", () => {
+  /** What was told of by the time each look began, when each of them takes as long as this. */
+  async function toldBefore(eachMs: number): Promise<readonly (readonly string[])[]> {
+    const told: string[] = [];
+    const before: string[][] = [];
+    const connector: ClusterConnector = {
+      async connect() {
+        for (const message of world.sender.take())
+          if (message.to === "report" && message.about.kind === "Sync") told.push(message.about.name);
+        before.push([...told]);
+        world.aheadMs += eachMs;
+        throw asked({ code: "ERR_CONNECT_TIMEOUT" });
+      },
+      distrust() {},
+    };
+    const world: WorkerWorld = await new WorkerWorld(connector).begin();
+    for (const name of ["a", "b", "c"]) await world.assign(name, [configMap("shop/a")]);
+    await world.work();
+    return before.slice(0, 3);
+  }
+
+  test("tells of each before the next, where the cluster keeps it waiting", async () => {
+    expect(await toldBefore(10_000)).toEqual([[], ["a"], ["a", "b"]]);
+  });
+
+  test("tells of all in the end, where it does not", async () => {
+    expect(await toldBefore(100)).toEqual([[], [], []]);
+  });
+});
+
 const noCredentials: readonly ErrorCode[] = [
   "SecretNotFound",
   "SecretDenied",

@@ -73,7 +73,8 @@ export function planSteps(
   }
   if (problems.length > 0) return { problems };
   comeBeforeTheirs(nodes, question);
-  const edges = edgesOf(nodes, { ...question, resting });
+  const places = resting.flatMap((object) => placesOf(objectIdOf(object), question.defaultNamespace));
+  const edges = edgesOf(nodes, { ...question, resting: new Set(places.map(objectIdKey)) });
   if ("problems" in edges) return edges;
   const layers = layersOf(nodes, edges);
   if ("problems" in layers) return layers;
@@ -129,9 +130,14 @@ interface Edge {
 
 type Edges = ReadonlyMap<Node, readonly Edge[]>;
 
+interface EdgeQuestion extends OrderQuestion {
+  /** `objectIdKey` of every place that a hook of other events may have. */
+  readonly resting: ReadonlySet<string>;
+}
+
 function edgesOf(
   nodes: readonly Node[],
-  question: OrderQuestion & { readonly resting: readonly ManifestObject[] },
+  question: EdgeQuestion,
 ): Edges | { readonly problems: readonly OrderProblem[] } {
   const needsOf = needsAmong(nodes, question);
   const find = finderOf(nodes, question);
@@ -169,16 +175,10 @@ function finderOf(
   };
 }
 
-function missing(
-  reference: ObjectId,
-  { event, resting, defaultNamespace }: OrderQuestion & { readonly resting: readonly ManifestObject[] },
-): string {
-  const key = objectIdKey(reference);
-  const isResting = resting.some((object) =>
-    placesOf(objectIdOf(object), defaultNamespace).some((place) => objectIdKey(place) === key),
-  );
+function missing(reference: ObjectId, { event, resting }: EdgeQuestion): string {
   const name = describeObject(reference);
-  if (isResting) return `names ${name}, a hook that is not run at an ${event}; depend on what is applied each time`;
+  if (resting.has(objectIdKey(reference)))
+    return `names ${name}, a hook that is not run at an ${event}; depend on what is applied each time`;
   return `names ${name}, which is not among the objects of this template; correct the name, or use a template that holds both`;
 }
 

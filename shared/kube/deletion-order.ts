@@ -3,6 +3,8 @@
  * earlier ones, what depends on something before that, and the rest by kind. A pure function of the objects as they are in the
  * cluster; what their marks say amiss holds no deletion up.
  */
+import { circlesAmong } from "#shared/base/circles.ts";
+import { firstOf } from "#shared/base/counted.ts";
 import { compareForApply, deletionRankOf, rankOf, ranks } from "#shared/kube/apply-order.ts";
 import type { KubeObject, ManifestObject } from "#shared/kube/kube-object.ts";
 import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
@@ -141,26 +143,18 @@ function firstToLast(nodes: readonly Node[]): readonly Node[] {
 
 /** Only the annotations can close a circle: they give way. */
 function breakCircles(nodes: readonly Node[], notes: DeletionNote[]): void {
-  const sorted = new Set(firstToLast(nodes));
-  const tangled = nodes.filter((node) => !sorted.has(node));
-  const circles = tangled.flatMap((node) =>
-    [...node.dependencies].filter((to) => reaches(to, node)).map((to): [Node, Node] => [node, to]),
-  );
-  for (const [node, to] of circles) {
-    node.dependencies.delete(to);
-    to.dependents.delete(node);
-    const message = `${orderAnnotations.dependsOn} goes round in a circle with ${describeObject(to.id)}; it is deleted by its kind`;
+  const circleOf = circlesAmong(nodes, after);
+  for (const node of nodes) {
+    const circle = [...node.dependencies].filter((to) => circleOf.get(to) === circleOf.get(node));
+    if (circle.length === 0) continue;
+    for (const to of circle) {
+      node.dependencies.delete(to);
+      to.dependents.delete(node);
+    }
+    const names = circle.map(({ id }) => describeObject(id));
+    const message = `${orderAnnotations.dependsOn} goes round in a circle with ${firstOf(names, { most: 3 })}; it is deleted by its kind`;
     notes.push({ id: node.id, message });
   }
-}
-
-function reaches(from: Node, goal: Node): boolean {
-  const seen = new Set([from]);
-  for (const node of seen) {
-    if (node === goal) return true;
-    for (const to of after(node)) seen.add(to);
-  }
-  return false;
 }
 
 /**

@@ -242,8 +242,18 @@ function referencesOf(text: string): readonly ObjectId[] | { readonly problem: M
     }
     references.push(reference);
   }
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const twice = firstRepeated(names);
   return twice === undefined ? references : refuse(annotation, `names ${quoted(twice)} twice; remove one of them`);
+}
+
+/** A list may be megabytes long: each name is looked up, not searched for. */
+function firstRepeated(names: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name)) return name;
+    seen.add(name);
+  }
+  return undefined;
 }
 
 function referenceFrom(text: string): ObjectId | undefined {

@@ -162,6 +162,17 @@ describe("are refused", () => {
     expect(problems([definition, object(["Widget", "w"])])).toEqual([expect.stringContaining("in a circle")]);
   });
 
+  test("where an annotation of megabytes names what is not there, beside many hooks that are not run", () => {
+    const names = Array.from({ length: 150_000 }, (_, at) => `/namespaces/shop/ConfigMap/c${at}`);
+    const hooks = Array.from({ length: 1_000 }, (_, at) =>
+      object(["ConfigMap", `test-${at}`], { "helm.sh/hook": "test" }),
+    );
+    const found = problems([object(["ConfigMap", "a"], { [dependsOn]: names.join(",") }), ...hooks]);
+    expect(found).toHaveLength(names.length);
+    const twice = problems([object(["ConfigMap", "a"], { [dependsOn]: [...names, names.at(-1)].join(",") })]);
+    expect(twice).toEqual([expect.stringContaining('names "/namespaces/shop/ConfigMap/c149999" twice')]);
+  });
+
   test("where something is waited for that is not there, or comes later", () => {
     const waits = (name: string) =>
       object(["ConfigMap", "a"], { [dependsOn]: `/namespaces/shop/ConfigMap/${name}`, [wave]: "1" });

@@ -121,6 +121,19 @@ describe("the order of deletion", () => {
     ]);
   });
 
+  test("breaks a circle of everybody with everybody, told once of each", () => {
+    const names = Array.from({ length: 600 }, (_, at) => `c${at}`);
+    const { steps, notes } = ordered(names.map((name): Marked => [config(name), toConfig(...names)]));
+    expect([steps.length, notes.length]).toEqual([1, names.length]);
+    expect(notes[0]?.message).toContain("with ConfigMap n/c0, ConfigMap n/c1, ConfigMap n/c2 and 597 more;");
+  });
+
+  test("breaks a ring that is longer than a stack is deep", () => {
+    const names = Array.from({ length: 20_000 }, (_, at) => `c${at}`);
+    const ring = names.map((name, at): Marked => [config(name), toConfig(names[(at + 1) % names.length] ?? "")]);
+    expect(ordered(ring)).toMatchObject({ steps: { length: 1 }, notes: { length: names.length } });
+  });
+
   test.each(propertySeeds)("has each object once, and what depends on it before it (seed %i)", (seed) => {
     const names = ["a", "b", "c", "d", "e"];
     const edges = fc.record({ from: fc.constantFrom(...names), to: fc.constantFrom(...names) });

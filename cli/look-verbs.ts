@@ -82,7 +82,7 @@ export function lookVerbs(program: Command, verb: AddVerb): void {
     .option("--id <correlation>", "all that one push, call or tick led to")
     .option("--audit", "the audit log instead: who changed what, for administrators")
     .option("--cluster <name>", "for a Sync or a group: on this cluster")
-    .option("--since <duration>", "how far back, at most 31 days", "1h")
+    .option("--since <duration>", "how far back: at most 31 days, of the audit log two years", "1h")
     .option("--limit <n>", "at most so many lines", wholeNumber, 200)
     .option("-f, --follow", "go on with what comes");
 

@@ -13,8 +13,8 @@ import type { LogFilter, LogLine, LogQuery } from "#shared/ports.ts";
 const mostLines = 1000;
 const defaultLines = 200;
 const hourMs = 3_600_000;
-/** The functions forget after a month. */
-const longestMs = 31 * 24 * hourMs;
+/** As long as each log is kept: the functions' a month, the audit log two years. */
+const keptDays = { functions: 31, audit: 731 } as const satisfies Record<LogQuery["of"], number>;
 
 type LogPorts = Pick<ApiPorts, "logs" | "clock">;
 
@@ -73,17 +73,17 @@ async function read(
   { query }: HttpRequest,
   asked: Pick<LogQuery, "of" | "filter">,
 ): Promise<ApiList<LogItem>> {
-  const since = sinceOf(query.since, clock.now());
+  const since = sinceOf(query.since, clock.now(), keptDays[asked.of]);
   const { lines, isMore } = await logs.read({ ...asked, since, limit: limitOf(query.limit) });
   return listOf("Log", lines.map(itemOf), isMore ? lines.at(-1)?.at : undefined);
 }
 
-function sinceOf(text: string | undefined, now: Date): Date {
+function sinceOf(text: string | undefined, now: Date, days: number): Date {
   if (text === undefined) return new Date(now.getTime() - hourMs);
   const since = new Date(/^\d{4}-\d\d-\d\dT/.test(text) ? text : Number.NaN);
   const age = now.getTime() - since.getTime();
-  if (age <= longestMs) return since;
-  const wanted = "expected a time within the last 31 days, such as 2026-11-23T06:00:00Z";
+  if (age <= days * 24 * hourMs) return since;
+  const wanted = `expected a time within the last ${days} days, such as 2026-11-23T06:00:00Z`;
   throw refusal("BadRequest", `since is "${excerpt(text)}"; ${wanted}`);
 }
 

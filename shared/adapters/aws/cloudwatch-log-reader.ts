@@ -25,12 +25,15 @@ export class CloudWatchLogReader implements LogReader {
     this.#groups = groups;
   }
 
+  /** @throws StarlingError `AnswerTooLarge` where nothing is found in as much of a log as is looked through: there may be some. */
   async read(query: LogQuery) {
     const groups = [...this.#groups].filter(([name]) => (name === auditor) === (query.of === "audit"));
     const found = await Promise.all(groups.map(([name, group]) => this.#readGroup(name, group, query)));
+    const tooLong = found.findIndex(({ lines, isMore }) => isMore && lines.length === 0);
+    if (tooLong >= 0) throw tooLongLog(groups[tooLong]?.[0] ?? "", query.since);
     // After the last line of a group that was not read to its end, there may be others of it.
     const end = found
-      .flatMap(({ lines, isMore }) => (isMore ? [lines.at(-1)?.at ?? ""] : []))
+      .flatMap(({ lines, isMore }) => (isMore ? (lines.at(-1)?.at ?? []) : []))
       .sort()
       .at(0);
     const ordered = found
@@ -79,6 +82,11 @@ function lineOf(name: string, { eventId = "", timestamp = 0, message = "" }: Fil
   } catch {
     return [];
   }
+}
+
+function tooLongLog(name: string, since: Date): StarlingError {
+  const message = `the log of ${name} since ${since.toISOString()} is longer than one request looks through, and what it looked through says nothing of that; ask for a later time, as with --since 10m`;
+  return new StarlingError(message, { code: otherCode("AnswerTooLarge"), retry: "permanent" });
 }
 
 function unavailable(error: unknown): never {

@@ -1,0 +1,64 @@
+/** What the functions have logged, by FilterLogEvents: a page may hold nothing and not be the last. */
+import { CloudWatchLogsClient } from "@aws-sdk/client-cloudwatch-logs";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Principals } from "#local/aws/iam/principals.ts";
+import { LogStore } from "#local/aws/services/log-store.ts";
+import { type LogsServer, startLogs } from "#local/aws/services/logs-server.ts";
+import { CloudWatchLogReader } from "#shared/adapters/aws/cloudwatch-log-reader.ts";
+
+const credentials = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
+const groups = new Map([
+  ["api", "/api"],
+  ["apply", "/apply"],
+  ["rollout", "/rollout"],
+]);
+const since = new Date("2026-11-20T07:00:00.000Z");
+const id = "push-20261123T061254Z-1f8a90c2";
+
+let store: LogStore;
+let server: LogsServer;
+let reader: CloudWatchLogReader;
+beforeEach(async () => {
+  store = new LogStore();
+  for (const group of groups.values()) store.create(group);
+  const principals = new Principals([{ ...credentials, principalArn: "arn:aws:iam::000000000000:user/ana" }]);
+  server = await startLogs({ principals, store, pageLines: 10 });
+  const client = new CloudWatchLogsClient({ endpoint: server.endpoint, region: "us-east-1", credentials });
+  reader = new CloudWatchLogReader(client, groups);
+});
+afterEach(() => server.stop());
+
+function put(group: string, correlationId: string, count = 1): void {
+  for (let index = 0; index < count; index++) {
+    const at = new Date(since.getTime() + 1000 * (1 + (store.lines(group)?.length ?? 0)));
+    store.put(group, JSON.stringify({ level: "INFO", message: group, correlationId }), at);
+  }
+}
+
+function read(of: "functions" | "audit" = "functions") {
+  return reader.read({ of, filter: [{ correlationId: id }], since, limit: 50 });
+}
+
+test("lines behind pages without any are found, in the order of all groups", async () => {
+  put("/apply", "other", 150);
+  put("/apply", id);
+  put("/rollout", id);
+  const { lines, isMore } = await read();
+  expect([lines.map((line) => line.function), isMore]).toEqual([["rollout", "apply"], false]);
+});
+
+test("a log that is too long to be looked through is no log that says nothing", async () => {
+  put("/apply", "other", 300);
+  put("/rollout", id);
+  await expect(read()).rejects.toMatchObject({
+    code: "AnswerTooLarge",
+    message: expect.stringMatching(/^the log of apply since 2026-11-20T07:00:00\.000Z is longer than .* --since 10m$/),
+  });
+  expect(await read("audit")).toEqual({ lines: [], isMore: false });
+});
+
+test("who changed what is in the log of the API alone, and what the functions logged in the others", async () => {
+  for (const group of groups.values()) put(group, id);
+  expect((await read("audit")).lines.map((line) => line.function)).toEqual(["api"]);
+  expect((await read()).lines.map((line) => line.function).sort()).toEqual(["apply", "rollout"]);
+});

@@ -31,7 +31,7 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
       continue;
     }
     const next = withVerdict(leg, verdict, transaction.at);
-    if (next === leg) continue;
+    if (next === leg || (next.phase === "Passed" && stage.ahead === true)) continue;
     transaction.putLeg(next);
     if (next.phase === "Passed") await pass(transaction, { leg: next, name: stage.name }, ports);
     transaction.report(leg);
@@ -45,6 +45,10 @@ async function pass(
   { leg, name }: { readonly leg: LegRow; readonly name: string },
   ports: PlannerPorts,
 ): Promise<void> {
+  const following = transaction.unit.stages[transaction.unit.stages.findIndex((stage) => stage.name === name) + 1];
+  // What an edit has put behind this stage waited for it.
+  if (following?.moving?.content === leg.content)
+    transaction.editStage(following.name, ({ ahead: _waited, ...stage }) => stage);
   transaction.editStage(name, ({ moving: _moving, bar, ...stage }) => ({
     ...stage,
     ...(bar === undefined || leg.content > bar.upTo ? {} : { bar }),

@@ -171,7 +171,12 @@ export async function sealLeg(
   if (old !== undefined) transaction.supersede(old, content.number);
   transaction.putLeg(leg);
   transaction.edit({ seals: seal });
-  transaction.editStage(stage.name, (before) => ({ ...before, moving: refOf(leg) }));
+  const isAhead = stage.ahead === true && old?.content === content.number;
+  transaction.editStage(stage.name, ({ ahead: _before, ...kept }) => ({
+    ...kept,
+    moving: refOf(leg),
+    ...(isAhead ? { ahead: true } : {}),
+  }));
   transaction.report(leg);
 }
 

@@ -29,15 +29,15 @@ export interface Feeding {
 
 /**
  * The first stage that takes something: an idle one takes the newest content that the stage before it passed, the first
- * one the newest that is wanted. A stage with a leg keeps it until it has passed; only one that is stalled, or held, or that
- * had assigned nothing when it was suspended, lets another in.
+ * one the newest that is wanted. A stage with a leg keeps it until it has passed; only one that is stalled, held, or ahead of
+ * the stage before it, or that had assigned nothing when it was suspended, lets another in.
  */
 export function nextFeed(unit: UnitRow, feeding: Feeding): Feed | undefined {
   // Nobody could verify anything: clusters that are registered later take it through the stages.
   if (unit.stages.every(({ members }) => members === 0) && !feeding.farewell) return undefined;
   for (const [index, stage] of unit.stages.entries()) {
     const leg = legOf(stage, feeding.legs);
-    const isFree = leg === undefined || letsIn(leg, feeding) || feeding.farewell;
+    const isFree = leg === undefined || letsIn(stage, leg, feeding) || feeding.farewell;
     const before = unit.stages[index - 1];
     if (before === undefined && feeding.isNew) {
       const waits = feeding.supersede === "finish" && !feeding.farewell && isInFlight(unit, feeding);
@@ -92,9 +92,9 @@ export function lastLegOf({ moving, passed }: UnitStage, legs: ReadonlyMap<strin
   return ref === undefined ? undefined : legs.get(legKey(ref));
 }
 
-function letsIn(leg: LegRow, feeding: Feeding): boolean {
+function letsIn({ ahead }: UnitStage, leg: LegRow, feeding: Feeding): boolean {
   const { resumedAt = "" } = feeding;
-  return isStalled(leg) || isHeld(leg, feeding) || (isUnbegun(leg) && leg.startedAt < resumedAt);
+  return ahead === true || isStalled(leg) || isHeld(leg, feeding) || (isUnbegun(leg) && leg.startedAt < resumedAt);
 }
 
 /**
@@ -110,7 +110,7 @@ function isHeld(leg: LegRow, { stuck, halting }: Feeding): boolean {
 function isInFlight(unit: UnitRow, feeding: Feeding): boolean {
   return unit.stages.some((stage, index) => {
     const leg = legOf(stage, feeding.legs);
-    if (leg !== undefined && !isStalled(leg) && !isHeld(leg, feeding)) return true;
+    if (leg !== undefined && stage.ahead !== true && !isStalled(leg) && !isHeld(leg, feeding)) return true;
     return index > 0 && offeredTo(unit, index) > Math.max(stage.on ?? 0, leg?.content ?? 0);
   });
 }
@@ -124,7 +124,8 @@ export function isThrough(unit: UnitRow): boolean {
  * The unit's stages under the names that the spec has now. They are known by name: a new one inherits what the one after
  * it is on, the last one what the last one was, and what a removed one had under way ends: what follows it takes only what
  * it had passed. No stage is on more than the one before it, nor, after an edit, on more than what its clusters come
- * from: a name that goes to other clusters says nothing of what those have verified.
+ * from: a name that goes to other clusters says nothing of what those have verified. What goes through a stage already
+ * waits until a stage that is put before it has passed that.
  */
 export function stagesNamed(
   { stages: before, last }: Pick<UnitRow, "stages" | "last">,
@@ -139,7 +140,16 @@ export function stagesNamed(
     stages.unshift({ ...(known.get(name) ?? fresh), members: members.get(name) ?? 0 });
   }
   const inOrder = onNoMore(stages, verified);
-  return before.reduce<readonly UnitStage[]>((all, stage) => withBar(all, stage, { before, last }), inOrder);
+  const waiting = inOrder.map((stage, index) => withAhead(stage, inOrder[index - 1]));
+  return before.reduce<readonly UnitStage[]>((all, stage) => withBar(all, stage, { before, last }), waiting);
+}
+
+function withAhead({ ahead, ...stage }: UnitStage, before: UnitStage | undefined): UnitStage {
+  const { moving } = stage;
+  if (moving === undefined || before === undefined) return stage;
+  const passed = before.on ?? 0;
+  const isAhead = moving.content > passed || (ahead === true && moving.content < passed);
+  return isAhead ? { ...stage, ahead: true } : stage;
 }
 
 /** Each on what the one before it is on, and on what its clusters come from, at most. */

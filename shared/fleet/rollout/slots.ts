@@ -2,7 +2,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
-import { legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
+import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { boundOf, type Pace, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import type { ArrivalCounts, LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -38,7 +38,7 @@ export function moversOf({ unit, legs, rollout, isGoing }: Movable): readonly Mo
   const movers: Mover[] = [];
   for (const [stage, named] of unit.stages.entries()) {
     const leg = legOf(named, legs);
-    if (leg === undefined || leg.phase !== "Moving" || waitingOf(leg) === 0) continue;
+    if (leg === undefined || leg.phase !== "Moving" || named.ahead === true || waitingOf(leg) === 0) continue;
     // A subject that goes gives nothing more to anybody: its farewell is the newest content.
     if (isGoing && leg.content !== unit.last) continue;
     const { maxConcurrent } = rollout.stages.find(({ name }) => name === named.name) ?? {};
@@ -53,7 +53,8 @@ export function changingOf(unit: Pick<UnitRow, "stages" | "arrivals">): number {
 
 /** Something changes, or a leg may go on. */
 export function isMoving({ unit, legs }: Pick<Movable, "unit" | "legs">): boolean {
-  return changingOf(unit) > 0 || legsIn(unit, legs).some(({ phase }) => phase === "Moving");
+  const mayGoOn = (stage: UnitStage) => stage.ahead !== true && legOf(stage, legs)?.phase === "Moving";
+  return changingOf(unit) > 0 || unit.stages.some(mayGoOn);
 }
 
 export function membersOfAll({ stages }: Pick<UnitRow, "stages">): number {

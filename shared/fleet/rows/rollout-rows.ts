@@ -122,6 +122,8 @@ export interface UnitStage {
   readonly arriving?: number;
   /** Catch-ups that failed since the stage passed a content last; those that could not be rendered are not counted. */
   readonly failedArrivals: number;
+  /** An edit put a stage before it that has not passed what goes through it: that waits. */
+  readonly ahead?: true;
   /** A stage before it was removed: of the contents up to `upTo` it takes only those that had passed that stage. */
   readonly bar?: { readonly stage: string; readonly above: number; readonly upTo: number };
 }

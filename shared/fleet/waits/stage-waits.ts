@@ -24,6 +24,11 @@ export function stageWaits(facts: WaitFacts, stage: UnitStage, index: number): r
     const message = `${leg.aside.length} wait until what was begun there before is settled`;
     waits.push({ on: "worker", ...about, clusters: { count: leg.aside.length, names: [] }, message, clear: [] });
   }
+  const before = facts.unit.stages[index - 1];
+  if (stage.ahead === true && before !== undefined) {
+    const message = `${content} waits until ${before.name}, which was put before it, has passed that`;
+    waits.push({ on: "stage", ...about, blocker: before.name, message, since: leg.startedAt, clear: [] });
+  }
   const next = index === 0 ? facts.wanted : newerFor(facts.unit, index, content);
   if (next === undefined) return waits;
   const message = `${next} waits until ${content} has passed ${stage.name}`;

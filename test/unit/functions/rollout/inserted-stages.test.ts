@@ -1,0 +1,107 @@
+/** A stage that is put before one through which something goes already: what follows waits for it. */
+import { describe, expect, test } from "vitest";
+import { allSay, begin, playOn, revise, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const stage = (name: string) => ({ name, clusters: { selector: { matchLabels: { ring: name } } } });
+const rest = { name: "rest" };
+const fleet = { a: "canary", b: "early", c: "rest", d: "rest" };
+
+const revisionOf = async (made: PlannerWorld, cluster: string) => (await made.sync(cluster))?.desired.revision;
+const working = (made: PlannerWorld) => made.slots().map(({ cluster }) => cluster);
+
+async function lookOften(made: PlannerWorld): Promise<void> {
+  for (let round = 0; round < 5; round++) await begin(made);
+}
+
+async function stagesOf(made: PlannerWorld, ...names: readonly string[]): Promise<void> {
+  await made.setGroup({ stages: [...names.map(stage), rest], maxConcurrent: "100%" });
+}
+
+describe("a canary is put before a first stage", () => {
+  test("that has no cluster: nobody else gets what the canary has not passed", async () => {
+    const made = await worldOf(fleet, { stages: [stage("nobody"), rest], maxConcurrent: "100%" });
+    await begin(made);
+    expect(made.leg("nobody").phase).toBe("NothingVerified");
+    await stagesOf(made, "canary", "nobody");
+    await lookOften(made);
+    expect(working(made)).toEqual(["a"]);
+    await allSay(made, "Failed");
+    await lookOften(made);
+    expect(made.leg("canary").phase).toBe("Halted");
+    expect(working(made)).toEqual([]);
+    expect(await revisionOf(made, "c")).toBeUndefined();
+  });
+
+  test("that is in the middle of it: it waits, and so does what follows it", async () => {
+    const made = await worldOf(fleet, { stages: [stage("early"), rest], maxConcurrent: "100%" });
+    await made.rollOut();
+    await revise(made, "bbb");
+    expect(working(made)).toEqual(["b"]);
+    await stagesOf(made, "canary", "early");
+    await begin(made);
+    expect(working(made)).toEqual(["a", "b"]);
+    await made.finish("b");
+    await lookOften(made);
+    expect(working(made)).toEqual(["a"]);
+    await allSay(made, "Failed");
+    await lookOften(made);
+    expect(await revisionOf(made, "c")).toBe("main@sha1:aaa");
+    await made.setSource("ccc");
+    await playOn(made);
+    expect((await made.group()).status.state).toBe("Complete");
+    expect(await Promise.all(Object.keys(fleet).map((cluster) => revisionOf(made, cluster)))).toEqual(
+      Array.from({ length: 4 }, () => "main@sha1:ccc"),
+    );
+  });
+
+  test("that is in the middle of it: it goes on with what it had when the canary has passed that", async () => {
+    const made = await worldOf({ ...fleet, e: "early" }, { stages: [stage("early"), rest], maxConcurrent: 1 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.setGroup({ stages: [stage("canary"), stage("early"), rest], maxConcurrent: 1 });
+    await allSay(made, "Ready");
+    await lookOften(made);
+    expect(working(made)).toEqual(["a"]);
+    await allSay(made, "Ready");
+    await lookOften(made);
+    expect(made.stages()).toEqual({ canary: "2", early: "1 (2)", rest: "1" });
+    expect(working(made)).toEqual(["e"]);
+    await playOn(made);
+    expect(made.leg("early").counts).toMatchObject({ Succeeded: 2, Unchanged: 0 });
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
+  test.each(["pipeline", "finish"] as const)(
+    "that is in the middle of it: a newer one gets past both (%s)",
+    async (how) => {
+      const made = await worldOf(fleet, { stages: [stage("early"), rest], supersede: how });
+      await made.rollOut();
+      await revise(made, "bbb");
+      await made.setGroup({ stages: [stage("canary"), stage("early"), rest], supersede: how });
+      await lookOften(made);
+      await allSay(made, "Failed");
+      await lookOften(made);
+      await allSay(made, "Failed");
+      await made.setSource("ccc");
+      await playOn(made);
+      expect(made.stages()).toEqual({ canary: "3", early: "3", rest: "3" });
+    },
+  );
+});
+
+test("a stage that lost the cluster on which it failed passes nothing by a stage that is put before it", async () => {
+  const stages = [stage("canary"), stage("early"), rest];
+  const made = await worldOf(fleet, { stages, maxConcurrent: "100%" });
+  await made.rollOut();
+  await revise(made, "bbb");
+  await made.finish("a");
+  await begin(made);
+  expect(working(made)).toEqual(["b"]);
+  await allSay(made, "Failed");
+  await made.removeCluster("b");
+  await made.setGroup({ stages: [stages[0], stage("nobody"), ...stages.slice(1)] as never, maxConcurrent: "100%" });
+  await lookOften(made);
+  expect(made.leg("early").phase).toBe("NothingVerified");
+  expect(await revisionOf(made, "c")).toBe("main@sha1:aaa");
+});

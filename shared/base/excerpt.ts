@@ -13,7 +13,12 @@ export function excerpt(text: string, most = mostCharacters): string {
 
 /** The beginning of a value as JSON, without a URL's password. Its end is not visited: it may be megabytes, and as deep. */
 export function excerptOf(value: unknown): string {
-  return excerpt(beginningOf(value, "").replaceAll(/\/\/[^/]*@/g, "//***@"));
+  return excerpt(withoutLogins(beginningOf(value, "")));
+}
+
+/** The text with `***` for what stands before the host of a URL: it may be a password, or a token. */
+export function withoutLogins(text: string): string {
+  return text.replaceAll(/\/\/[^/\s]*@/g, "//***@");
 }
 
 function beginningOf(value: unknown, before: string): string {

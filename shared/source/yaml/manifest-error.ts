@@ -1,3 +1,4 @@
+import { withoutLogins } from "#shared/base/excerpt.ts";
 import type { Json } from "#shared/base/json.ts";
 import { plainLine, plainText } from "#shared/base/plain-text.ts";
 
@@ -45,8 +46,8 @@ export class ManifestError extends Error {
   readonly reason: string;
 
   constructor(code: ManifestErrorCode, place: ManifestPlace, reason: string) {
-    // Names and words of a repository may be in both.
-    const shown = plainText(reason);
+    // Names and words of a repository may be in both, and who sees the message may not see the repository.
+    const shown = plainText(withoutLogins(reason));
     super(`${plainLine(describePlace(place))}: ${shown}`);
     this.name = "ManifestError";
     this.code = code;

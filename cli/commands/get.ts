@@ -18,8 +18,8 @@ import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { type ApiList, listOf } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject } from "#shared/fleet/api/unreadable-object.ts";
-import { objectState, planOf } from "#shared/words/object-state.ts";
-import { findState, needsSomebody, stateWords } from "#shared/words/state-words.ts";
+import { needsYou, objectState, planOf } from "#shared/words/object-state.ts";
+import { findState, stateWords } from "#shared/words/state-words.ts";
 
 const watchMs = 2000;
 /** Objects named in the remark below a list. */
@@ -189,15 +189,8 @@ function print(session: Session, query: Query, list: ApiList<ListedObject>, name
   if (list.metadata.continue !== undefined) {
     session.note(`… and more: --limit ${query.options.limit * 2}, or --continue ${list.metadata.continue}`);
   }
-  const troubled = items.filter(needsYou);
+  const troubled = items.filter((object) => needsYou(objectState(object).word, planOf(object)));
   if (troubled.length > 0 && items.length > 1) session.note(troubleText(troubled));
-}
-
-/** Its state says so, or it waits for what is not going to come by itself. */
-function needsYou(object: ListedObject): boolean {
-  const lacks = planOf(object)?.conditions.some(({ reason }) => reason === "SourceNotFound") === true;
-  const { word } = objectState(object);
-  return needsSomebody(word) || (lacks && word === "Waiting");
 }
 
 function tableText(

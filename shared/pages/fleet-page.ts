@@ -22,7 +22,7 @@ import {
   table,
   type View,
 } from "#shared/pages/view.ts";
-import { objectState, subjectState } from "#shared/words/object-state.ts";
+import { needsYou, objectState, subjectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
@@ -108,8 +108,9 @@ function needy(items: readonly Listed[], sources: readonly SourceObject[], host:
   for (const item of items) {
     const { word, since, remark } = subjectState(item);
     // A group that rolls on, or that is held, may have clusters that are not well.
-    const sick = needsSomebody(word) ? "" : sickText(countsOf(item));
-    if (!needsSomebody(word) && sick === "") continue;
+    const isNeedy = needsYou(word, isUnreadable(item) ? undefined : item.status);
+    const sick = isNeedy ? "" : sickText(countsOf(item));
+    if (!isNeedy && sick === "") continue;
     const why = [sick, remark].filter((text) => text !== "").join("; ");
     rows.push([badge(word), subjectLink(item, host), age(since, host), brief(why)]);
   }

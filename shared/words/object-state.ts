@@ -98,6 +98,12 @@ export function planOf(object: ListedObject): SubjectStatus | undefined {
   return object.kind === "Sync" ? object.status.plan : object.kind === "SyncGroup" ? object.status : undefined;
 }
 
+/** An object's word says that somebody has to do something, or the object waits for what is not going to come by itself. */
+export function needsYou(word: string, plan: Pick<SubjectStatus, "conditions"> | undefined): boolean {
+  const lacks = plan?.conditions.some(({ reason }) => reason === "SourceNotFound") === true;
+  return needsSomebody(word) || (lacks && word === "Waiting");
+}
+
 /** What the planner says that a deletion waits for. */
 function obstacleOf(plan: SubjectStatus | undefined): string {
   const ready = plan?.conditions.find((condition) => condition.type === "Ready");

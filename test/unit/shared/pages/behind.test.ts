@@ -69,3 +69,15 @@ test("a group that rolls on, or is held, needs somebody while clusters of it are
   expect(textOf(html)).not.toContain("Nothing has failed");
   expect(tableIn(html, "What needs somebody")).toEqual([["Rolling", "shop/a", "-", "1 failed, 2 unreachable"]]);
 });
+
+test("a group that waits for a Source that is not there needs somebody, and one that waits for its turn does not", async () => {
+  const waiting = (reason: string) => ({
+    state: "Waiting",
+    conditions: [{ type: "Ready", status: "False", reason, message: `because of ${reason}`, since: at }],
+    clusters: { ...none, ready: 0, waiting: 10 },
+  });
+  const html = await fleet(group("a", {}, waiting("SourceNotFound")), group("b", {}, waiting("Suspended")));
+  expect(tableIn(html, "What needs somebody").map(([state, what, , why]) => [state, what, why])).toEqual([
+    ["Waiting", "shop/a", "because of SourceNotFound"],
+  ]);
+});

@@ -160,6 +160,9 @@ function untilText({ spec: { until } }: FreezeObject): string {
   return until === undefined ? "" : `, until ${until}`;
 }
 
+/** @throws CliFailure for a name with a slash: no route of the gateway has one, which says no more than that. */
 function pathOf(name: string): string {
+  if (name.includes("/"))
+    throw usageFailure(`a freeze cannot be called "${name}"; use a-z, 0-9 and -`, "starling get freezes");
   return `/v1/freezes/${pathSegment(name)}`;
 }

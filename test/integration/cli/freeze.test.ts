@@ -101,6 +101,8 @@ describe("freeze", () => {
     ],
     ["no labels", ["freeze", "--reason", "x", "--clusters", ""], "leave it out for every cluster"],
     ["a name that is none", ["freeze", "INC 1", "--reason", "x"], 'a freeze cannot be called "INC 1"'],
+    ["a name with a slash", ["freeze", "inc/1", "--reason", "x"], 'a freeze cannot be called "inc/1"'],
+    ["a name to thaw with a slash", ["thaw", "inc/1"], 'a freeze cannot be called "inc/1"'],
     ["a path for a name", ["freeze", "..", "--reason", "x"], 'error: ".." cannot be the name of an object'],
     ["two names", ["freeze", "a", "b", "--reason", "x"], "freeze takes 1 of what has no flag; got 2"],
     ["an unknown flag", ["freeze", "--cluster", "c1", "--reason", "x"], "there is no flag --cluster"],

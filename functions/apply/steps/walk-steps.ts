@@ -126,10 +126,13 @@ export class StepWalk {
 
   /** Once for each attempt. What goes is not waited for: a finalizer may hold it for ever. */
   #toTellBefore(step: ApplyStep): VerbResult | undefined {
-    const { observed, desired } = this.#walk.context.row;
+    const { context, progress } = this.#walk;
+    const { observed, desired } = context.row;
     const troubles = this.#goingBeside(step);
+    // A run that passed a step told it then; what is said since may be something else.
     const isTold =
-      observed?.attempt === desired.attempt && observed.troubles.some(({ reason }) => reason === "Terminating");
+      progress.passed !== undefined ||
+      (observed?.attempt === desired.attempt && observed.troubles.some(({ reason }) => reason === "Terminating"));
     if (troubles.length === 0 || isTold) return undefined;
     const message = `${placeOf(step)} is next; ${counted(troubles.length, "object")} of before still being deleted`;
     return { phase: "Applying", reason: "StepNotReady", message, troubles };

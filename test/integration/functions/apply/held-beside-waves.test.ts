@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
-import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { clusterFixture, configMap, deployment, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
@@ -81,6 +81,22 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
     world.aheadMs += 15_000;
     await world.work();
     expect((await observed())?.troubles).toMatchObject([{ object: `Deployment ${ns}/db` }]);
+  });
+
+  test("is told once, and the retries of a later wave that fails grow rarer", async () => {
+    const ns = "told-once";
+    const { world, waves, observed } = await begun(ns);
+    await world.assign(ns, [...waves("3"), inWave(widget("nowhere.example.com", `${ns}/w`), 1)]);
+    const seen: unknown[] = [];
+    for (let look = 0; look < 8; look++) {
+      await world.work();
+      const { reason, nextAt = "" } = (await observed()) ?? {};
+      seen.push(reason);
+      world.aheadMs += Math.max(0, Date.parse(nextAt) - world.clock.now().getTime()) + 1;
+    }
+    expect(seen).toEqual(["StepNotReady", ...Array.from({ length: 7 }, () => "ApplyFailed")]);
+    expect((await observed())?.tries).toBe(6);
+    await finalize(ns, null);
   });
 
   test("and is gone by then is not told", async () => {

@@ -12,7 +12,7 @@ import { currentCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { barredIn, legOf, legsIn, nextFeed } from "#shared/fleet/rollout/feed.ts";
-import { legKey, noTargets, refOf, verdictOf } from "#shared/fleet/rollout/legs.ts";
+import { type LegVerdict, legKey, noTargets, refOf, verdictOf } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions, identityNow, type Member, relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -39,7 +39,12 @@ export async function sealNextLeg(
   const feed = nextFeed(unit, {
     legs,
     stuck,
-    halting: haltingLegs(known, doomed),
+    halting: new Set(endingAs("Halted", known, doomed).map(legKey)),
+    passing: new Set(
+      endingAs("Passed", known, doomed)
+        .filter(({ stage }) => stage !== unit.stages.at(-1)?.name)
+        .map(legKey),
+    ),
     isNew: identity !== undefined && unit.ledger[0]?.identity !== identity,
     supersede: relationOf(row).rollout.supersede,
     farewell: row.operations.deletion !== undefined,
@@ -54,15 +59,16 @@ export async function sealNextLeg(
   return transaction;
 }
 
-/** Those that halt when the time is up of what nothing in an attempt can help. */
-function haltingLegs({ unit, row, legs }: Known, doomed: Round["doomed"]): ReadonlySet<string> {
+/** The legs that have this verdict when the time is up of what nothing in an attempt can help. */
+function endingAs(phase: LegVerdict["phase"], { unit, row, legs }: Known, doomed: Round["doomed"]): readonly LegRow[] {
   const { rollout } = relationOf(row);
-  const halting = legsIn(unit, legs).filter((leg) => {
-    const failing = doomed.get(legKey(leg)) ?? 0;
-    const counts = { ...leg.counts, Failed: leg.counts.Failed + failing };
-    return failing > 0 && verdictOf({ ...leg, counts }, rollout).phase === "Halted";
+  return legsIn(unit, legs).filter((leg) => {
+    const { all = 0, preexisting = 0 } = doomed.get(legKey(leg)) ?? {};
+    const { Assigned, Failed } = leg.counts;
+    const counts = { ...leg.counts, Assigned: Assigned - all, Failed: Failed + all };
+    const preexistingFailures = leg.preexistingFailures + preexisting;
+    return all > 0 && verdictOf({ ...leg, counts, preexistingFailures }, rollout).phase === phase;
   });
-  return new Set(halting.map(legKey));
 }
 
 /** A `restart`: whatever is under way is sealed anew, with the terms and the members of now; what passed stays. */

@@ -27,6 +27,12 @@ import type { Table } from "#shared/ports.ts";
 /** Slots looked at in one step. */
 const pageSize = 25;
 
+/** Of one leg: how many attempts nothing in them can help, and of how many the failure would not count. */
+export interface Doomed {
+  readonly all: number;
+  readonly preexisting: number;
+}
+
 /** Slots that are still to be looked at in this call, and what was found of their deadlines. */
 export interface Round {
   readonly slots: SlotRow[];
@@ -35,8 +41,7 @@ export interface Round {
   readonly all: boolean;
   /** By `legKey`: those of which a worker that could have begun did not, or cannot go on. */
   readonly stuck: Map<string, number>;
-  /** Of those the ones whose attempt nothing in it can help, and whose failure would count. */
-  readonly doomed: Map<string, number>;
+  readonly doomed: Map<string, Doomed>;
   deadline: string | undefined;
 }
 
@@ -46,20 +51,14 @@ export async function slotsToLookAt(
   clusters: ReadonlySet<string> | undefined,
   table: Table,
 ): Promise<Round> {
+  const begun = { stuck: new Map(), doomed: new Map(), deadline: undefined };
   if (clusters === undefined) {
     const { rows, unread } = await rowsAbout(ranges.slots(subject), table);
-    return { slots: [...rows], unread, all: true, stuck: new Map(), doomed: new Map(), deadline: undefined };
+    return { ...begun, slots: [...rows], unread, all: true };
   }
   const wanted = [...clusters].map((cluster) => keys.slot(subject, cluster));
   const found = await table.getMany(wanted, { newer: "kept" });
-  return {
-    slots: found.filter((row) => !isNewer(row)),
-    unread: [],
-    all: false,
-    stuck: new Map(),
-    doomed: new Map(),
-    deadline: undefined,
-  };
+  return { ...begun, slots: found.filter((row) => !isNewer(row)), unread: [], all: false };
 }
 
 /**
@@ -84,7 +83,7 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
     const isOver = deadline !== undefined && deadline <= transaction.at;
     const isForOthers = settled === one.verdict && areDoomed(slot, syncs);
     if (isOver || isForOthers) count(round.stuck, slot);
-    if (isForOthers && !wasSick(syncs)) count(round.doomed, slot);
+    if (isForOthers) doom(round.doomed, { slot, isPreexisting: wasSick(syncs) });
     if (isOver) continue;
     round.deadline = [round.deadline, deadline].sort()[0];
     // Who looks at some knows of no other deadline than the unit does.
@@ -94,9 +93,21 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
   return transaction;
 }
 
-function count(slots: Map<string, number>, { leg }: SlotRow): void {
-  const key = leg === undefined ? "" : legKey(leg);
+function count(slots: Map<string, number>, slot: SlotRow): void {
+  const key = legKeyOf(slot);
   slots.set(key, (slots.get(key) ?? 0) + 1);
+}
+
+function doom(
+  slots: Map<string, Doomed>,
+  { slot, isPreexisting }: { readonly slot: SlotRow; readonly isPreexisting: boolean },
+): void {
+  const { all = 0, preexisting = 0 } = slots.get(legKeyOf(slot)) ?? {};
+  slots.set(legKeyOf(slot), { all: all + 1, preexisting: preexisting + Number(isPreexisting) });
+}
+
+function legKeyOf({ leg }: SlotRow): string {
+  return leg === undefined ? "" : legKey(leg);
 }
 
 export function clockOf({ row }: Pick<Known, "row">, now: Date): Deadlines & { readonly now: Date } {

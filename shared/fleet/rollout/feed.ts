@@ -21,6 +21,8 @@ export interface Feeding {
   readonly stuck: ReadonlyMap<string, number>;
   /** Legs that halt as soon as the time is up of those that can do nothing with their slot; by `legKey`. */
   readonly halting: ReadonlySet<string>;
+  /** Those that pass then, and that later stages wait for. */
+  readonly passing: ReadonlySet<string>;
   /** What is wanted is that nothing is left: it takes over from anything. */
   readonly farewell: boolean;
   /** When the last suspension ended. */
@@ -99,10 +101,11 @@ function letsIn({ ahead }: UnitStage, leg: LegRow, feeding: Feeding): boolean {
 
 /**
  * Everybody who is left waits for a freeze, for a worker that does nothing, or for what others have to mend: none of that ends by
- * itself. Who waits for a slot goes first, unless nobody can have one before the leg halts.
+ * itself. Who waits for a slot goes first, unless nobody can have one before the leg halts; so do later stages, where the leg
+ * passes when the time of the others is up.
  */
-function isHeld(leg: LegRow, { stuck, halting }: Feeding): boolean {
-  if (leg.counts.Assigned !== (stuck.get(legKey(leg)) ?? 0)) return false;
+function isHeld(leg: LegRow, { stuck, halting, passing }: Feeding): boolean {
+  if (leg.counts.Assigned !== (stuck.get(legKey(leg)) ?? 0) || passing.has(legKey(leg))) return false;
   return waitingOf(leg) === frozenIn(leg).length || halting.has(legKey(leg));
 }
 

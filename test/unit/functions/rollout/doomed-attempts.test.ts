@@ -127,3 +127,24 @@ test("a deletion of a Sync that a finalizer holds keeps a deletion of all no lon
   await playOn(made, 4);
   expect(made.rows("SyncGroup")).toEqual([]);
 });
+
+test("later stages get rollouts of which the first bears one doomed attempt, however fast commits come", async () => {
+  const made = await worldOf(
+    { a: "canary", b: "canary", z: "rest" },
+    { ...rings, ...pace, maxFailures: 1, progressDeadline: "10m" },
+  );
+  await begin(made);
+  const given = new Set<string | undefined>();
+  for (const commit of ["bbb", "ccc", "ddd", "eee", "fff", "ggg", "hhh", "iii"]) {
+    for (const { cluster } of made.slots()) if (cluster !== "a") await made.finish(cluster);
+    const sync = await made.sync("a");
+    if (sync?.observed?.attempt !== sync?.desired.attempt) await made.observe("a", phase, said);
+    await made.plan();
+    made.advanceClock(300);
+    await revise(made, commit);
+    given.add((await made.sync("z"))?.desired.revision);
+  }
+  // The second finds the cluster sick: its failure does not count, and is waited for all the same.
+  expect(given.size).toBeGreaterThan(2);
+  expect((await made.sync("a"))?.desired.revision).not.toBe("main@sha1:aaa");
+});

@@ -43,6 +43,7 @@ function feed(stages: readonly Standing[], more: Partial<Omit<Feeding, "legs">> 
     supersede: "pipeline",
     stuck: new Map(),
     halting: new Set(),
+    passing: new Set(),
     farewell: false,
     ...feeding,
   });

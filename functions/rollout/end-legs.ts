@@ -3,7 +3,7 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { sealLeg } from "#functions/rollout/seal-leg.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { isCaughtUp, legOf } from "#shared/fleet/rollout/feed.ts";
 import { isLeft, isStalled, mustVerify, refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -16,6 +16,8 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
     const leg = legOf(stage, known.legs);
     if (leg === undefined) continue;
     const content = transaction.content(leg.content);
+    const isAhead = stage.ahead === true && !isCaughtUp(transaction.unit, index);
+    if (stage.ahead === true && !isAhead) transaction.editStage(stage.name, ({ ahead: _waited, ...kept }) => kept);
     // Its stage has another name now. One that stands still begins nothing by that.
     if (leg.stage !== stage.name && !isStalled(leg)) {
       await sealLeg(transaction, { stage: index, content }, ports);
@@ -31,7 +33,7 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
       continue;
     }
     const next = withVerdict(leg, verdict, transaction.at);
-    if (next === leg || (next.phase === "Passed" && stage.ahead === true)) continue;
+    if (next === leg || (next.phase === "Passed" && isAhead)) continue;
     transaction.putLeg(next);
     if (next.phase === "Passed") await pass(transaction, { leg: next, name: stage.name }, ports);
     transaction.report(leg);
@@ -45,10 +47,6 @@ async function pass(
   { leg, name }: { readonly leg: LegRow; readonly name: string },
   ports: PlannerPorts,
 ): Promise<void> {
-  const following = transaction.unit.stages[transaction.unit.stages.findIndex((stage) => stage.name === name) + 1];
-  // What an edit has put behind this stage waited for it.
-  if (following?.moving?.content === leg.content)
-    transaction.editStage(following.name, ({ ahead: _waited, ...stage }) => stage);
   transaction.editStage(name, ({ moving: _moving, bar, ...stage }) => ({
     ...stage,
     ...(bar === undefined || leg.content > bar.upTo ? {} : { bar }),

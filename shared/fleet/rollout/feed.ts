@@ -67,6 +67,12 @@ export function offeredTo(unit: Pick<UnitRow, "stages" | "ledger">, index: numbe
   return bar !== undefined && coming > bar.above && coming <= bar.upTo ? bar.above : coming;
 }
 
+/** What goes through a stage has passed the one before it, and nothing newer comes from there. */
+export function isCaughtUp(unit: Pick<UnitRow, "stages" | "ledger">, index: number): boolean {
+  const { content = 0 } = unit.stages[index]?.moving ?? {};
+  return comingTo(unit, index) >= content && offeredTo(unit, index) <= content;
+}
+
 /** The first stage that takes less than what comes to it, and which removed stage had not passed that. */
 export function barredIn(
   unit: Pick<UnitRow, "stages" | "ledger">,
@@ -150,9 +156,7 @@ export function stagesNamed(
 function withAhead({ ahead, ...stage }: UnitStage, before: UnitStage | undefined): UnitStage {
   const { moving } = stage;
   if (moving === undefined || before === undefined) return stage;
-  const passed = before.on ?? 0;
-  const isAhead = moving.content > passed || (ahead === true && moving.content < passed);
-  return isAhead ? { ...stage, ahead: true } : stage;
+  return ahead === true || moving.content > (before.on ?? 0) ? { ...stage, ahead: true } : stage;
 }
 
 /** Each on what the one before it is on, and on what its clusters come from, at most. */

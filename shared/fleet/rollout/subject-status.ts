@@ -115,7 +115,8 @@ function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   if (settled?.selected === 0) return missing.length > 0 ? "ClusterNotFound" : "NoClusters";
   const stalled = stalledLeg(facts);
   if (stalled !== undefined) return stalled.phase === "Halted" ? "Halted" : "Stalled";
-  if (barredIn(unit) !== undefined && legsIn(unit, facts.legs).length === 0) return "Stalled";
+  const goOn = unit.stages.filter(({ ahead }) => ahead !== true);
+  if (barredIn(unit) !== undefined && legsIn({ stages: goOn }, facts.legs).length === 0) return "Stalled";
   if (isUnderWay(facts)) return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
   // Nobody has counted yet what everything came to.
   if (settled === undefined) return unit.last === 0 ? "Waiting" : "Reconciling";

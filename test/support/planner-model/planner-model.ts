@@ -7,6 +7,7 @@ import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import { barredIn } from "#shared/fleet/rollout/feed.ts";
 import { frozenIn, isStalled, legKey, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions, desiredPlan } from "#shared/fleet/rollout/plan.ts";
 import type { Brake } from "#shared/fleet/rows/brake-row.ts";
@@ -298,7 +299,10 @@ export class PlannerModel {
     // What a subject that goes had under way is given to nobody any more, and gives way to the deletion behind a freeze.
     const isLast = ({ content }: LegRef) => group.operations.deletion !== undefined && content === unit.last;
     const isGivingWay = (leg: LegRef) => !isLast(leg) && moving.some(isLast);
-    const isStill = moving.every((leg) => this.#isStalled(leg) || this.#isFrozen(leg) || isGivingWay(leg));
+    // What waits for a stage that was put before it is still when that is.
+    const begun = unit.stages.flatMap(({ moving: leg, ahead }) => (leg === undefined || ahead === true ? [] : leg));
+    const isStill = begun.every((leg) => this.#isStalled(leg) || this.#isFrozen(leg) || isGivingWay(leg));
+    if (begun.length === 0 && moving.length > 0 && barredIn(unit) === undefined) return false;
     const stopped = unit.stages.some(({ failedArrivals }) => failedArrivals > 0);
     const frozen = Object.values(unit.arrivalsHeld?.frozen ?? {}).reduce((sum, count) => sum + count, 0);
     const isServed = unit.arrivals.waiting === frozen || stopped || group.operations.deletion !== undefined;

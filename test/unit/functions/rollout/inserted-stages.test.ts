@@ -90,6 +90,28 @@ describe("a canary is put before a first stage", () => {
   );
 });
 
+test("a stage goes on that waited for one that is put before it, where a removed one keeps newer ones from it", async () => {
+  const made = await worldOf(
+    { ...fleet, e: "early" },
+    { stages: [stage("canary"), stage("early"), rest], maxConcurrent: 2 },
+  );
+  await made.rollOut();
+  await revise(made, "bbb");
+  await allSay(made, "Ready");
+  await begin(made);
+  await revise(made, "ccc");
+  expect(made.stages()).toEqual({ canary: "2 (3)", early: "1 (2)", rest: "1" });
+  await made.setGroup({ stages: [stage("early"), rest], maxConcurrent: 2 });
+  await begin(made);
+  await made.setGroup({ stages: [stage("canary"), stage("early"), rest], maxConcurrent: 2 });
+  await playOn(made);
+  expect(made.stages()).toMatchObject({ canary: "3", early: "2" });
+  expect((await made.group()).status.state).toBe("Stalled");
+  await made.setSource("ddd");
+  await playOn(made);
+  expect((await made.group()).status.state).toBe("Complete");
+});
+
 test("a stage that lost the cluster on which it failed passes nothing by a stage that is put before it", async () => {
   const stages = [stage("canary"), stage("early"), rest];
   const made = await worldOf(fleet, { stages, maxConcurrent: "100%" });

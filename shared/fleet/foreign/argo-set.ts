@@ -14,7 +14,7 @@ import {
   type Said,
   titleOf,
 } from "#shared/fleet/foreign/said.ts";
-import { listAt } from "#shared/kube/kube-object.ts";
+import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 export function applicationSetSaid(object: Json, foldersOf: FoldersOf): Said {
   const title = titleOf(object);
@@ -31,8 +31,9 @@ export function applicationSetSaid(object: Json, foldersOf: FoldersOf): Said {
     const groupName = groups.length === 1 ? name : nameOf(`${name}-${index + 1}`);
     const templates: JsonObject[] = [];
     for (const { words, part } of members) {
-      const own = member(member(filledAll(spec, words), "template"), "spec");
-      const wanted = { title, name: part ?? name, namespace, foldersOf };
+      const application = member(filledAll(spec, words), "template");
+      const own = member(application, "spec");
+      const wanted = { title, name: templateName(application) ?? part ?? name, namespace, foldersOf };
       const found = templatesOf(own, wanted);
       templates.push(...found.templates);
       for (const source of found.sources) sources.set(JSON.stringify(source), source);
@@ -46,6 +47,12 @@ export function applicationSetSaid(object: Json, foldersOf: FoldersOf): Said {
     documents: [...sources.values(), ...made],
     remarks: [...remarked(...new Set(remarks)).remarks, ...notCarried(title, left)],
   };
+}
+
+/** A release is called as its Application, or as its template: of one name it stays the same. One for each cluster has several. */
+function templateName(application: JsonObject): string | undefined {
+  const name = stringAt(application, "metadata", "name");
+  return name === undefined || name.includes("{{") ? undefined : nameOf(name);
 }
 
 interface Members {

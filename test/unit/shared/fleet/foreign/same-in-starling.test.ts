@@ -371,6 +371,13 @@ spec:
     });
   });
 
+  test("a template is called as its Application, which the release of a chart is called by", () => {
+    const git = `[{git: {repoURL: "https://github.com/acme/sets.git", directories: [{path: addons/*}]}}]`;
+    const text = set(git, template("{{path}}")).replace("{{name}}-guestbook", "team-{{path.basename}}");
+    const { documents } = said(text, () => [".", "addons", "addons/argo"]);
+    expect(documents[1]).toMatchObject({ spec: { templates: [{ name: "team-argo", path: "addons/argo" }] } });
+  });
+
   test("folders of a repository that is not here are named, and not made up", () => {
     const { documents, remarks } = said(set(matrix, template("{{path}}")));
     expect(documents).toEqual([]);

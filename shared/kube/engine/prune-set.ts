@@ -80,7 +80,7 @@ export async function pruneSet(client: ClusterClient, request: PruneRequest): Pr
   const time = new RunTime(request);
   if (candidates.length === 0) return { outcome: "done", timeWasUp: false, ...nothing };
   if (time.isUp()) return notBegun(candidates);
-  let order: DeletionOrder;
+  let order: DeletionOrder | { readonly unread: string };
   try {
     const [read, holds] = await Promise.all([orderOf(client, candidates, request), stillHolds(client, request.claim)]);
     order = read;
@@ -92,6 +92,7 @@ export async function pruneSet(client: ClusterClient, request: PruneRequest): Pr
     if (isCutOff(error, request)) return notBegun(candidates);
     throw error;
   }
+  if ("unread" in order) return notBegun(candidates, order.unread);
   return pruneInOrder(client, { order, candidates, request, time });
 }
 
@@ -100,10 +101,11 @@ async function orderOf(
   client: ClusterClient,
   candidates: readonly Candidate[],
   request: PruneRequest,
-): Promise<DeletionOrder> {
+): Promise<DeletionOrder | { readonly unread: string }> {
   const ids = candidates.map(({ id }) => id);
   if (ids.length === 1) return orderDeletion(ids, new Map());
-  const { liveOf, notes } = await readDoomed(client, { ...request, ids });
+  const { liveOf, notes, unread } = await readDoomed(client, { ...request, ids });
+  if (unread !== undefined) return { unread };
   const order = orderDeletion(ids, liveOf);
   return { ...order, notes: [...notes, ...order.notes] };
 }
@@ -154,9 +156,9 @@ function heldAmong(objects: readonly PrunedObject[]): readonly InventoryEntry[] 
   return objects.flatMap(({ entry }) => entry ?? []);
 }
 
-function notBegun(candidates: readonly Candidate[]): PruneResult {
-  const objects = candidates.map(({ id }): PrunedObject => ({ id, ...cutShort }));
-  return { outcome: "waiting", timeWasUp: true, ...nothing, objects };
+function notBegun(candidates: readonly Candidate[], message: string = cutShort.message): PruneResult {
+  const objects = candidates.map(({ id }): PrunedObject => ({ id, outcome: "waiting", message }));
+  return { outcome: "waiting", timeWasUp: message === cutShort.message, ...nothing, objects };
 }
 
 function isCutShort({ message }: PrunedObject): boolean {

@@ -1,8 +1,10 @@
+import { defined } from "#shared/base/defined.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { DeletionNote } from "#shared/kube/deletion-order.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
-import { endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
+import { endsTheRun, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, type OwnDeadline } from "#shared/kube/engine/own-deadline.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
 import { type KubeObject, objectIdOf } from "#shared/kube/kube-object.ts";
@@ -13,19 +15,27 @@ interface Doomed extends OwnDeadline {
   readonly ids: readonly ObjectId[];
 }
 
+export interface ReadDoomed {
+  readonly liveOf: ReadonlyMap<string, KubeObject>;
+  readonly notes: readonly DeletionNote[];
+  /** Why a kind was not listed this time, which the next run may. */
+  readonly unread?: string;
+}
+
 const concurrency = 8;
+
+const passing: ReadonlySet<ObjectFailure["class"]> = new Set(["transient", "throttled", "expired"]);
 
 /**
  * Reads the metadata of what is to be deleted, at one LIST for each kind: a run that read each object first might be through
- * with its time before it has deleted anything. Of a kind that cannot be listed nothing is known, and its objects go by their kind.
+ * with its time before it has deleted anything. Of a kind that cannot be listed nothing is known, and its objects go by their kind;
+ * what the API server serves itself, and could not list for the moment, is listed by the next run.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
-export async function readDoomed(
-  client: ClusterClient,
-  doomed: Doomed,
-): Promise<{ readonly liveOf: ReadonlyMap<string, KubeObject>; readonly notes: readonly DeletionNote[] }> {
+export async function readDoomed(client: ClusterClient, doomed: Doomed): Promise<ReadDoomed> {
   const liveOf = new Map<string, KubeObject>();
   const notes: DeletionNote[] = [];
+  let unread: string | undefined;
   const kinds = [...Map.groupBy(doomed.ids, kindKey).values()];
   await runConcurrently(kinds, concurrency, async (ofKind) => {
     const [first] = ofKind;
@@ -38,11 +48,15 @@ export async function readDoomed(
       if (isCutOff(error, doomed)) throw error;
       const failure = failureOf(error);
       if (endsTheRun(failure)) throw error;
+      if (isBuiltinGroup(first.group) && passing.has(failure.class)) {
+        unread = `waits until ${first.kind} can be listed, which says what goes first: ${failure.message}`;
+        return;
+      }
       const message = `what depends on what is not known of ${first.kind}, which cannot be listed: ${failure.message}`;
       notes.push({ id: first, message });
     }
   });
-  return { liveOf, notes };
+  return { liveOf, notes, ...defined({ unread }) };
 }
 
 async function listDoomed(client: ClusterClient, { setId, ids }: Doomed): Promise<readonly KubeObject[]> {

@@ -8,6 +8,7 @@ import { deleteSet } from "#shared/kube/engine/delete-set.ts";
 import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
 import { type PruneResult, pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { changeInventory, type Inventory } from "#shared/kube/inventory.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
@@ -131,6 +132,30 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     await letGo(config(ns, "api"));
     set = left(set, second);
     expect(told(await deleteSet(cluster.client, request()))).toMatchObject({ "ConfigMap db": "deleted" });
+  });
+
+  test("a list that fails for the moment deletes nothing in another order", async () => {
+    const ns = "not-listed";
+    const keep = [namespace(ns)];
+    const set = await applied(ns, [
+      ...keep,
+      deployment(`${ns}/db`),
+      annotated(configMap(`${ns}/web`), { [dependsOn]: `apps/namespaces/${ns}/Deployment/db` }),
+    ]);
+    await hold(config(ns, "web"));
+    const request = { method: "GET", path: "/api/v1/configmaps", secret: false };
+    const client = watchedClient(cluster.client, async ({ method, name }) => {
+      if (method !== "list" || name !== "configmaps") return;
+      throw new KubeError(request, { status: 503, message: "the server is currently unable", causes: [] });
+    });
+    const result = await pruneSet(client, pruneRequest(set, keep));
+    expect(told(result)).toEqual({ "ConfigMap web": "waiting", "Deployment db": "waiting" });
+    expect(messageOf(result, "db")).toMatch(
+      /^waits until ConfigMap can be listed, which says what goes first: .*unable/,
+    );
+    expect(await Promise.all([isUntouched(config(ns, "web")), isUntouched(workload(ns, "db"))])).toEqual([true, true]);
+    await letGo(config(ns, "web"));
+    expect(told(await pruneSet(cluster.client, pruneRequest(set, keep)))).toMatchObject({ "Deployment db": "deleted" });
   });
 
   test("the later wave is gone before the earlier one is deleted", async () => {

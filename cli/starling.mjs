@@ -16,8 +16,9 @@ if (Number(process.versions.node.split(".")[0]) >= nodeMajor) {
 }
 
 function bundledNode() {
+  const pinned = join("node_modules", `node-${process.platform}-${process.arch}`, "bin", "node");
   for (let folder = dirname(main); ; folder = dirname(folder)) {
-    const candidate = join(folder, "node_modules", "node", "bin", "node");
+    const candidate = join(folder, pinned);
     if (existsSync(candidate)) return candidate;
     if (folder === dirname(folder)) break;
   }

@@ -160,15 +160,14 @@ function lockDigest() {
     .digest("hex");
 }
 
-/** The Node of the `node` package, or the running one where that package has no binary and this one is new enough. */
+/** The Node that package-lock.json pins by its digest, or the running one where there is none for this machine. */
 function nodeBinary() {
-  const bundled = join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node");
+  const bundled = join(modules, `node-${process.platform}-${process.arch}`, "bin", "node");
   if (majorOf(bundled) >= nodeMajor) return bundled;
   if (Number.parseInt(process.versions.node, 10) >= nodeMajor) return process.execPath;
   console.error(
-    `Starling needs Node ${nodeMajor} or newer. This is ${process.version}, and the "node" package has no working binary ` +
-      `for ${process.platform}-${process.arch} (its install script may be switched off by ignore-scripts). ` +
-      `Install Node ${nodeMajor} from https://nodejs.org and run the command again.`,
+    `Starling needs Node ${nodeMajor} or newer. This is ${process.version}, and package-lock.json pins no working Node for ` +
+      `${process.platform}-${process.arch}. Install Node ${nodeMajor} from https://nodejs.org and run the command again.`,
   );
   process.exit(1);
 }

@@ -8,27 +8,19 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
-import { compare, valid } from "semver";
 import { extract, type Header } from "tar-stream";
-import * as z from "zod";
+import { type EnvtestRelease, pinnedEnvtest } from "#local/clusters/envtest-release.ts";
 import { type KubeAssets, readKubeAssets } from "#local/clusters/kube-assets.ts";
 import { defined } from "#shared/base/defined.ts";
-import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 export interface KubeAssetsDownload {
   /** Keeps one folder for each version and platform; what is already there is not asked for again. */
   readonly folder: string;
-  /** Such as `v1.36.2`; the newest that the index has of `minor` when absent. */
-  readonly version?: string;
-  /** setup-envtest's index by default. */
-  readonly indexUrl?: string;
-  /** PEM of the authority of the index and the archives, where the system does not know it. */
+  readonly release?: EnvtestRelease;
+  /** PEM of the authority of the archives' server, where the system does not know it. */
   readonly ca?: string;
 }
 
-const defaultIndexUrl = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml";
-/** What the embedded API server and the recorded answers are of. */
-const minor = "v1.36.";
 const programs = ["etcd", "kube-apiserver", "kubectl"];
 const architectures: Readonly<Record<string, string>> = {
   x64: "amd64",
@@ -37,49 +29,39 @@ const architectures: Readonly<Record<string, string>> = {
   s390x: "s390x",
 };
 const maxRedirects = 5;
-const maxIndexBytes = 10 * 1024 * 1024;
 const silenceTimeoutMs = 60_000;
 
-const indexSchema = z.object({
-  releases: z.record(z.string(), z.record(z.string(), z.object({ hash: z.string(), selfLink: z.url() }))),
-});
-
 /**
- * Fetches etcd, kube-apiserver and kubectl as setup-envtest does: an archive of the releases that controller-tools'
- * index names, for this platform, kept only if its SHA-512 is the index's.
+ * Fetches etcd, kube-apiserver and kubectl of the pinned release of envtest for this platform. The archive is kept only if
+ * its SHA-512 is the pinned one.
  * @throws Error naming the URL and what was wrong; nothing is left behind then.
  */
 export async function downloadKubeAssets(options: KubeAssetsDownload): Promise<KubeAssets> {
-  const { folder, indexUrl = defaultIndexUrl } = options;
+  const { folder, release = pinnedEnvtest } = options;
   const platform = `${process.platform}-${architectures[process.arch] ?? process.arch}`;
-  if (options.version !== undefined) {
-    const known = await readKubeAssets(join(folder, `${options.version}-${platform}`));
-    if (known !== undefined) return known;
-  }
-  const releases = await readIndex(indexUrl, options.ca);
-  const version = options.version ?? newest(Object.keys(releases));
-  const name = `envtest-${version}-${platform}.tar.gz`;
-  const archive = version === undefined ? undefined : releases[version]?.[name];
-  if (version === undefined || archive === undefined) {
-    throw new Error(`${indexUrl} has no ${version === undefined ? `release of ${minor}x` : name}`);
-  }
-  const target = join(folder, `${version}-${platform}`);
+  const target = join(folder, `${release.version}-${platform}`);
   const known = await readKubeAssets(target);
   if (known !== undefined) return known;
+  const pinned = release.sha512[platform];
+  if (pinned === undefined) {
+    const others = Object.keys(release.sha512).join(", ");
+    throw new Error(
+      `envtest ${release.version} is pinned for ${others}, and not for ${platform}; set KUBEBUILDER_ASSETS`,
+    );
+  }
+  const url = release.urlOf(platform);
   const partial = `${target}.${randomUUID()}`;
   try {
     await mkdir(partial, { recursive: true });
     const file = join(partial, "archive.tar.gz");
-    const actual = await save(await open(archive.selfLink, options.ca), file);
-    if (actual !== archive.hash.toLowerCase()) {
-      throw new Error(
-        `${archive.selfLink} has the SHA-512 ${actual}, but ${indexUrl} says ${archive.hash}; nothing of it was kept`,
-      );
+    const actual = await save(await open(url, options.ca), file);
+    if (actual !== pinned) {
+      throw new Error(`${url} has the SHA-512 ${actual}, but ${pinned} is pinned; nothing of it was kept`);
     }
     await unpack(file, partial);
     await rm(file);
     if ((await readKubeAssets(partial)) === undefined) {
-      throw new Error(`${archive.selfLink} holds no etcd and kube-apiserver`);
+      throw new Error(`${url} holds no etcd and kube-apiserver`);
     }
     await putInPlace(partial, target);
   } finally {
@@ -88,26 +70,6 @@ export async function downloadKubeAssets(options: KubeAssetsDownload): Promise<K
   const assets = await readKubeAssets(target);
   if (assets === undefined) throw new Error(`${target} lost its programs while they were put there; try again`);
   return assets;
-}
-
-function newest(versions: readonly string[]): string | undefined {
-  const released = versions.filter((version) => version.startsWith(minor) && !version.includes("-") && valid(version));
-  return released.sort(compare).at(-1);
-}
-
-async function readIndex(url: string, ca: string | undefined) {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of (await open(url, ca)) as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxIndexBytes)
-      throw new Error(`${url} is larger than ${maxIndexBytes} bytes: it is no index of releases`);
-    chunks.push(chunk);
-  }
-  const [document] = parseDocuments(Buffer.concat(chunks).toString("utf8"), url);
-  const index = indexSchema.safeParse(document?.value);
-  if (!index.success) throw new Error(`${url} is no index of releases: ${z.prettifyError(index.error)}`);
-  return index.data.releases;
 }
 
 /** The body of a GET; redirects are followed, to https only. */

@@ -5,7 +5,7 @@ import { downloadKubeAssets } from "#local/clusters/kube-assets-download.ts";
 
 /**
  * The programs of a real kube-apiserver: those that `KUBEBUILDER_ASSETS` names, those in envtest's default folder, or,
- * where `STARLING_ENVTEST_DOWNLOAD` is 1, those of envtest's releases, fetched once into `~/.cache/starling/envtest`.
+ * where `STARLING_ENVTEST_DOWNLOAD` is 1, those of the pinned release of envtest, fetched once into `~/.cache/starling/envtest`.
  * @throws Error when a folder was named that has none, or a download fails.
  */
 export async function locateKubeAssets(): Promise<KubeAssets | undefined> {

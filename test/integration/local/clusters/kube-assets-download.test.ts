@@ -8,8 +8,8 @@ import { pack } from "tar-stream";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
+import { pinnedEnvtest } from "#local/clusters/envtest-release.ts";
 import { downloadKubeAssets } from "#local/clusters/kube-assets-download.ts";
-import { defined } from "#shared/base/defined.ts";
 
 const architecture = process.arch === "x64" ? "amd64" : process.arch;
 const platform = `${process.platform}-${architecture}`;
@@ -53,24 +53,14 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-interface Release {
-  readonly version: string;
-  readonly hash: string;
-  readonly path: string;
-}
+const releaseOf = (sha512: string, path = "/archive") => ({
+  version: "v1.36.10",
+  urlOf: (asked: string) => `${base}${path}?${asked}`,
+  sha512: { [platform]: sha512 },
+});
 
-function serveIndex(releases: readonly Release[]): void {
-  const lines = releases.flatMap(({ version, hash, path }) => [
-    `  ${version}:`,
-    `    envtest-${version}-${platform}.tar.gz:`,
-    `      hash: ${hash}`,
-    `      selfLink: ${base}${path}`,
-  ]);
-  answers.set("/index.yaml", Buffer.from(["releases:", ...lines, ""].join("\n")));
-}
-
-const download = (version?: string) =>
-  downloadKubeAssets({ folder, indexUrl: `${base}/index.yaml`, ca, ...defined({ version }) });
+const download = (sha512: string, path?: string) =>
+  downloadKubeAssets({ folder, ca, release: releaseOf(sha512, path) });
 
 const programs = {
   "controller-tools/envtest/etcd": "#!/bin/sh\necho etcd\n",
@@ -80,71 +70,74 @@ const programs = {
 };
 
 describe("downloading what envtest downloads", () => {
-  test("takes the newest release of the minor, follows redirects, keeps the programs, and asks once", async () => {
+  test("follows redirects, keeps the programs, and asks once", async () => {
     const archive = await archiveOf(programs);
-    const hash = sha512(archive);
-    serveIndex([
-      { version: "v1.36.9", hash: "none", path: "/old" },
-      { version: "v1.36.10", hash, path: "/archive" },
-      { version: "v1.36.11-rc.0", hash: "none", path: "/candidate" },
-      { version: "v1.37.0", hash: "none", path: "/newer" },
-    ]);
-    answers.set("/archive", new URL(`${base}/elsewhere`));
+    answers.set(`/archive?${platform}`, new URL(`${base}/elsewhere`));
     answers.set("/elsewhere", archive);
 
-    const assets = await download();
+    const assets = await download(sha512(archive));
     expect(assets.folder).toBe(join(folder, `v1.36.10-${platform}`));
     expect(await readdir(folder)).toEqual([`v1.36.10-${platform}`]);
     expect((await readdir(assets.folder)).sort()).toEqual(["etcd", "kube-apiserver", "kubectl"]);
     expect(await readFile(assets.kubeApiServer, "utf8")).toBe("#!/bin/sh\necho kube-apiserver\n");
     expect(assets.kubeControllerManager).toBeUndefined();
 
-    expect(await download("v1.36.10")).toEqual(assets);
-    expect(await download()).toEqual(assets);
-    expect(asked).toEqual(["/index.yaml", "/archive", "/elsewhere", "/index.yaml"]);
+    expect(await download(sha512(archive))).toEqual(assets);
+    expect(asked).toEqual([`/archive?${platform}`, "/elsewhere"]);
   });
 
   test("two at once end with the same", async () => {
     const archive = await archiveOf(programs);
-    serveIndex([{ version: "v1.36.2", hash: sha512(archive), path: "/archive" }]);
-    answers.set("/archive", archive);
-    const [one, other] = await Promise.all([download(), download()]);
+    answers.set(`/archive?${platform}`, archive);
+    const [one, other] = await Promise.all([download(sha512(archive)), download(sha512(archive))]);
     expect(one).toEqual(other);
-    expect(await readdir(folder)).toEqual([`v1.36.2-${platform}`]);
+    expect(await readdir(folder)).toEqual([`v1.36.10-${platform}`]);
   });
 
   const refused: readonly (readonly [string, (archive: Buffer) => string, Readonly<Record<string, string>>, RegExp])[] =
     [
-      ["whose SHA-512 is another", () => "ab".repeat(64), programs, /has the SHA-512 [0-9a-f]{128}, but .* says abab/],
+      [
+        "whose SHA-512 is not the pinned one",
+        () => "ab".repeat(64),
+        programs,
+        /has the SHA-512 [0-9a-f]{128}, but (ab){64} is pinned; nothing of it was kept/,
+      ],
       ["without kube-apiserver", sha512, { "controller-tools/envtest/etcd": "x" }, /holds no etcd and kube-apiserver/],
     ];
   test.each(refused)("an archive %s is refused, and nothing of it stays", async (_what, hashOf, files, message) => {
     const archive = await archiveOf(files);
-    serveIndex([{ version: "v1.36.2", hash: hashOf(archive), path: "/archive" }]);
-    answers.set("/archive", archive);
-    await expect(download()).rejects.toThrow(message);
+    answers.set(`/archive?${platform}`, archive);
+    await expect(download(hashOf(archive))).rejects.toThrow(message);
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("says what the index does not have", async () => {
-    serveIndex([{ version: "v1.35.0", hash: "none", path: "/archive" }]);
-    await expect(download()).rejects.toThrow(`${base}/index.yaml has no release of v1.36.x`);
-    await expect(download("v1.36.1")).rejects.toThrow(`has no envtest-v1.36.1-${platform}.tar.gz`);
-    answers.set("/index.yaml", Buffer.from("<html>"));
-    await expect(download()).rejects.toThrow("is no index of releases");
-    answers.delete("/index.yaml");
-    await expect(download()).rejects.toThrow("answered 404, expected 200");
+  test("names the platforms that are pinned on a machine of another one, and asks nobody", async () => {
+    const release = { ...releaseOf("none"), sha512: { "plan9-amd64": "none" } };
+    await expect(downloadKubeAssets({ folder, ca, release })).rejects.toThrow(
+      `is pinned for plan9-amd64, and not for ${platform}; set KUBEBUILDER_ASSETS`,
+    );
+    expect(asked).toEqual([]);
+  });
+
+  test("says that an archive is not there", async () => {
+    await expect(download("none")).rejects.toThrow("answered 404, expected 200");
   });
 
   test("trusts no server that the authority does not vouch for", async () => {
-    serveIndex([]);
-    await expect(downloadKubeAssets({ folder, indexUrl: `${base}/index.yaml` })).rejects.toThrow(
-      "could not be fetched",
-    );
+    await expect(downloadKubeAssets({ folder, release: releaseOf("none") })).rejects.toThrow("could not be fetched");
   });
 
   test("is never redirected to plain http", async () => {
-    answers.set("/index.yaml", new URL("http://127.0.0.1:1/index.yaml"));
-    await expect(download()).rejects.toThrow("is not an https URL");
+    answers.set(`/archive?${platform}`, new URL("http://127.0.0.1:1/archive"));
+    await expect(download("none")).rejects.toThrow("is not an https URL");
   });
+});
+
+test("the pinned release has a digest and an https address for each platform that it is made for", () => {
+  const { version, urlOf, sha512: digests } = pinnedEnvtest;
+  expect(Object.keys(digests)).toEqual(expect.arrayContaining(["linux-amd64", "linux-arm64"]));
+  for (const [of, digest] of Object.entries(digests)) {
+    expect(digest).toMatch(/^[0-9a-f]{128}$/);
+    expect(urlOf(of)).toMatch(new RegExp(`^https://.*/envtest-${version}-${of}\\.tar\\.gz$`));
+  }
 });

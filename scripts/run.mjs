@@ -27,6 +27,8 @@ const modules = join(root, "node_modules");
 const stampName = ".starling-lock-sha256";
 const installs = join(root, ".starling", "installs");
 
+/** Where the package with the Node of this machine is, if package-lock.json has one. */
+const pinnedNode = `node_modules/node-${process.platform}-${process.arch}`;
 /** What Starling is written for: it runs TypeScript as it is. */
 const nodeMajor = 24;
 
@@ -147,7 +149,7 @@ function holdsLockedPackages() {
     ([path, entry]) =>
       path === "" ||
       (installed[path] === undefined
-        ? entry.optional === true || entry.devOptional === true
+        ? path !== pinnedNode && (entry.optional === true || entry.devOptional === true)
         : installed[path].version === entry.version &&
           installed[path].integrity === entry.integrity &&
           existsSync(join(root, path, "package.json"))),
@@ -162,7 +164,7 @@ function lockDigest() {
 
 /** The Node that package-lock.json pins by its digest, or the running one where there is none for this machine. */
 function nodeBinary() {
-  const bundled = join(modules, `node-${process.platform}-${process.arch}`, "bin", "node");
+  const bundled = join(root, pinnedNode, "bin", "node");
   if (majorOf(bundled) >= nodeMajor) return bundled;
   if (Number.parseInt(process.versions.node, 10) >= nodeMajor) return process.execPath;
   console.error(

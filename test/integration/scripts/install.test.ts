@@ -1,5 +1,15 @@
 import { execFile, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -81,6 +91,16 @@ test("what is locked otherwise since is installed in place of what was there", a
   expect(await starling("two")).toMatchObject({ code: 0, out: "hello from the tool two\n" });
   expect(existsSync(join(clone, "node_modules/left"))).toBe(false);
   expect(underWay()).toEqual([]);
+});
+
+test("an installation without the Node that is locked since is made anew, although that package is optional", async () => {
+  await starling("one");
+  const lock = JSON.parse(readFileSync(join(clone, "package-lock.json"), "utf8"));
+  const node = `node_modules/node-${process.platform}-${process.arch}`;
+  lock.packages[node] = { version: "24.0.0", optional: true, resolved: "file:nowhere.tgz", integrity: "sha512-AAAA" };
+  write("package-lock.json", JSON.stringify(lock));
+  const ended = await starling("two");
+  expect(ended.err).toContain("Installing the dependencies");
 });
 
 test("what cannot be installed is told, nothing is started, and what was there stays", async () => {

@@ -7,5 +7,7 @@ export const renderEnv = z.object({
   STARLING_QUEUE_RESOLVE: z.url(),
   STARLING_QUEUE_ROLLOUT: z.url(),
   STARLING_BUILD_FUNCTION: z.string().min(1),
+  /** How many renderings are made at once. */
+  STARLING_RENDER_PLACES: z.coerce.number().int().positive(),
 });
 export type RenderEnv = z.infer<typeof renderEnv>;

@@ -1,6 +1,6 @@
 import { isLost, keepRendering } from "#functions/render/old-rendering.ts";
 import { maxStrikes, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
-import type { Clock } from "#shared/base/clock.ts";
+import { endTurn, type Turn, type TurnPorts, takeTurn } from "#functions/render/turns.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -9,16 +9,12 @@ import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow, SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Message, type RenderMessage, subjectKey } from "#shared/messages.ts";
-import type { BlobStore, Builder, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { BlobStore, Builder, Ids, Table } from "#shared/ports.ts";
 
-export interface RenderPorts {
-  readonly table: Table;
+export interface RenderPorts extends TurnPorts {
   readonly blobs: BlobStore;
-  readonly sender: MessageSender;
   readonly builder: Builder;
-  readonly clock: Clock;
   readonly ids: Ids;
-  readonly log: Log;
 }
 
 /** Longer than a rendering may take, so that nobody starts a second one beside it. */
@@ -37,8 +33,10 @@ const maxSources = 10;
 export async function render(message: RenderMessage, ports: RenderPorts): Promise<void> {
   const claimed = await claim(message, ports);
   if (claimed === undefined) return;
-  const { row, died } = claimed;
+  const { row, died, turn } = claimed;
+  const from = ports.clock.now();
   const outcome = died && (row.strikes ?? 0) >= maxStrikes ? neverEnded : await renderClaimed(row, ports);
+  await endTurn(row, { turn, from, to: ports.clock.now() }, ports);
   await finish({ claimed: row, outcome, notify: message.notify }, ports);
 }
 
@@ -46,6 +44,7 @@ interface Claimed {
   readonly row: RenderingRow;
   /** Whoever had it before began, and never said how it ended. */
   readonly died: boolean;
+  readonly turn: Turn;
 }
 
 /** @returns undefined when there is nothing to render: it is done, at work, or was never asked for. */
@@ -65,10 +64,12 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
   const sources = [message.source ?? [], message.besides ?? []].flat().reduce(withSource, row.sources ?? []);
   const isClaimed = row.claim !== undefined && row.claim.until > now.toISOString();
   const died = row.claim !== undefined && !isClaimed;
-  // A thousand clusters may miss it: what was tried just now is tried again when it is due.
-  const busy = isClaimed || (row.state === "Pending" && row.failure !== undefined && message.lost !== undefined);
-  if (busy && waiting.length === (row.waiting ?? []).length) return undefined;
   const until = later(now, claimSeconds);
+  // A thousand clusters may miss it: what was tried just now is tried again when it is due.
+  const isTried = row.state === "Pending" && row.failure !== undefined && message.lost !== undefined;
+  const turn = isClaimed || isTried ? "later" : await takeTurn({ ...row, sources }, until, ports);
+  const busy = turn === "later";
+  if (busy && waiting.length === (row.waiting ?? []).length) return undefined;
   const next: RenderingRow = busy
     ? { ...row, waiting, sources, version: row.version + 1 }
     : {
@@ -87,7 +88,7 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
   const written = await replaced(row, next, ports.table);
   // Somebody else wrote the row: look at it again.
   if (!written) return claim(message, ports);
-  return busy ? undefined : { row: next, died };
+  return busy ? undefined : { row: next, died, turn };
 }
 
 /** True of what failed and is due again. */

@@ -168,7 +168,7 @@ export class CollectionWorld {
       const clusters = message.clusters === undefined ? {} : { clusters: new Set(message.clusters) };
       await planSubject(subject, { ...call, ...clusters }, { ...common, ids: randomIds, installation: "test" });
     }
-    if (message.to === "render") await render(message, { ...common, builder: builderOf(ports.blobs) });
+    if (message.to === "render") await render(message, { ...common, builder: builderOf(ports.blobs), turns: 1 });
     if (message.to === "resolve")
       await resolveSource(
         message,

@@ -2,6 +2,7 @@
  * The keys of the table, in the order of docs/architecture.md, and the ranges that are read of it. Nobody else makes a
  * key, or takes one apart.
  */
+import { sha256 } from "#shared/base/digest.ts";
 import { keyForm, required, textForm } from "#shared/fleet/rows/key-form.ts";
 import type { RowKey, RowKeyOf, RowRange } from "#shared/fleet/rows/row.ts";
 
@@ -66,6 +67,7 @@ const forms = {
   target: keyForm("Target", "ROLL#:namespace#:kind#:name", "TARGET#:number#:stage#:seal#:cluster"),
   arrival: keyForm("Arrival", "ROLL#:namespace#:kind#:name", "ARRIVAL#:state#:cluster"),
   rendering: keyForm("Rendering", "REND#:input", "META"),
+  folderUse: keyForm("FolderUse", "REND#:folder", "USE"),
   revision: keyForm("Revision", "REV#:namespace#:name", ":at#:digest"),
   event: keyForm("Event", "EVT#:namespace#:kind#:name", ":at#:id"),
 } as const;
@@ -198,6 +200,9 @@ export const keys = {
       return { subject, state: parts.state as ArrivalState, cluster: parts.cluster };
     }),
   ),
+  /** Of a Source, the newest one that has an artifact. */
+  folderUse: ({ namespace, name }: Named, path: string) =>
+    forms.folderUse.key({ folder: sha256(`${namespace}/${name}/${path}`) }),
   rendering: Object.assign((input: string) => forms.rendering.key({ input }), decoder(forms.rendering.parse)),
   revision: Object.assign(
     ({ namespace, name }: Named, at: string, digest: string) => forms.revision.key({ namespace, name, at, digest }),

@@ -3,6 +3,7 @@ import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
 import type { DiscoveryRow, FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
+import type { FolderUseRow } from "#shared/fleet/rows/folder-use.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type {
   ClusterRow,
@@ -51,6 +52,7 @@ export type StoredRow =
   | TargetRow
   | ArrivalRow
   | RenderingRow
+  | FolderUseRow
   | RevisionRow
   | EventRow;
 

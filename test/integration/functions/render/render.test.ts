@@ -54,6 +54,7 @@ class World {
       clock: { now: () => this.now },
       ids: { unique: () => `worker-${ids++}` },
       log: silent,
+      turns: 1,
     };
   }
 

@@ -229,7 +229,7 @@ test("a rendering that was asked for knows whom to tell, even when the message w
   // The tick knows the row's key only: whom to tell stands in the row.
   expect(made.sender.take()).toContainEqual(told);
   const built = { digest: digestOf("built"), objects: 1, bytes: Buffer.from("built") };
-  await render(told, { ...ports, blobs, ids: randomIds, builder: { build: async () => built } });
+  await render(told, { ...ports, blobs, ids: randomIds, turns: 1, builder: { build: async () => built } });
   expect(made.sender.take()).toEqual([expect.objectContaining({ to: "rollout", subject })]);
 });
 

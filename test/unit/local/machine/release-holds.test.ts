@@ -59,6 +59,7 @@ class DyingMachine {
       clock: { now: () => now },
       ids: { unique: () => `worker-${this.#ids++}` },
       log: silent,
+      turns: 1,
     };
   }
 }

@@ -1,0 +1,67 @@
+/** Whose turn it is in a folder that takes long to render. */
+import type { Clock } from "#shared/base/clock.ts";
+import { isConflict } from "#shared/base/errors.ts";
+import {
+  askForTurn,
+  type FolderUseRow,
+  folderUseKey,
+  isWorthNoting,
+  turnEnded,
+} from "#shared/fleet/rows/folder-use.ts";
+import type { Stay } from "#shared/fleet/rows/place-use.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Log, MessageSender, Table } from "#shared/ports.ts";
+
+export interface TurnPorts {
+  readonly table: Table;
+  readonly sender: MessageSender;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How many renderings of one slow folder may be made at once. */
+  readonly turns: number;
+}
+
+export type Turn = "none needed" | "granted" | "later";
+
+/** @param until - when a turn is over whose holder died. */
+export async function takeTurn(row: RenderingRow, until: string, ports: TurnPorts): Promise<Turn> {
+  const key = folderUseKey(row.sources, row.path);
+  if (key === undefined) return "none needed";
+  for (;;) {
+    const folder = await ports.table.get(key);
+    const { input, path } = row;
+    const asked = askForTurn(folder, { input, until, now: ports.clock.now(), turns: ports.turns });
+    if (asked.turn === "none needed" || asked.next === undefined) return asked.turn;
+    if (!(await replaced(folder, asked.next, ports.table))) continue;
+    if (asked.turn === "later") ports.log.info("rendering waits for its turn", { input, path });
+    return asked.turn;
+  }
+}
+
+/** Remembers how long it took, and calls who is next; a call that is lost is made up for by the row's watchdog. */
+export async function endTurn(
+  row: RenderingRow,
+  { turn, ...stay }: { readonly turn: Turn } & Pick<Stay, "from" | "to">,
+  ports: TurnPorts,
+): Promise<void> {
+  const key = folderUseKey(row.sources, row.path);
+  if (key === undefined || (turn === "none needed" && !isWorthNoting(stay))) return;
+  for (;;) {
+    const folder = await ports.table.get(key);
+    const { next, called } = turnEnded(folder, { key, input: row.input, turns: ports.turns, ...stay });
+    if (!(await replaced(folder, next, ports.table))) continue;
+    await ports.sender.send(called.map((input) => ({ to: "render", input })));
+    return;
+  }
+}
+
+/** @returns false when somebody else has written the row since it was read. */
+async function replaced(before: FolderUseRow | undefined, next: FolderUseRow, table: Table): Promise<boolean> {
+  try {
+    await table.write([{ put: next, when: before === undefined ? "absent" : { version: before.version } }]);
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
+  }
+}

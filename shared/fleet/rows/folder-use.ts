@@ -1,0 +1,104 @@
+/**
+ * What the renderings of one folder of a Source take, and who of them is at it: pure functions of a row. Renderings of a
+ * folder that is slow leave half of the places to others, and wait for their turn in the order in which they came.
+ */
+import { expiryOf } from "#shared/fleet/rows/expiry.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { isSlow, type PlaceUse, type Stay, useAfter } from "#shared/fleet/rows/place-use.ts";
+import type { SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
+import { type Row, type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
+
+interface Turn {
+  readonly input: string;
+  /** Whoever died with it has it no longer. */
+  readonly until: string;
+}
+
+export interface FolderUseRow extends Row {
+  readonly type: "FolderUse";
+  readonly use: PlaceUse;
+  /** Inputs that are rendered now, where the folder is slow. */
+  readonly turns?: readonly Turn[];
+  /** Inputs that wait for a turn; who finds no place here is asked for again by its own watchdog. */
+  readonly queue?: readonly string[];
+}
+
+/** A rendering that took less is not remembered: most take a tenth of that. */
+const leastSeconds = 5;
+const longestQueue = 200;
+const keptSeconds = 86_400;
+
+/** Of the newest Source that may have the artifact; undefined where none is known. */
+export function folderUseKey(
+  sources: readonly SourceRef[] | undefined,
+  path: string,
+): RowKeyOf<"FolderUse"> | undefined {
+  const source = sources?.findLast(({ besides }) => besides === undefined);
+  return source === undefined ? undefined : keys.folderUse(source, path);
+}
+
+export type Asked =
+  /** Nobody waits for anybody in this folder. */
+  | { readonly turn: "none needed" }
+  | { readonly turn: "granted"; readonly next: FolderUseRow }
+  /** `next` is absent where the input is in the queue already, or the queue is full. */
+  | { readonly turn: "later"; readonly next?: FolderUseRow };
+
+export interface TurnRequest {
+  readonly input: string;
+  readonly until: string;
+  readonly now: Date;
+  /** How many there may be at once. */
+  readonly turns: number;
+}
+
+export function askForTurn(row: FolderUseRow | undefined, { input, until, now, turns }: TurnRequest): Asked {
+  if (row === undefined || !isSlow(row.use, now)) return { turn: "none needed" };
+  const others = turnsOfOthers(row, input, now);
+  const queue = row.queue ?? [];
+  if (others.length < turns) {
+    const next = changed(row, { turns: [...others, { input, until }], queue: queue.filter((each) => each !== input) });
+    return { turn: "granted", next };
+  }
+  if (queue.includes(input) || queue.length >= longestQueue) return { turn: "later" };
+  return { turn: "later", next: changed(row, { turns: row.turns ?? [], queue: [...queue, input] }) };
+}
+
+/** Whether a rendering that took so long, and had no turn, is worth a row. */
+export function isWorthNoting({ from, to }: Pick<Stay, "from" | "to">): boolean {
+  return to.getTime() - from.getTime() >= leastSeconds * 1000;
+}
+
+/** @returns the row when `input` is through, and whose turn it is next. */
+export function turnEnded(
+  row: FolderUseRow | undefined,
+  ended: { readonly key: RowKeyOf<"FolderUse">; readonly input: string; readonly turns: number } & Pick<
+    Stay,
+    "from" | "to"
+  >,
+): { readonly next: FolderUseRow; readonly called: readonly string[] } {
+  const { key, input, turns, from, to } = ended;
+  const use = useAfter(row?.use, { from, to, keptWaiting: false }) ?? { since: from.toISOString(), seconds: 0 };
+  const before = row ?? { ...key, type: "FolderUse", schema: rowSchema, version: 0, use };
+  const others = turnsOfOthers(before, input, to);
+  const queue = before.queue ?? [];
+  const called = queue.slice(0, isSlow(use, to) ? Math.max(0, turns - others.length) : queue.length);
+  const next = changed({ ...before, use }, { turns: others, queue: queue.slice(called.length) });
+  return { next: { ...next, expiresAt: expiryOf(to, keptSeconds) }, called };
+}
+
+function turnsOfOthers({ turns = [] }: Pick<FolderUseRow, "turns">, input: string, now: Date): readonly Turn[] {
+  return turns.filter((turn) => turn.input !== input && turn.until > now.toISOString());
+}
+
+function changed(
+  { turns: _turns, queue: _queue, ...row }: FolderUseRow,
+  { turns, queue }: { readonly turns: readonly Turn[]; readonly queue: readonly string[] },
+): FolderUseRow {
+  return {
+    ...row,
+    version: row.version + 1,
+    ...(turns.length === 0 ? {} : { turns }),
+    ...(queue.length === 0 ? {} : { queue }),
+  };
+}

@@ -1,4 +1,5 @@
 import type { VerbResult } from "#functions/apply/steps/verb.ts";
+import { counted } from "#shared/base/counted.ts";
 import type { SaidTrouble, StateReason } from "#shared/fleet/rows/said-reason.ts";
 import { longestAskedOf } from "#shared/kube/engine/object-failure.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
@@ -20,7 +21,7 @@ export function pruneFinding(
       message: failure?.message ?? message ?? "",
     }),
   );
-  const message = `${left.length} objects still to be deleted`;
+  const message = `${counted(left.length, "object")} still to be deleted`;
   if (pruned.outcome === "waiting" && pruned.timeWasUp)
     return { phase: "Applying", reason: outOfTime.reason, message: `${message}: ${outOfTime.message}` };
   if (pruned.outcome === "waiting") return { phase: "Applying", reason: reasons.waiting, message, troubles };

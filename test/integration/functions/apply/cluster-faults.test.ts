@@ -82,7 +82,7 @@ const knobs: Readonly<Record<string, Knob>> = {
   },
   "a webhook that rejects deletes": {
     faults: { webhooks: [{ ...policy, does: "deny", operations: ["DELETE"], message: "not today" }] },
-    expected: { phase: "Failed", reason: "PruneFailed", message: /1 objects still to be deleted/ },
+    expected: { phase: "Failed", reason: "PruneFailed", message: /1 object still to be deleted/ },
     trouble: 'admission webhook "policy.example.com" denied the request: not today',
   },
 };

@@ -87,7 +87,7 @@ test.each<[string, PruneResult, object]>([
     {
       phase: "Retrying",
       reason: "PruneFailed",
-      message: "1 objects still to be deleted",
+      message: "1 object still to be deleted",
       troubles: [{ object: "ConfigMap shop/busy", reason: "Timeout", message: "the server is busy" }],
     },
   ],

@@ -376,7 +376,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_BUILD_FUNCTION: invocationOf(build.lambda),
-        STARLING_RENDER_PLACES: plain(String(bounds.render)),
+        STARLING_RENDER_CONCURRENCY: plain(String(bounds.render)),
       },
       timeout: toRender.functionTimeout,
       memoryMiB: 512,

@@ -8,6 +8,6 @@ export const renderEnv = z.object({
   STARLING_QUEUE_ROLLOUT: z.url(),
   STARLING_BUILD_FUNCTION: z.string().min(1),
   /** How many renderings are made at once. */
-  STARLING_RENDER_PLACES: z.coerce.number().int().positive(),
+  STARLING_RENDER_CONCURRENCY: z.coerce.number().int().positive(),
 });
 export type RenderEnv = z.infer<typeof renderEnv>;

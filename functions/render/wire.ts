@@ -28,7 +28,7 @@ export function wireRender(env: RenderEnv, aws: RenderClients, options: WireOpti
     }),
     clock,
     ids: randomIds,
-    turns: Math.max(1, Math.floor(env.STARLING_RENDER_PLACES / 2)),
+    turns: Math.max(1, Math.floor(env.STARLING_RENDER_CONCURRENCY / 2)),
     log,
   };
   return sqsHandler({

@@ -7,10 +7,10 @@ import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import { isOfType, type RowRead } from "#shared/fleet/rows/stored-row.ts";
-import type { Table } from "#shared/ports.ts";
+import type { Precondition, Table, Write } from "#shared/ports.ts";
 
-/** A page of the whole directory has thousands of entries: more than so many one by one cost no less. */
-const mostAsked = 100;
+/** A page of the whole directory has thousands of entries, and a transaction checks so many of them beside all else. */
+const mostAsked = 40;
 
 export interface Fleet {
   /** Those that were read, by name. */
@@ -21,6 +21,8 @@ export interface Fleet {
   readonly missing: readonly string[];
   /** Whether the entry of a cluster was read, or is not there; any other is as it was. */
   readonly isRead: (cluster: string) => boolean;
+  /** The write that fails where the entry of a cluster is not as it was read; undefined of one that was not read. */
+  readonly checkOf: (cluster: string) => Write | undefined;
 }
 
 /** The registered clusters that a selection may take: those that it names, or every one. */
@@ -31,7 +33,8 @@ export async function readFleet({ names, notNames = [] }: ClusterSelection, tabl
       : await table.getMany(names.map(keys.fleet), { newer: "kept" });
   const registered = new Set([...rows.map(clusterOf), ...notNames]);
   const missing = (names ?? []).filter((name) => !registered.has(name));
-  return { ...(await fleetOf(rows, table)), missing, isRead: () => true };
+  const checkOf = checksOf(rows, (cluster) => names === undefined || names.includes(cluster));
+  return { ...(await fleetOf(rows, table)), missing, isRead: () => true, checkOf };
 }
 
 /**
@@ -48,7 +51,8 @@ export async function readChanged(
   const asked = since.clusters.union(new Set(since.values ? members : []));
   if (asked.size > mostAsked) return undefined;
   const rows = await table.getMany([...asked].map(keys.fleet), { newer: "kept" });
-  return { ...(await fleetOf(rows, table)), missing: [], isRead: (cluster) => asked.has(cluster) };
+  const isRead = (cluster: string) => asked.has(cluster);
+  return { ...(await fleetOf(rows, table)), missing: [], isRead, checkOf: checksOf(rows, isRead) };
 }
 
 /** Whether one can be read by now, or is registered no more, of which only a newer version could say what it is. */
@@ -56,6 +60,22 @@ export async function someAreReadable(clusters: readonly string[], table: Table)
   if (clusters.length === 0) return false;
   const rows = await table.getMany(clusters.map(keys.fleet), { newer: "kept" });
   return rows.filter(isNewer).length < clusters.length;
+}
+
+function checksOf(rows: readonly Row[], isRead: (cluster: string) => boolean): Fleet["checkOf"] {
+  const byCluster = new Map(rows.map((row) => [clusterOf(row), row]));
+  return (cluster) => {
+    const row = byCluster.get(cluster);
+    // One that cannot be read is asked for at each look.
+    if (!isRead(cluster) || (row !== undefined && isNewer(row))) return undefined;
+    return { check: keys.fleet(cluster), when: row === undefined ? "absent" : asRead(row) };
+  };
+}
+
+/** One that was registered anew may have the version of the one before. */
+function asRead(row: Row): readonly Precondition[] {
+  const version = { attribute: "version", equals: row.version };
+  return "uid" in row && typeof row.uid === "string" ? [version, { attribute: "uid", equals: row.uid }] : [version];
 }
 
 async function fleetOf(

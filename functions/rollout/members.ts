@@ -11,7 +11,7 @@ import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
 import { type Member, memberChanges, membersOf, type Relation, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
-import { fleetChanges } from "#shared/fleet/rows/fleet-version.ts";
+import { fleetChanges, lastWritten } from "#shared/fleet/rows/fleet-version.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -100,6 +100,7 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
   const newest = known.contents.get(unit.last);
   const { members, joined, left, relabelled, otherInputs } = memberChanges(former, found, newest?.plan);
   const transaction = new Transaction(known, ports.clock.now());
+  checkEntries(transaction, fleet);
   const selected = defined({ ...selectedNow(known), unread: unreadStrangers(fleet, { known, before }) });
   if (isSame({ before, members }, known, { ...selected, missing: fleet.missing }) && unread.length === 0) {
     transaction.edit({ selected });
@@ -130,6 +131,19 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
   for (const { cluster } of unread) transaction.cannotRead(cluster);
   ports.log.info("the members are others", { ...subjectFields(subject), joined: joined.length, left: left.length });
   return transaction;
+}
+
+/**
+ * The version of the directory is believed for good, and an entry may be read as it was before the transaction that grew it:
+ * DynamoDB isolates a transaction from each read, and not from two of them. So the entries that were written last have to
+ * be what was read when this is committed.
+ */
+function checkEntries(transaction: Transaction, { checkOf }: Fleet): void {
+  const { unit, fleetParts } = transaction.known;
+  const since = unit.selected === undefined ? undefined : fleetChanges(unit.selected.fleet, fleetParts);
+  const written = new Set([...(since?.clusters ?? []), ...lastWritten(fleetParts)]);
+  const checks = [...written].flatMap((cluster) => checkOf(cluster) ?? []);
+  for (const check of checks.slice(0, Math.max(0, transaction.room()))) transaction.write(check);
 }
 
 /** Of those that only a newer version can read the first few: when one of them can be read, everybody is read. */

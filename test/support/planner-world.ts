@@ -90,11 +90,12 @@ export class PlannerWorld {
     ring: string,
     more: { uid?: string; labels?: Record<string, string> } = {},
   ): Promise<void> {
+    const before = await this.table.get(keys.fleet(name));
     const row: FleetRow = {
       ...keys.fleet(name),
       type: "Fleet",
       schema: rowSchema,
-      version: 1,
+      version: (before?.version ?? 0) + 1,
       name,
       uid: more.uid ?? name,
       labels: { ring, ...more.labels },

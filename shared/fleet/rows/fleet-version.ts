@@ -106,3 +106,11 @@ export function fleetChanges(since: string, rows: readonly FleetVersionRow[]): F
   const values = (bySk.get(keys.fleetVersion(valuesPart).sk)?.version ?? 0) !== before[valuesPart];
   return { clusters, values };
 }
+
+/** So many transactions of a part may be under way at once, and seen in its version before they are in its entries. */
+const newestOfPart = 3;
+
+/** The clusters that were written last, of each part: of the others nobody reads what was there before. */
+export function lastWritten(rows: readonly FleetVersionRow[]): readonly string[] {
+  return rows.flatMap(({ version, noted }) => (noted?.upTo === version ? noted.clusters.slice(-newestOfPart) : []));
+}

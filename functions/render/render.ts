@@ -1,15 +1,16 @@
 import { isLost, keepRendering } from "#functions/render/old-rendering.ts";
+import { replaceRow } from "#functions/render/replace-row.ts";
 import { maxStrikes, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
 import { endTurn, type Turn, type TurnPorts, takeTurn } from "#functions/render/turns.ts";
 import { defined } from "#shared/base/defined.ts";
-import { errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { subjectFields } from "#shared/fleet/log-fields.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow, SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Message, type RenderMessage, subjectKey } from "#shared/messages.ts";
-import type { BlobStore, Builder, Ids, Table } from "#shared/ports.ts";
+import type { BlobStore, Builder, Ids } from "#shared/ports.ts";
 
 export interface RenderPorts extends TurnPorts {
   readonly blobs: BlobStore;
@@ -85,7 +86,7 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
         ...(died ? { strikes: (row.strikes ?? 0) + 1 } : {}),
         version: row.version + 1,
       };
-  const written = await replaced(row, next, ports.table);
+  const written = await replaceRow(ports.table, row, next);
   // Somebody else wrote the row: look at it again.
   if (!written) return claim(message, ports);
   return busy ? undefined : { row: next, died, turn };
@@ -159,24 +160,13 @@ async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
   const next = settledRendering(row, outcome, ports.clock.now());
   const [first] = row.waiting ?? [];
   const about = { ...(first && subjectFields(first)), input: row.input, path: row.path };
-  if (!(await replaced(row, next, ports.table))) return finish(finished, ports);
+  if (!(await replaceRow(ports.table, row, next))) return finish(finished, ports);
   if (next.failure !== undefined) {
     const { code, message, permanent } = next.failure;
     ports.log.warn("rendering failed", { ...about, code, error: message, permanent });
   } else ports.log.info("rendered", { ...about, objects: next.objects, ...defined({ leftOut: next.leftOut }) });
   if (next.state !== "Pending") await tell(row.waiting ?? [], ports);
   if (next.state === "Pending" && artifactCodes.has(next.failure?.code ?? "")) await askForArtifact(row, ports);
-}
-
-/** @returns false when somebody else has written the row since it was read. */
-async function replaced(row: RenderingRow, next: RenderingRow, table: Table): Promise<boolean> {
-  try {
-    await table.write([{ put: next, when: { version: row.version } }]);
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
-  }
 }
 
 function withWaiting(waiting: readonly Subject[], subject: Subject | undefined): readonly Subject[] {

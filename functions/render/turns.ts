@@ -1,13 +1,7 @@
 /** Whose turn it is in a folder that takes long to render. */
+import { replaceRow } from "#functions/render/replace-row.ts";
 import type { Clock } from "#shared/base/clock.ts";
-import { isConflict } from "#shared/base/errors.ts";
-import {
-  askForTurn,
-  type FolderUseRow,
-  folderUseKey,
-  isWorthNoting,
-  turnEnded,
-} from "#shared/fleet/rows/folder-use.ts";
+import { askForTurn, folderUseKey, isWorthNoting, turnEnded } from "#shared/fleet/rows/folder-use.ts";
 import type { Stay } from "#shared/fleet/rows/place-use.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Log, MessageSender, Table } from "#shared/ports.ts";
@@ -32,7 +26,7 @@ export async function takeTurn(row: RenderingRow, until: string, ports: TurnPort
     const { input, path } = row;
     const asked = askForTurn(folder, { input, until, now: ports.clock.now(), turns: ports.turns });
     if (asked.turn === "none needed" || asked.next === undefined) return asked.turn;
-    if (!(await replaced(folder, asked.next, ports.table))) continue;
+    if (!(await replaceRow(ports.table, folder, asked.next))) continue;
     if (asked.turn === "later") ports.log.info("rendering waits for its turn", { input, path });
     return asked.turn;
   }
@@ -49,19 +43,8 @@ export async function endTurn(
   for (;;) {
     const folder = await ports.table.get(key);
     const { next, called } = turnEnded(folder, { key, input: row.input, turns: ports.turns, ...stay });
-    if (!(await replaced(folder, next, ports.table))) continue;
+    if (!(await replaceRow(ports.table, folder, next))) continue;
     await ports.sender.send(called.map((input) => ({ to: "render", input })));
     return;
-  }
-}
-
-/** @returns false when somebody else has written the row since it was read. */
-async function replaced(before: FolderUseRow | undefined, next: FolderUseRow, table: Table): Promise<boolean> {
-  try {
-    await table.write([{ put: next, when: before === undefined ? "absent" : { version: before.version } }]);
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
   }
 }

@@ -1,4 +1,4 @@
-import type { VerbResult } from "#functions/apply/steps/verb.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Observed, Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
@@ -33,4 +33,13 @@ function lastSeen(
 /** @param standing - what was done, and what not. */
 export function withheldFinding(standing: string, why: Withheld): VerbResult {
   return { phase: "Applying", reason: why.reason, message: `${standing}: ${why.message}`, withheld: why };
+}
+
+/** Why nothing may be written now; it is asked anew. */
+export async function withheldFromNow({
+  withheld,
+  gate,
+  row,
+}: Pick<VerbContext, "withheld" | "gate" | "row">): Promise<Withheld | undefined> {
+  return withheld ?? gate.ask(row.desired.attempt);
 }

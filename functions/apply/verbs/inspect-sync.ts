@@ -8,22 +8,22 @@ import { appliedEvent } from "#functions/apply/steps/order-of-apply.ts";
 import { findForeign } from "#functions/apply/steps/rebuild-inventory.ts";
 import { type Recalled, recallInventory, toldWith } from "#functions/apply/steps/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
+import { releaseHeld } from "#functions/apply/steps/release-held.ts";
 import { seenHealth } from "#functions/apply/steps/seen-health.ts";
 import { findRendering, loadRendering, saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { countCorrections, sortDrift } from "#functions/apply/steps/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import { withheldFromNow } from "#functions/apply/steps/withheld-finding.ts";
 import { isWorthStoring } from "#functions/apply/steps/worth-storing.ts";
 import { applyRecalled } from "#functions/apply/verbs/apply-sync.ts";
-import { failedJobsOf, lookAtHealth } from "#functions/apply/verbs/look-at-health.ts";
+import { failedJobsOf, lookAtRecalled } from "#functions/apply/verbs/look-at-health.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isReconciled, maxTroubles, type ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
 import { healthFinding } from "#shared/fleet/sync/observe.ts";
-import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
 import { checkHealth, needsWholeObjects } from "#shared/kube/engine/check-health.ts";
 import { type DriftedObject, type DriftReport, detectDrift } from "#shared/kube/engine/detect-drift.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
-import { pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { changeInventory, entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
 import { type ManifestObject, objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
@@ -34,9 +34,9 @@ import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
  * is left alone after a while.
  */
 export async function inspectSync(context: VerbContext): Promise<VerbResult> {
-  if (context.row.desired.apply.drift === "off") return lookAtHealth(context);
   const recalled = await recallInventory(context);
   if (!("told" in recalled)) return recalled;
+  if (context.row.desired.apply.drift === "off") return lookAtRecalled(recalled, await releaseHeld(recalled));
   // What is recorded anew is as it was found: only an apply shows that it is as it should be.
   if (recalled.told.rebuilt !== undefined && isCorrected(context)) return whenPermitted(recalled);
   return toldWith(recalled, await inspectOver(recalled));
@@ -52,13 +52,10 @@ function isCorrected({ row }: VerbContext): boolean {
   return row.desired.apply.drift === "correct";
 }
 
-async function withheldFromNow({ withheld, gate, row }: VerbContext): Promise<Withheld | undefined> {
-  return withheld ?? gate.ask(row.desired.attempt);
-}
-
-async function inspectOver({ context, inventory, told }: Recalled): Promise<VerbResult> {
+async function inspectOver(recalled: Recalled): Promise<VerbResult> {
+  const { context, inventory, told } = recalled;
   const { row, client, ports } = context;
-  const before = await releaseHeld(context, inventory);
+  const before = await releaseHeld(recalled);
   const known = new Set(before.entries.map((entry) => objectIdKey(entry.id)));
   const named = (row.observed?.foreign ?? []).filter(({ member }) => member).map(({ id }) => id);
   const report = await detectDrift(client, await desiredPart(row, before, ports.blobs), {
@@ -113,29 +110,6 @@ async function inspectOver({ context, inventory, told }: Recalled): Promise<Verb
     };
   }
   return counted(await correct(context, { report: { ...report, drifted: toCorrect }, seen, before }));
-}
-
-/**
- * Looks again for what is held for siblings: what they have taken over leaves the inventory, and what nobody desires any
- * more is pruned. Where nothing may be written, or a sibling cannot be read, all of it stays as it is.
- */
-async function releaseHeld(context: VerbContext, inventory: Inventory): Promise<Inventory> {
-  const { client, claim, ports, deadline } = context;
-  const candidates = inventory.entries.filter((entry) => entry.heldFor !== undefined);
-  if (candidates.length === 0) return inventory;
-  const heldFor = await context.siblings.desiringOrWhy(candidates.map(({ id }) => id));
-  if ("reason" in heldFor || (await withheldFromNow(context)) !== undefined) return inventory;
-  const parent = await claimParent(
-    context,
-    inventory.entries.map(({ id }) => id),
-  );
-  if (parent.kind === "refused") return inventory;
-  const { setId } = inventory;
-  const common = { setId, unrecorded: [], heldFor, keepUids: new Set<string>(), claim, clock: ports.clock, deadline };
-  const result = await pruneSet(client, { ...common, candidates });
-  if (result.outcome === "refused") return inventory;
-  const { settled, held } = result;
-  return changeInventory(inventory, { recorded: held, settled, progress: inventory.progress });
 }
 
 /** Only to say what has drifted in what: one that is lost is no reason not to say that it has. */

@@ -21,13 +21,20 @@ import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
  */
 export async function lookAtHealth(context: VerbContext): Promise<VerbResult> {
   const recalled = await recallInventory(context);
-  if (!("told" in recalled)) return recalled;
-  const { finding, complete } = await lookOver(recalled);
-  if (recalled.told.rebuilt === undefined && complete.length === 0) return finding;
-  const { progress } = recalled.inventory;
-  const after = changeInventory(recalled.inventory, { recorded: complete, settled: [], progress });
-  const inventory = await saveInventory(recalled.context, after);
-  return toldWith(recalled, { ...finding, ...defined({ inventory }) });
+  return "told" in recalled ? lookAtRecalled(recalled) : recalled;
+}
+
+/**
+ * The same, when the inventory has been recalled already.
+ * @param inventory - what has become of it since; it is saved then.
+ */
+export async function lookAtRecalled(recalled: Recalled, inventory = recalled.inventory): Promise<VerbResult> {
+  const { finding, complete } = await lookOver({ ...recalled, inventory });
+  const isSame = inventory === recalled.inventory && complete.length === 0;
+  if (recalled.told.rebuilt === undefined && isSame) return finding;
+  const after = changeInventory(inventory, { recorded: complete, settled: [], progress: inventory.progress });
+  const saved = await saveInventory(recalled.context, after);
+  return toldWith(recalled, { ...finding, ...defined({ inventory: saved }) });
 }
 
 interface LookedOver {

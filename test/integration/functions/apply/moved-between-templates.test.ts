@@ -17,6 +17,8 @@ import { WorkerWorld } from "#test/support/worker-world.ts";
 const soonMs = 70_000;
 const intervalMs = 700_000;
 
+type Apply = Partial<SyncRow["desired"]["apply"]>;
+
 const claim = (at: string): ManifestObject => {
   const [inNamespace = "", name = ""] = at.split("/");
   return manifest({
@@ -54,8 +56,8 @@ describe.each(clusterTargets)("an object that moves between templates of a group
         await cluster.raw("PATCH", `${path}/status`, { as: "merge-patch", body });
       }
     };
-    const assign = (of: keyof typeof names, objects: readonly ManifestObject[]) =>
-      world.assign(names[of], objects, {}, { group });
+    const assign = (of: keyof typeof names, objects: readonly ManifestObject[], apply: Apply = {}) =>
+      world.assign(names[of], objects, apply, { group });
     return {
       ...{ world, connector, deleted, names, assign, group },
       data: claim(at("data")),
@@ -132,23 +134,26 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     expect(w.deleted).toEqual([]);
   });
 
-  test("is pruned by the template that lost it, when the other one lets it go without having applied it", async () => {
-    const w = await begin();
-    await w.assign("a", [w.data, w.settings("a")]);
-    await w.assign("b", [w.settings("b")]);
-    await w.workOn();
-    await w.assign("a", [w.settings("a")]);
-    await w.assign("b", [w.data, w.settings("b")]);
-    await w.world.park(w.names.b);
-    await w.workOn();
-    expect(w.deleted).toEqual([]);
+  test.each(["correct", "report", "off"] as const)(
+    "with drift: %s, is pruned by the template that lost it, when the other one lets it go without having applied it",
+    async (drift) => {
+      const w = await begin();
+      await w.assign("a", [w.data, w.settings("a")]);
+      await w.assign("b", [w.settings("b")]);
+      await w.workOn();
+      await w.assign("a", [w.settings("a")], { drift });
+      await w.assign("b", [w.data, w.settings("b")]);
+      await w.world.park(w.names.b);
+      await w.workOn();
+      expect(w.deleted).toEqual([]);
 
-    await w.assign("b", [w.settings("b")]);
-    await w.workOn();
-    await w.workOn(2, intervalMs);
-    expect(w.deleted).toEqual(["data"]);
-    expect([await w.phase("a"), await w.phase("b")]).toEqual(["Ready", "Ready"]);
-  });
+      await w.assign("b", [w.settings("b")]);
+      await w.workOn();
+      await w.workOn(2, intervalMs);
+      expect(w.deleted).toEqual(["data"]);
+      expect([await w.phase("a"), await w.phase("b")]).toEqual(["Ready", "Ready"]);
+    },
+  );
 
   test("two templates swap their objects, and both keep their uids", async () => {
     const w = await begin();

@@ -1,0 +1,28 @@
+import { claimParent } from "#functions/apply/steps/claim-parent.ts";
+import type { Recalled } from "#functions/apply/steps/recall-inventory.ts";
+import { withheldFromNow } from "#functions/apply/steps/withheld-finding.ts";
+import { pruneSet } from "#shared/kube/engine/prune-set.ts";
+import { changeInventory, type Inventory } from "#shared/kube/inventory.ts";
+
+/**
+ * Looks again for what is held for siblings: what they have taken over leaves the inventory, and what nobody desires any
+ * more is pruned. Where nothing may be written, or a sibling cannot be read, all of it stays as it is.
+ */
+export async function releaseHeld({ context, inventory }: Recalled): Promise<Inventory> {
+  const { client, claim, ports, deadline } = context;
+  const candidates = inventory.entries.filter((entry) => entry.heldFor !== undefined);
+  if (candidates.length === 0) return inventory;
+  const heldFor = await context.siblings.desiringOrWhy(candidates.map(({ id }) => id));
+  if ("reason" in heldFor || (await withheldFromNow(context)) !== undefined) return inventory;
+  const parent = await claimParent(
+    context,
+    inventory.entries.map(({ id }) => id),
+  );
+  if (parent.kind === "refused") return inventory;
+  const { setId } = inventory;
+  const common = { setId, unrecorded: [], heldFor, keepUids: new Set<string>(), claim, clock: ports.clock, deadline };
+  const result = await pruneSet(client, { ...common, candidates });
+  if (result.outcome === "refused") return inventory;
+  const { settled, held } = result;
+  return changeInventory(inventory, { recorded: held, settled, progress: inventory.progress });
+}

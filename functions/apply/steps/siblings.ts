@@ -13,21 +13,28 @@ import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 import { everyObject } from "#shared/source/rendering.ts";
 
+/** `objectIdKey` of every place that an object of a rendering may have. */
+type Places = ReadonlySet<string>;
+
 /** A sibling, and what its assignment wants to be in the cluster. */
 interface Sibling {
   readonly setId: string;
-  /** `objectIdKey` of every place that one of its objects may have. */
-  readonly desired: ReadonlySet<string>;
+  readonly desired: Places;
 }
 
 /**
  * What is asked of siblings, and only where there is something to ask: of what would be pruned or deleted, and of what
  * already carries the mark of another set. Each question reads the rows of the cluster anew, since the planner assigns
- * meanwhile; a row or a rendering that cannot be read is an error, and then nothing is deleted.
+ * meanwhile; a row or a rendering that cannot be read is an error, and then nothing is deleted. A rendering never changes:
+ * one look reads each of them once, and one after the other, however many objects it asks about.
  */
 export class Siblings implements SiblingSyncs {
   readonly #row: SyncRow;
   readonly #ports: Pick<WorkerPorts, "table" | "blobs">;
+  /** By the digest of a rendering and the default Namespace. */
+  readonly #places = new Map<string, Places>();
+  /** Ends when the reading before it does, well or not. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(row: SyncRow, ports: Pick<WorkerPorts, "table" | "blobs">) {
     this.#row = row;
@@ -82,7 +89,18 @@ export class Siblings implements SiblingSyncs {
     const { action, renderDigest, apply } = row.desired;
     const setId = setIdOf({ syncNamespace: row.namespace, syncName: row.name });
     if (action !== "apply" || renderDigest === undefined) return { setId, desired: new Set() };
+    const reading = this.#last.then(() => this.#placesOf(renderDigest, apply.defaultNamespace));
+    this.#last = reading.catch(() => undefined);
+    return { setId, desired: await reading };
+  }
+
+  async #placesOf(renderDigest: string, defaultNamespace: string | undefined): Promise<Places> {
+    const key = `${renderDigest} ${defaultNamespace ?? ""}`;
+    const known = this.#places.get(key);
+    if (known !== undefined) return known;
     const rendering = await loadRendering(renderDigest, this.#ports.blobs);
-    return { setId, desired: placesIn(everyObject(rendering), apply.defaultNamespace) };
+    const places = placesIn(everyObject(rendering), defaultNamespace);
+    this.#places.set(key, places);
+    return places;
   }
 }

@@ -222,7 +222,8 @@ class ApplyRun {
     const known = this.#known.get(key);
     if (target.hook !== undefined && hooks !== undefined) {
       const { hook } = target;
-      return runHook(this.#client, { target, hook, run: hooks.run, known, setId, clock, deadline });
+      const request = { target, hook, run: hooks.run, known, setId, clock, deadline };
+      return runHook(this.#client, { ...request, ...defined({ standingOf }) });
     }
     try {
       const found = !this.#isSeen(target.id) ? (existing ?? (await this.#readAlone(target))).get(key) : undefined;

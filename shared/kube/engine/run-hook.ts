@@ -5,6 +5,7 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { type AppliedObject, applyObject } from "#shared/kube/engine/apply-object.ts";
+import type { StandingOf } from "#shared/kube/engine/foreign-object.ts";
 import { heldBy } from "#shared/kube/engine/held-by.ts";
 import { entryOf } from "#shared/kube/engine/inventory-entry.ts";
 import { definiteFailure, failureOf } from "#shared/kube/engine/object-failure.ts";
@@ -22,7 +23,7 @@ import {
   stringAt,
   valueAt,
 } from "#shared/kube/kube-object.ts";
-import { isMember, keepMark } from "#shared/kube/membership.ts";
+import { foreignOwner, isMember, keepMark } from "#shared/kube/membership.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import type { HookMarks } from "#shared/kube/order-marks.ts";
 
@@ -41,6 +42,8 @@ interface HookRequest {
   readonly setId: string;
   /** What the inventory says of it. */
   readonly known: InventoryEntry | undefined;
+  /** Absent: the set has no siblings. */
+  readonly standingOf?: StandingOf;
   readonly clock: SleepingClock;
   readonly deadline: Date;
 }
@@ -123,7 +126,7 @@ function begun(
 /** What is there is not of this run. */
 async function replace(client: ClusterClient, request: HookRequest, { kind, live }: Found): Promise<AppliedObject> {
   const { id } = request.target;
-  const obstacle = whyKept(request, live);
+  const obstacle = await whyKept(request, live);
   if (obstacle !== undefined) {
     const message = `${describeObject(id)} is there from before and ${obstacle}`;
     return { id, outcome: "failed", failure: definiteFailure({ class: "foreign", reason: "HookExists", message }) };
@@ -137,12 +140,22 @@ async function replace(client: ClusterClient, request: HookRequest, { kind, live
   return left === undefined ? make(client, request) : ending(request, left);
 }
 
-function whyKept({ hook, setId }: HookRequest, live: KubeObject): string | undefined {
-  if (!isMember(live, setId)) return "was not made by this Sync; delete it, or give the hook another name";
+async function whyKept(request: HookRequest, live: KubeObject): Promise<string | undefined> {
+  const { hook, setId } = request;
+  if (!isMember(live, setId) && !(await hasMoved(request, live)))
+    return "was not made by this Sync; delete it, or give the hook another name";
   const mark = keepMark(live);
   if (mark !== undefined) return `marked ${mark}; delete it`;
   if (hook.deletePolicies.has("BeforeHookCreation")) return undefined;
   return "its delete policy does not say BeforeHookCreation (before-hook-creation); add that, or delete it";
+}
+
+/** A sibling made it, and does not desire it any more. */
+async function hasMoved({ target: { id }, setId, standingOf }: HookRequest, live: KubeObject): Promise<boolean> {
+  const owner = foreignOwner(live, setId);
+  if (owner?.tool !== "applyset" || !isMember(live, owner.owner)) return false;
+  if (foreignOwner(live, owner.owner) !== undefined) return false;
+  return (await standingOf?.(owner.owner, id)) === "lacks";
 }
 
 function ending({ target: { id } }: HookRequest, live: KubeObject): AppliedObject {

@@ -11,7 +11,7 @@ import { StarlingError } from "#shared/base/errors.ts";
 import type { PlannedArtifact } from "#shared/fleet/rollout/plan.ts";
 import type { TreeFile } from "#shared/ports.ts";
 import { folderDigests } from "#shared/source/folder-digests.ts";
-import { chartFolders } from "#shared/source/helm/chart.ts";
+import { chartFolders } from "#shared/source/helm/chart-folders.ts";
 import { isWithin, type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
 
 export interface LocalArtifact {

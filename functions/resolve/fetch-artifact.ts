@@ -6,7 +6,7 @@ import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { BlobStore, GitRemote, GitRepository } from "#shared/ports.ts";
 import { folderDigests } from "#shared/source/folder-digests.ts";
-import { chartFolders } from "#shared/source/helm/chart.ts";
+import { chartFolders } from "#shared/source/helm/chart-folders.ts";
 import { isWithin, type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
 
 const maxSubjectLength = 200;

@@ -1,7 +1,7 @@
 /** What a folder of a repository is to Starling, told by the names of its files, before anything is written about it. */
 import { type RenderedPath, renderPath } from "#shared/base/path-template.ts";
 import { compareText } from "#shared/base/text-order.ts";
-import { chartFile, chartFolders } from "#shared/source/helm/chart.ts";
+import { chartFile, chartFolders } from "#shared/source/helm/chart-folders.ts";
 import { kustomizationNames } from "#shared/source/kustomization.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
 

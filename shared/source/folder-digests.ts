@@ -4,7 +4,7 @@
  */
 import { digestOf, sha256 } from "#shared/base/digest.ts";
 import { compareText } from "#shared/base/text-order.ts";
-import { chartFile } from "#shared/source/helm/chart.ts";
+import { chartFile } from "#shared/source/helm/chart-folders.ts";
 import { kustomizationNames } from "#shared/source/kustomization.ts";
 import { isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
 

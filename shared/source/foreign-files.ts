@@ -1,5 +1,5 @@
 /** Files that mean something to another tool, and are no manifests: said as what they are. */
-import { chartFile, chartFolders } from "#shared/source/helm/chart.ts";
+import { chartFile, chartFolders } from "#shared/source/helm/chart-folders.ts";
 import { isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 

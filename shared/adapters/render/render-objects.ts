@@ -8,7 +8,7 @@ import type { HelmRunner, KustomizeRunner, RenderInput, TreeFile } from "#shared
 import { refuseForeignFiles } from "#shared/source/foreign-files.ts";
 import { foreignKindsIn } from "#shared/source/foreign-kinds.ts";
 import { type ByEvent, withHooksOfBoth } from "#shared/source/helm/both-events.ts";
-import { chartFile } from "#shared/source/helm/chart.ts";
+import { chartFile } from "#shared/source/helm/chart-folders.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { componentAlone, isComponent, kustomizationsOf } from "#shared/source/kustomization.ts";
 import { type Base, needsKustomize } from "#shared/source/kustomize/generated-kustomization.ts";

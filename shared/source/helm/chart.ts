@@ -4,7 +4,7 @@
  */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { quoted } from "#shared/base/shell-word.ts";
-import { compareText } from "#shared/base/text-order.ts";
+import { chartFile } from "#shared/source/helm/chart-folders.ts";
 import { fixedFunctions } from "#shared/source/helm/fixed-functions.ts";
 import { callsIn, type TemplateCall } from "#shared/source/helm/template-calls.ts";
 import { checkValuesSchema } from "#shared/source/helm/values-schema.ts";
@@ -29,7 +29,6 @@ export interface WatchedTemplate {
   readonly calls: readonly TemplateCall[];
 }
 
-export const chartFile = "Chart.yaml";
 const valuesFile = "values.yaml";
 /** Of the chart itself, and of those it depends on. */
 const templates = /^(?:charts\/[^/]+\/)*templates\//;
@@ -56,26 +55,6 @@ export function readChart(folder: string, files: ReadonlyMap<string, Uint8Array>
     }
   }
   return { name, folder, files, watched };
-}
-
-/** More are not noted: whoever has them says which folder is one. */
-const maxNoted = 200;
-
-/** The folders of an artifact that are charts, without those that only others depend on. */
-export function chartFolders(files: readonly { readonly path: string }[]): readonly string[] {
-  const found = files.flatMap(({ path }) => {
-    if (path === chartFile) return ["."];
-    return path.endsWith(`/${chartFile}`) ? [path.slice(0, -chartFile.length - 1)] : [];
-  });
-  const all = new Set(found);
-  const isBelow = (folder: string) => {
-    const [, parent] = /^(.*?)\/?charts\/[^/]+$/.exec(folder) ?? [];
-    return parent !== undefined && all.has(parent === "" ? "." : parent);
-  };
-  return found
-    .filter((folder) => !isBelow(folder))
-    .sort(compareText)
-    .slice(0, maxNoted);
 }
 
 interface ChartFile {

@@ -1,4 +1,5 @@
-import { at, type Chart, chartFile, hasTemplate, refused } from "#shared/source/helm/chart.ts";
+import { at, type Chart, hasTemplate, refused } from "#shared/source/helm/chart.ts";
+import { chartFile } from "#shared/source/helm/chart-folders.ts";
 import { fileOf } from "#shared/source/helm/rendered-output.ts";
 import { withoutWordsOfValues } from "#shared/source/helm/told-words.ts";
 import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";

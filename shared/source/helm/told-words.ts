@@ -1,5 +1,6 @@
 import { knownWords } from "#shared/base/known-words.ts";
-import { type Chart, chartFile, isTemplate } from "#shared/source/helm/chart.ts";
+import { type Chart, isTemplate } from "#shared/source/helm/chart.ts";
+import { chartFile } from "#shared/source/helm/chart-folders.ts";
 
 /**
  * What Helm, Go's templates, their functions and YAML say of themselves. A word that is missing here is hidden from who

@@ -4,7 +4,7 @@
  */
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { dnsLabel } from "#shared/base/name-schema.ts";
-import { chartFile } from "#shared/source/helm/chart.ts";
+import { chartFile } from "#shared/source/helm/chart-folders.ts";
 import { maxReleaseName } from "#shared/source/helm/helm-options.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chartFolders } from "#shared/source/helm/chart.ts";
+import { chartFolders } from "#shared/source/helm/chart-folders.ts";
 
 test.each([
   ["none", ["a.yaml", "deploy/kustomization.yaml"], []],

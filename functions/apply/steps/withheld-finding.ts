@@ -2,6 +2,7 @@ import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Observed, Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { toldReason } from "#shared/kube/reasons.ts";
 
 /** Whatever else is parked has failed. */
@@ -9,11 +10,12 @@ const endsElsewhere: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Gone", "Unre
 
 /**
  * What a look at a Sync comes to that is parked: nothing goes on there, so that it has failed unless it turned out well.
- * @param before - what was seen of the same attempt: where nothing of it can be looked at, that stands.
+ * @param before - what was seen of the same attempt: where nothing of it can be looked at, or not to the end, that stands.
  */
 export function parkedFinding(found: VerbResult, why: Withheld, before: Observed | undefined): VerbResult {
   if (endsElsewhere.has(found.phase)) return found;
-  const seen = found.phase === "Reachable" ? { ...found, ...lastSeen(before) } : found;
+  const isUnseen = found.phase === "Reachable" || found.reason === outOfTime.reason;
+  const seen = isUnseen ? { ...found, ...lastSeen(before) } : found;
   if (seen.phase === "Failed" && seen.message.includes(why.message)) return seen;
   const said = seen.message === "" || seen.reason === why.reason ? seen.message : `${seen.message}; ${why.message}`;
   const message = said === "" ? why.message : said;

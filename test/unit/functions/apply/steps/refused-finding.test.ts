@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { otherCluster } from "#functions/apply/steps/identity-finding.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
 import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
-import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
+import { parkedFinding, withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { toldReason } from "#shared/kube/reasons.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
@@ -66,4 +66,20 @@ test.each([
 ])("an object that is not ready is told with %s", (_what, health) => {
   const reason = "reason" in health ? health.reason : health.status;
   expect(troubleOf(id, health)).toEqual({ object: "Deployment shop/web", reason, message: "m" });
+});
+
+test("a look at what is parked that the end of the run cuts off takes nothing of what the cluster remembers", () => {
+  const before = { attempt: 2, phase: "Failed", reason: "ClusterAhead", message: "it was given attempt 9", remembered };
+  const found = {
+    phase: "Applying",
+    reason: "OutOfTime",
+    message: "the time of this run was up; the next one goes on",
+  };
+  const why = { reason: "Parked", message: "parked (ClusterAhead)" };
+  expect(parkedFinding(found as never, why as never, before as never)).toMatchObject({
+    phase: "Failed",
+    reason: "ClusterAhead",
+    message: "it was given attempt 9; parked (ClusterAhead)",
+    remembered,
+  });
 });

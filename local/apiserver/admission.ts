@@ -1,4 +1,4 @@
-/** Admission webhooks as the server calls them, where the faults of a cluster say what each would answer. */
+/** Calls to admission webhooks, as kube-apiserver makes them. A cluster's faults state what each webhook answers. */
 import type { Webhook } from "#apiserver/faults.ts";
 import { isJsonObject, type JsonObject } from "#apiserver/json.ts";
 import type { Kind } from "#apiserver/kinds/kind.ts";
@@ -9,14 +9,17 @@ export interface AdmissionRequest {
   readonly webhooks: readonly Webhook[];
   readonly operation: "CREATE" | "UPDATE" | "DELETE";
   readonly kind: Kind;
-  /** "" for cluster-scoped kinds. */
+  /** Empty for cluster-scoped kinds. */
   readonly namespace: string;
-  /** "" for the object itself; rules name subresources apart, and these name none. */
+  /** Empty for the object itself. A webhook here never matches a subresource, because its rules cannot name one. */
   readonly subresource: string;
   readonly dryRun: boolean;
 }
 
-/** Webhooks that rewrite, in their order, before an object is defaulted and validated. @throws StatusError 400. */
+/**
+ * Applies the rewriting webhooks, in their order, before the server defaults and validates an object. @throws
+ * StatusError 400.
+ */
 export function rewriteByWebhooks(request: AdmissionRequest, object: JsonObject): JsonObject {
   let rewritten = object;
   for (const webhook of request.webhooks) {
@@ -28,7 +31,9 @@ export function rewriteByWebhooks(request: AdmissionRequest, object: JsonObject)
   return rewritten;
 }
 
-/** Webhooks that decide, once an object is otherwise valid. @throws StatusError of the first that refuses or fails. */
+/**
+ * Calls the deciding webhooks once an object is valid. @throws StatusError of the first webhook that denies or fails.
+ */
 export function askWebhooks(request: AdmissionRequest): void {
   for (const webhook of request.webhooks) {
     if (webhook.does === "rewrite" || !isMet(webhook, request)) continue;
@@ -39,7 +44,7 @@ export function askWebhooks(request: AdmissionRequest): void {
 }
 
 function isMet(webhook: Webhook, { operation, kind, namespace, subresource }: AdmissionRequest): boolean {
-  // The configurations of webhooks are never sent to webhooks: nobody could repair them otherwise.
+  // The server never sends webhook configurations to webhooks: a broken webhook could otherwise block its own repair.
   if (subresource !== "" || kind.group === "admissionregistration.k8s.io") return false;
   const { operations = ["CREATE", "UPDATE"], kinds, namespaces } = webhook;
   const name = kind.group === "" ? kind.kind : `${kind.kind}.${kind.group}`;
@@ -50,14 +55,14 @@ function isMet(webhook: Webhook, { operation, kind, namespace, subresource }: Ad
   );
 }
 
-/** admission/plugin/webhook/errors, NewDryRunUnsupportedErr. */
+/** As NewDryRunUnsupportedErr of admission/plugin/webhook/errors. */
 function refuseDryRun({ name, sideEffects }: Webhook, { dryRun }: AdmissionRequest): void {
   if (dryRun && sideEffects === "Some") {
     throw badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`);
   }
 }
 
-/** admission/plugin/webhook/errors, ToStatusErr: the answer's own code and reason, and the message after the name. */
+/** As ToStatusErr of admission/plugin/webhook/errors: the webhook's code and reason, and its message after its name. */
 function denial({ name, message, code = 403 }: Extract<Webhook, { does: "deny" }>): StatusError {
   const denied = `admission webhook ${JSON.stringify(name)} denied the request`;
   return new StatusError(code, message === "" ? `${denied} without explanation` : `${denied}: ${message}`, {
@@ -68,7 +73,7 @@ function denial({ name, message, code = 403 }: Extract<Webhook, { does: "deny" }
 const refused =
   'Post "https://webhook.default.svc:443/?timeout=10s": dial tcp 10.96.0.20:443: connect: connection refused';
 
-/** ErrCallingWebhook inside an InternalError. */
+/** As ErrCallingWebhook inside an InternalError. */
 function failedCall({ name, error = refused }: Extract<Webhook, { does: "fail" }>): StatusError {
   const message = `failed calling webhook ${JSON.stringify(name)}: failed to call webhook: ${error}`;
   return new StatusError(500, `Internal error occurred: ${message}`, {

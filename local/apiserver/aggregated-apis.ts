@@ -5,7 +5,7 @@ import { listAt, stringAt, valueAt } from "#apiserver/object-fields.ts";
 
 export const apiServiceResource = resourceKey("apiregistration.k8s.io", "apiservices");
 
-/** A version of a group that another server is to answer for. */
+/** A version of an API group that another server serves. */
 interface AggregatedApi {
   readonly group: string;
   readonly version: string;
@@ -14,7 +14,7 @@ interface AggregatedApi {
 
 const ownApis = new Set(builtinKinds.map(apiVersionOf));
 
-/** What APIServices announce beside what the server itself serves, and the faults of the cluster. */
+/** The aggregated APIs of a cluster: those of its APIServices and those that its faults declare. */
 export function aggregatedApis(cluster: Cluster): readonly AggregatedApi[] {
   const announced = cluster.store.list(apiServiceResource).flatMap((apiService): AggregatedApi[] => {
     if (valueAt(apiService, "spec", "service") === undefined) return [];
@@ -29,7 +29,7 @@ export function aggregatedApis(cluster: Cluster): readonly AggregatedApi[] {
   return [...announced, ...cluster.faults.unavailableApis().map((api) => ({ ...api, isAvailable: false }))];
 }
 
-/** Whether a server that does not answer is to answer for this group and version. */
+/** Whether another server should serve this group and version, and does not answer. */
 export function isUnavailable(cluster: Cluster, group: string, version: string): boolean {
   return aggregatedApis(cluster).some((api) => api.group === group && api.version === version && !api.isAvailable);
 }

@@ -35,14 +35,14 @@ import { methodNotAllowed, noSuchResource, notFound, StatusError, unauthorized }
 
 export interface ApiRequest {
   readonly method: string;
-  /** As sent, percent-encoded, without the query. */
+  /** As the client sent it: percent-encoded, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly host: string;
   readonly accept: string | undefined;
   readonly contentType: string | undefined;
   readonly userAgent: string;
-  /** Undefined where the credentials are nobody's. */
+  /** Undefined where the credentials are invalid. */
   readonly user: User | undefined;
   readonly headers: HeaderValues;
   readonly body: string;
@@ -54,7 +54,7 @@ export interface ApiResponse {
   readonly body: string | JsonObject;
   readonly warnings: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Set for a watch: called once the headers are out. */
+  /** Set for a watch; the listener calls it after it has sent the headers. */
   readonly stream?: (sink: EventSink) => () => void;
 }
 
@@ -66,7 +66,7 @@ function pageNotFound(): ApiResponse {
   return text(404, "404 page not found\n");
 }
 
-/** kube-aggregator, proxyHandler: for an APIService whose Available is False. */
+/** As proxyHandler of kube-aggregator answers for an APIService whose condition Available is False. */
 function serviceUnavailable(): ApiResponse {
   return text(503, "service unavailable\n");
 }
@@ -75,10 +75,10 @@ function json(body: JsonObject, contentType = "application/json"): ApiResponse {
   return { status: 200, contentType, body, warnings: [] };
 }
 
-/** Open to everybody whatever the roles say (--authorization-always-allow-paths). */
+/** Every user may read these paths (--authorization-always-allow-paths). */
 const openPaths = ["/healthz", "/livez", "/readyz"];
 
-/** What is asked and by whom, after impersonation. @throws StatusError 401, or 403 where they may not. */
+/** The access that a request asks for, as the impersonated user if there is one. @throws StatusError 401 or 403. */
 function authorize(cluster: Cluster, request: ApiRequest, path: ResourcePath | undefined): Access {
   if (request.user === undefined) throw unauthorized();
   const asked = accessOf(request, path, request.user);
@@ -92,7 +92,7 @@ function requireAccess(cluster: Cluster, access: Access): void {
   if (!allowed) throw forbiddenAccess(access, reason);
 }
 
-/** Answers one request; errors become Status objects. */
+/** Answers one request. Errors become Status objects. */
 export function handleRequest(cluster: Cluster, request: ApiRequest): ApiResponse {
   const warnings: string[] = [];
   try {
@@ -191,7 +191,7 @@ function handleResource(call: ResourceCall): ApiResponse {
 const endpointsWarning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
 const servedSubresources = ["status", "scale", "finalize", "token"];
 
-/** Reads over all namespaces are the only use of a namespaced kind without a namespace. */
+/** A request for a namespaced kind may leave out the namespace only to list or watch all namespaces. */
 function isMisplaced({ path, request }: ResourceCall, kind: Kind): boolean {
   if (!kind.namespaced) return path.namespace !== undefined;
   return path.namespace === undefined && (path.name !== "" || request.method !== "GET");
@@ -215,7 +215,7 @@ function handleRead(call: ResourceCall, kind: Kind, representation: Representati
   const read: ReadRequest = { cluster, kind, namespace: path.namespace, query, representation };
   const { contentType } = representation;
   if (path.name === "" && isWatch(request)) {
-    // A watch that cannot begin is refused before its headers are out.
+    // The server refuses an invalid watch before it sends the headers.
     checkWatch(kind, query);
     return { ...json({}), stream: (sink) => watchObjects(read, sink) };
   }

@@ -9,7 +9,7 @@ import { nameOf, withMetadata } from "#apiserver/operations/object-meta.ts";
 
 const systemNamespaces = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
-/** Gives a cluster what every cluster has at its start, where it is missing. */
+/** Creates the objects that every new cluster has, unless they exist. */
 export function bootstrap(cluster: Cluster): void {
   for (const name of systemNamespaces) {
     const uid = name === "kube-system" ? cluster.options.uid : randomUUID();

@@ -22,39 +22,46 @@ export type { InterceptedRequest, Interception, Interceptor } from "#apiserver/i
 export type { RequestRecord } from "#apiserver/request-listener.ts";
 
 export interface ClusterHostOptions {
-  /** 0, the default, takes any free port. */
+  /** The default, 0, takes any free port. */
   readonly port?: number;
-  /** Milliseconds since the epoch; the machine's clock by default. */
+  /** Returns milliseconds since the epoch. The default is the machine's clock. */
   readonly clock?: () => number;
-  /** How long Pods take to become ready; 200 by default. */
+  /** The time in milliseconds until a Pod becomes ready. The default is 200. */
   readonly readyAfterMs?: number;
-  /** Images that can never be pulled; by default all of `registry.invalid` and all with `does-not-exist` in them. */
+  /**
+   * Whether an image can never be pulled. The default matches images of `registry.invalid` and images whose name
+   * contains `does-not-exist`.
+   */
   readonly imagePullFails?: (image: string) => boolean;
-  /** One JSON file for each cluster, written by `save` and `stop` and read at the start. */
+  /** The folder for one JSON file per cluster. `save` and `stop` write these files, and the start reads them. */
   readonly stateDir?: string;
-  /** "off" leaves the API server alone: nothing becomes ready, nothing is collected. */
+  /** "off" runs no controllers: no object becomes ready and no object is garbage-collected. */
   readonly controllers?: "on" | "off";
-  /** Knows bearer tokens that are not the administrator's; without it they are answered 401. */
+  /**
+   * Knows bearer tokens other than the administrator's. Without an authenticator, other tokens are answered with 401.
+   */
   readonly authenticator?: Authenticator;
-  /** Stands before every request, whichever cluster it is for: refuses strangers, say. */
+  /** Wraps the listener of every cluster. A guard can refuse strangers, for example. */
   readonly guard?: (listener: RequestListener) => RequestListener;
 }
 
-/** What is special in one cluster of a host. */
+/** The settings of one cluster of a host. */
 export interface AddClusterOptions {
-  /** The uid of kube-system; a random one by default. */
+  /** The uid of kube-system. The default is random. */
   readonly uid?: string;
-  /** `v1.36.2` by default. */
+  /** The default is `v1.36.2`. */
   readonly version?: string;
-  /** Instead of the host's. Not saved: a cluster that comes from a state file has the host's. */
+  /**
+   * Replaces the host's authenticator for this cluster. It is not saved: a cluster from a state file has the host's.
+   */
   readonly authenticator?: Authenticator;
 }
 
 export interface ClusterConnection {
   readonly name: string;
-  /** `https://127.0.0.1:PORT/clusters/NAME`: one path for each cluster; the port of all, or one of its own. */
+  /** `https://127.0.0.1:PORT/clusters/NAME`. Each cluster has its own path. The port is shared or the cluster's own. */
   readonly server: string;
-  /** The certificate authority, PEM in base64, as a kubeconfig holds it. */
+  /** The certificate authority: PEM in base64, as a kubeconfig holds it. */
   readonly caData: string;
   readonly token: string;
   /** The uid of kube-system. */
@@ -62,43 +69,49 @@ export interface ClusterConnection {
 }
 
 export interface ClusterHost {
-  /** Starts a cluster with the namespaces of a new one. @throws Error when the name is taken. */
+  /** Starts a cluster with the namespaces of a new cluster. @throws Error when a cluster has this name already. */
   addCluster(name: string, options?: AddClusterOptions): ClusterConnection;
-  /** Stops a cluster; requests to it are answered 404. */
+  /** Stops a cluster. Later requests to it are answered with 404. */
   removeCluster(name: string): void;
-  /** Puts another cluster, with nothing in it, behind the address and token of one. It has none of its faults. */
+  /** Puts a new, empty cluster behind a cluster's address and token. The new cluster has no faults. */
   replaceCluster(name: string, options?: Pick<AddClusterOptions, "uid">): Promise<ClusterConnection>;
   /**
-   * Gives a cluster a port of its own, for faults of its network and certificate; kept in its state file.
-   * @returns its connection from now on; the old address is good too.
+   * Opens a port of its own for a cluster. Faults of its network and certificate need such a port. The cluster's state
+   * file keeps it. The old address stays valid. @returns the connection to the new port.
    */
   openPort(name: string): Promise<ClusterConnection>;
   connections(): readonly ClusterConnection[];
   /**
-   * Replaces every knob of a cluster; `{}` ends all faults. They are not saved.
-   * @throws Error for values outside `clusterFaultsSchema`, and where a knob needs a port that was not opened.
+   * Replaces all faults of a cluster; `{}` ends all of them. Faults are not saved. @throws Error for values outside
+   * `clusterFaultsSchema`, and for a fault that needs a port of its own when the cluster has none.
    */
   setFaults(cluster: string, faults: ClusterFaults): Promise<void>;
-  /** The knobs of a cluster as they are now: `next` counts what is still to come. */
+  /** The current faults of a cluster. `next` counts the requests that a fault still affects. */
   faults(cluster: string): ClusterFaults;
-  /** Every request since the start or the last `clearRequests`, in the order of their ends; the oldest go after 200,000. */
+  /**
+   * Every request since the start or the last `clearRequests`, in the order of their ends. At least the newest 200,000
+   * requests stay.
+   */
   requests(): readonly RequestRecord[];
   clearRequests(): void;
   /** Calls the listener for each finished request until the returned function is called. */
   onRequest(listener: (record: RequestRecord) => void): () => void;
-  /** Puts faults between clients and servers: lost connections before or after the effect, other answers, delays. */
+  /**
+   * Sets a handler between clients and servers. It can cut connections before or after the effect, answer itself, or
+   * delay.
+   */
   intercept(handler: Interceptor | undefined): void;
-  /** Every object of a cluster as it is stored, by resource, namespace and name. */
+  /** Every stored object of a cluster, sorted by resource, namespace and name. */
   objects(cluster: string): readonly JsonObject[];
-  /** One context for each cluster, named after it. YAML that is also JSON. */
+  /** A kubeconfig with one context per cluster, named after it. The YAML is also JSON. */
   kubeconfig(): string;
-  /** Writes the state files of clusters that changed since the last time; nothing without a `stateDir`. */
+  /** Writes the state files of clusters that have changed since the last save. Does nothing without a `stateDir`. */
   save(): Promise<void>;
-  /** Closes every connection and the port; writes the state files. */
+  /** Closes every connection and the port, and writes the state files. */
   stop(): Promise<void>;
 }
 
-/** Of the requests, at least half as many are kept: a machine may run for days. */
+/** Above this number only the newest half of the records stays, because a machine may run for days. */
 const maxRecords = 400_000;
 const defaultVersion = "v1.36.2";
 const defaultReadyAfterMs = 200;
@@ -107,7 +120,7 @@ function cannotBePulled(image: string): boolean {
   return image.startsWith("registry.invalid/") || image.includes("does-not-exist");
 }
 
-/** Starts the embedded API servers of any number of clusters behind one HTTPS port of 127.0.0.1. */
+/** Starts embedded API servers for any number of clusters behind one HTTPS port of 127.0.0.1. */
 export async function startClusterHost(options: ClusterHostOptions = {}): Promise<ClusterHost> {
   const clock = options.clock ?? Date.now;
   const clusters = new Map<string, HostedCluster>();
@@ -130,9 +143,9 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
   const guarded = options.guard?.(answer) ?? answer;
   const serve = ({ key, cert }: TlsCertificate) =>
     createServer({ key, cert, maxHeaderSize: 64 * 1024, keepAliveTimeout: 60_000 }, guarded);
-  /** Like the next one it never listens: both are given the connections of ports. */
+  /** This server and the next one never listen themselves: the ports pass connections to them. */
   const server = serve(tls);
-  /** For clusters whose certificate has expired. */
+  /** Serves clusters whose certificate has expired. */
   let expired: Server | undefined;
   const ports = new Map<string, ClusterPort>();
   const shared = await openClusterPort({
@@ -160,7 +173,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
   function create(name: string, identity: { readonly uid: string; readonly version: string; readonly token: string }) {
     return new Cluster({ name, ...identity, clock, controllers, caCert: tls.cert });
   }
-  /** Opens the port that is wanted, where it is free, for it is in somebody's kubeconfig. */
+  /** Opens the saved port if it is free, because a kubeconfig may name it. */
   async function openPort(name: string, wanted = 0): Promise<void> {
     const accept = (socket: Socket) => {
       const isExpired = clusters.get(name)?.cluster.faults.current().certificate === "expired";

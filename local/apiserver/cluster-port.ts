@@ -3,25 +3,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 export type Network = "open" | "refused" | "hangs";
 
-/** A TCP port of 127.0.0.1: of all clusters, or of one, so that its network can fail and others' do not. */
+/** A TCP port of 127.0.0.1. It belongs to all clusters or to one, so that the network of one cluster can fail alone. */
 export interface ClusterPort {
   readonly port: number;
   /**
-   * `open` and `refused` end every connection. `hangs` takes new ones and is silent; those that were there stay, and
-   * whoever answers on them has to be silent too.
+   * `open` and `refused` end every connection. `hangs` accepts new connections and stays silent on them. It keeps
+   * existing connections, so their servers must stay silent, too.
    */
   setNetwork(network: Network): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Another program may take a port while nobody listens on it, most often for a moment. */
+/** Another program may take the port while no server listens on it, usually for a moment. */
 const reopenWithinMs = 10_000;
 const reopenPauseMs = 50;
 
 /**
- * @param options.port - 0 takes any free one.
- * @param options.accept - given each connection as long as the network is open.
- * @throws Error when the port is taken.
+ * @param options.port - 0 takes any free port. @param options.accept - receives each connection while the network is
+ * open. @throws Error when the port is taken.
  */
 export async function openClusterPort(options: {
   readonly port: number;
@@ -32,7 +31,7 @@ export async function openClusterPort(options: {
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    // A silent network does not tell either that the other end went away.
+    // A silent network does not report that the other end has closed.
     socket.on("error", () => socket.destroy());
     if (network === "open") options.accept(socket);
   });

@@ -3,7 +3,7 @@ import { stringAt } from "#apiserver/object-fields.ts";
 
 export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 
-/** One write, as watches see it. `object` carries the resourceVersion of the write, also when it was deleted. */
+/** One write, as watches see it. `object` carries the resourceVersion of the write, even for a delete. */
 export interface Change {
   readonly revision: number;
   readonly type: ChangeType;
@@ -13,7 +13,10 @@ export interface Change {
   readonly previous?: JsonObject;
 }
 
-/** Watches can begin at most this many writes ago, as etcd's history is compacted too; hundreds of clusters share a process. */
+/**
+ * A watch can begin at most this many writes ago. etcd compacts its history, too, and hundreds of clusters share a
+ * process.
+ */
 const maxHistory = 250;
 
 export function objectKey(namespace: string, name: string): string {
@@ -24,7 +27,7 @@ export function keyOf(object: JsonObject): string {
   return objectKey(stringAt(object, "metadata", "namespace") ?? "", stringAt(object, "metadata", "name") ?? "");
 }
 
-/** The objects of one cluster. Stored objects are never changed in place, so they can be shared freely. */
+/** The objects of one cluster. Stored objects never change in place, so callers can share them. */
 export class ClusterStore {
   readonly #objects = new Map<string, Map<string, JsonObject>>();
   readonly #listeners = new Set<(change: Change) => void>();
@@ -40,13 +43,13 @@ export class ClusterStore {
     return this.#revision;
   }
 
-  /** Changes before this revision can no longer be watched. */
+  /** A watch cannot start before this revision. */
   get oldestRevision(): number {
     const [first] = this.#history;
     return this.#history.length < maxHistory || first === undefined ? 0 : first.revision;
   }
 
-  /** A resourceVersion for a write that is about to come. */
+  /** The resourceVersion of the next write. */
   nextRevision(): number {
     return this.#revision + 1;
   }
@@ -55,7 +58,7 @@ export class ClusterStore {
     return this.#objects.get(resource)?.get(key);
   }
 
-  /** All objects of a resource by namespace, then name; of one namespace where one is given. */
+  /** All objects of a resource, or those of one namespace, sorted by namespace and name. */
   list(resource: string, namespace?: string): readonly JsonObject[] {
     const objects = [...(this.#objects.get(resource) ?? [])];
     const chosen = namespace === undefined ? objects : objects.filter(([key]) => key.startsWith(`${namespace}/`));
@@ -88,7 +91,7 @@ export class ClusterStore {
     this.#record({ type: "DELETED", resource, object: last, ...(previous && { previous }) });
   }
 
-  /** Puts an object back without a write: from a file, when a cluster starts. */
+  /** Adds a saved object without a write, when a cluster starts. */
   restore(resource: string, object: JsonObject): void {
     const objects = this.#objects.get(resource) ?? new Map<string, JsonObject>();
     this.#objects.set(resource, objects);
@@ -115,7 +118,7 @@ export class ClusterStore {
   }
 }
 
-/** By namespace, then name: "/" would sort after "-" and "." otherwise. */
+/** Sorts by namespace, then by name. A plain comparison of keys would sort "/" after "-" and ".". */
 function compareKeys(a: string, b: string): number {
   const left = a.replace("/", "\u0000");
   const right = b.replace("/", "\u0000");

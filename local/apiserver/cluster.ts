@@ -8,22 +8,22 @@ import { stringAt, valueAt } from "#apiserver/object-fields.ts";
 
 export interface ClusterOptions {
   readonly name: string;
-  /** The uid of the namespace kube-system, which names a cluster everywhere. */
+  /** The uid of the namespace kube-system, which identifies a cluster. */
   readonly uid: string;
   readonly token: string;
-  /** `v1.36.2`. */
+  /** For example `v1.36.2`. */
   readonly version: string;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** The certificate authority of the server, PEM: what `kube-root-ca.crt` holds. */
+  /** The certificate authority of the server in PEM, the content of `kube-root-ca.crt`. */
   readonly caCert: string;
-  /** Whether controllers run; without them nothing becomes ready and nothing is collected. */
+  /** "off" runs no controllers: no object becomes ready and no object is garbage-collected. */
   readonly controllers: "on" | "off";
 }
 
 export const crdResource = resourceKey("apiextensions.k8s.io", "customresourcedefinitions");
 
-/** One API server: its objects, the kinds it serves, its clock, what goes wrong with it. */
+/** One API server: its objects, the kinds that it serves, its clock and its faults. */
 export class Cluster {
   readonly options: ClusterOptions;
   readonly store: ClusterStore;
@@ -35,12 +35,12 @@ export class Cluster {
     this.store = new ClusterStore(revision);
   }
 
-  /** The time in RFC 3339, whole seconds. */
+  /** The current time in RFC 3339, in whole seconds. */
   now(): string {
     return `${new Date(this.options.clock()).toISOString().slice(0, 19)}Z`;
   }
 
-  /** Serves what an established CustomResourceDefinition declares. */
+  /** Starts to serve the kinds of an established CustomResourceDefinition. */
   serve(crd: JsonObject): void {
     const name = stringAt(crd, "metadata", "name") ?? "";
     this.#customKinds.set(name, customKinds(crd));
@@ -50,18 +50,18 @@ export class Cluster {
     this.#customKinds.delete(crdName);
   }
 
-  /** The kinds of CustomResourceDefinitions, by name of the definition. */
+  /** The kinds of CustomResourceDefinitions, by the name of the definition. */
   customKinds(): ReadonlyMap<string, readonly Kind[]> {
     return this.#customKinds;
   }
 
-  /** Every kind this server answers for, each in every served version. */
+  /** Every kind that this server serves, in each served version. */
   kinds(): readonly Kind[] {
     if (this.#customKinds.size === 0) return builtinKinds;
     return [...builtinKinds, ...[...this.#customKinds.values()].flat()];
   }
 
-  /** The kind behind a path, or undefined. */
+  /** The kind of an API path, if the server serves it. */
   kindOf(group: string, version: string, plural: string): Kind | undefined {
     const builtin = builtinKindsByResource.get(resourceKey(group, plural));
     if (builtin?.version === version) return builtin;
@@ -71,7 +71,7 @@ export class Cluster {
     return custom?.find((kind) => kind.version === version);
   }
 
-  /** The kind that objects of an apiVersion and kind have, or undefined. */
+  /** The kind of objects with this apiVersion and kind, if the server serves it. */
   kindNamed(apiVersion: string, kind: string): Kind | undefined {
     const { group, version } = apiVersionParts(apiVersion);
     return this.kinds().find((each) => each.group === group && each.kind === kind && each.version === version);

@@ -1,6 +1,6 @@
 import { isJsonObject } from "#apiserver/json.ts";
 
-/** Equality of JSON values; the order of members and members that are undefined have no meaning. */
+/** Equality of JSON values. The order of members does not matter, and undefined members count as absent. */
 export function deepEqual(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left)) {

@@ -1,32 +1,32 @@
-/** What goes wrong with one embedded cluster, on purpose: plain data, from tests and from `starling local faults`. */
+/** The faults of one embedded cluster as plain data, from tests and from `starling local faults`. */
 import { STATUS_CODES } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import type { InterceptedRequest, Interception } from "#apiserver/interception.ts";
 import { createRandom, type Random } from "#apiserver/random.ts";
 
-/** Which requests a fault meets: every one, unless something is said. What is said must all hold. */
+/** Selects the requests that a fault affects. All given fields must match; without any field, every request matches. */
 const chosen = {
-  /** So many requests from now on, then no more. */
+  /** The fault affects this many requests from now on and then ends. */
   next: z.int().min(1).optional(),
-  /** Of each request that would be met, from 0 to 1; 1 by default. Drawn from the seed. */
+  /** The share of matching requests that the fault affects, from 0 to 1. The default is 1. The seed decides which. */
   probability: z.number().min(0).max(1).optional(),
   methods: z.array(z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"])).optional(),
-  /** A part of the path below the cluster, such as `/configmaps/`. */
+  /** A part of the path below the cluster, for example `/configmaps/`. */
   pathIncludes: z.string().min(1).optional(),
 };
 
 const phase = z.enum(["before", "after"]);
 
 const webhook = {
-  /** As the server names it: `policy.example.com`. */
+  /** The webhook's name in error messages, for example `policy.example.com`. */
   name: z.string().min(1),
-  /** `ConfigMap`, `Widget.example.com`; all kinds when left out. */
+  /** For example `ConfigMap` or `Widget.example.com`. The default is all kinds. */
   kinds: z.array(z.string().min(1)).optional(),
   namespaces: z.array(z.string().min(1)).optional(),
-  /** CREATE and UPDATE by default. */
+  /** The default is CREATE and UPDATE. */
   operations: z.array(z.enum(["CREATE", "UPDATE", "DELETE"])).optional(),
-  /** With `Some`, every dry run that it would see is refused; `None` by default. */
+  /** With `Some`, the server refuses every matching dry run. The default is `None`. */
   sideEffects: z.enum(["None", "Some"]).optional(),
 };
 
@@ -35,35 +35,35 @@ export const webhookSchema = z.discriminatedUnion("does", [
     ...webhook,
     does: z.literal("deny"),
     message: z.string(),
-    /** 403 by default, as most webhooks answer. */
+    /** The status code. The default is 403, as with most webhooks. */
     code: z.int().min(400).max(499).optional(),
   }),
   z.strictObject({
     ...webhook,
     does: z.literal("rewrite"),
-    /** RFC 6902, for the object as the webhook is sent it. */
+    /** A patch as in RFC 6902, for the object that the server sends to the webhook. */
     patch: z.array(z.record(z.string(), z.json())).min(1),
   }),
   z.strictObject({
     ...webhook,
     does: z.literal("fail"),
-    /** What calling it ended with; a refused connection by default. */
+    /** The error of the call. The default is a refused connection. */
     error: z.string().min(1).optional(),
-    /** `Ignore` lets requests pass; `Fail` by default. */
+    /** With `Ignore`, the request continues. The default is `Fail`. */
     failurePolicy: z.enum(["Fail", "Ignore"]).optional(),
   }),
 ]);
 
 export const clusterFaultsSchema = z.strictObject({
-  /** Of everything that is left to chance; 1 by default. The same requests in the same order meet the same faults. */
+  /** The seed of all random choices. The default is 1. The same requests in the same order meet the same faults. */
   seed: z.int().min(0).optional(),
-  /** Before each answer: `ms`, and up to `jitterMs` more. */
+  /** A delay before each answer: `ms`, plus up to `jitterMs`. */
   latency: z
     .strictObject({ ms: z.int().min(0).max(600_000), jitterMs: z.int().min(0).max(600_000).optional() })
     .optional(),
-  /** 429 before anything is done. */
+  /** Answers 429 before the request has an effect. */
   throttle: z.strictObject({ ...chosen, retryAfterSeconds: z.int().min(0).max(3_600).optional() }).optional(),
-  /** An answer of 5xx, before the request had its effect unless `phase` is `after`. */
+  /** Answers 5xx before the request has an effect, or after it when `phase` is `after`. */
   errors: z
     .strictObject({
       ...chosen,
@@ -72,45 +72,48 @@ export const clusterFaultsSchema = z.strictObject({
       message: z.string().optional(),
     })
     .optional(),
-  /** The connection is cut, before the request had its effect unless `phase` is `after`. */
+  /** Cuts the connection before the request has an effect, or after it when `phase` is `after`. */
   resets: z.strictObject({ ...chosen, phase: phase.optional() }).optional(),
-  /** What the server proves itself with ended yesterday. Needs a port of the cluster's own. */
+  /** The server shows a certificate that expired yesterday. The cluster needs a port of its own. */
   certificate: z.literal("expired").optional(),
-  /** Nothing listens, or nothing ever answers. Needs a port of the cluster's own. */
+  /** With `refused`, no server listens. With `hangs`, no request is answered. The cluster needs a port of its own. */
   network: z.enum(["refused", "hangs"]).optional(),
   webhooks: z.array(webhookSchema).optional(),
-  /** Aggregated APIs whose server does not answer, as their APIServices are named: `v1beta1.metrics.k8s.io`. */
+  /**
+   * Aggregated APIs whose server does not answer, by the names of their APIServices, for example
+   * `v1beta1.metrics.k8s.io`.
+   */
   unavailableApis: z
     .array(z.string().regex(/^v[0-9][a-z0-9]*\.[a-z0-9.-]+$/, "expected VERSION.GROUP, such as v1beta1.metrics.k8s.io"))
     .optional(),
 });
 
-/** All knobs of one cluster; what is left out works. */
+/** All faults of one cluster. A field that is left out injects no fault. */
 export type ClusterFaults = z.infer<typeof clusterFaultsSchema>;
 export type Webhook = z.infer<typeof webhookSchema>;
 type Choice = z.infer<z.ZodObject<typeof chosen>>;
 type Counted = "throttle" | "errors" | "resets";
 
-/** `hold` is never answered: the connection stays silent until the faults of its cluster change. */
+/** With `hold`, the connection stays silent until the faults of its cluster change. */
 export type Disturbance = Interception | "hold";
 
 const defaultSeed = 1;
 
-/** What a server of this status says, where nothing else is asked for. */
+/** The default message for each status. */
 const errorTexts: Readonly<Record<number, { readonly reason?: string; readonly message: string }>> = {
   500: { message: "etcdserver: leader changed" },
   503: { reason: "ServiceUnavailable", message: "the server is currently unable to handle the request" },
   504: { reason: "Timeout", message: "Timeout: request did not complete within the allotted timeout" },
 };
 
-/** The faults of one cluster as they are now, and what is left of those that end by themselves. */
+/** The current faults of one cluster, and what remains of faults with a limit. */
 export class FaultPlan {
   #faults: ClusterFaults = {};
   #random: Random = createRandom(defaultSeed);
   readonly #left = new Map<Counted, number>();
   readonly #held = new Set<() => void>();
 
-  /** Replaces every knob; begins the seed anew, and cuts what a silent network held. */
+  /** Replaces all faults, restarts the random sequence and cuts held connections. */
   set(faults: ClusterFaults): void {
     this.#faults = faults;
     this.#random = createRandom(faults.seed ?? defaultSeed);
@@ -123,7 +126,7 @@ export class FaultPlan {
     this.#held.clear();
   }
 
-  /** The knobs as they are now: `next` counts what is still to come, and a fault that is used up is gone. */
+  /** The current faults. `next` counts the requests that a fault still affects; a fault that is used up is left out. */
   current(): ClusterFaults {
     const { throttle, errors, resets, ...rest } = this.#faults;
     return {
@@ -146,13 +149,16 @@ export class FaultPlan {
     });
   }
 
-  /** Keeps a connection silent until the faults change; `cut` ends it then. @returns what forgets it. */
+  /**
+   * Keeps a connection silent until the faults change; then `cut` ends it. @returns a function that forgets the
+   * connection.
+   */
   hold(cut: () => void): () => void {
     this.#held.add(cut);
     return () => this.#held.delete(cut);
   }
 
-  /** What becomes of a request, before or after its effect. Waits as long as the latency asks. */
+  /** Decides the fault of a request, before or after its effect. Waits for the latency first. */
   async disturb(request: Omit<InterceptedRequest, "cluster">): Promise<Disturbance> {
     if (request.phase === "before") await this.#delay();
     const { network, throttle, errors, resets } = this.#faults;
@@ -190,7 +196,7 @@ export class FaultPlan {
   }
 }
 
-/** As priority and fairness answer: plain text, and no Status. */
+/** As API priority and fairness answers: plain text instead of a Status. */
 function tooManyRequests(retryAfterSeconds: number): Interception {
   return {
     status: 429,

@@ -2,7 +2,7 @@ export interface InterceptedRequest {
   readonly cluster: string;
   readonly method: string;
   readonly path: string;
-  /** Before the request has had its effect, or after it and before the answer is sent. */
+  /** "before" the request has an effect, or "after" it and before the answer is sent. */
   readonly phase: "before" | "after";
 }
 

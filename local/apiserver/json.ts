@@ -1,10 +1,10 @@
-/** JSON as Kubernetes writes it: integers are 64 bits wide, and JavaScript numbers are not. */
+/** JSON as Kubernetes writes it. Its integers have 64 bits; JavaScript numbers cannot hold all of them. */
 export type Json = null | boolean | number | bigint | string | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
-/** Sixteen digits in a row is the shortest integer that may leave the safe range; reading by digits takes longer. */
+/** An unsafe integer has at least sixteen digits in a row. Texts without one take the faster parser. */
 const mayHoldUnsafeInteger = /\d{16}/;
 
 function keepIntegers(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
@@ -12,12 +12,12 @@ function keepIntegers(_key: string, value: unknown, context?: { readonly source?
   return /^-?\d+$/.test(context.source) ? BigInt(context.source) : value;
 }
 
-/** Integers outside ±(2^53 - 1) become `bigint`. @throws SyntaxError as `JSON.parse` does. */
+/** Parses JSON; integers outside ±(2^53 - 1) become `bigint`. @throws SyntaxError as `JSON.parse` does. */
 export function parseJson(text: string): Json {
   return mayHoldUnsafeInteger.test(text) ? JSON.parse(text, keepIntegers) : JSON.parse(text);
 }
 
-/** `bigint` becomes an integer literal. */
+/** Writes JSON; a `bigint` becomes an integer literal. */
 export function stringifyJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, (_key, member) => (typeof member === "bigint" ? rawJson(member) : member), indent);
 }
@@ -26,12 +26,12 @@ function rawJson(value: bigint): unknown {
   return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(value.toString());
 }
 
-/** True for a JSON object, false for null, lists and scalars. */
+/** True for a JSON object; false for null, lists and scalars. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** With the members of every object in order: equal values give equal text. */
+/** JSON with sorted members, so that equal values give equal text. */
 export function canonicalJson(value: Json): string {
   return stringifyJson(sortMembers(value));
 }

@@ -1,7 +1,7 @@
-/** Reads objects that clients wrote, so that nothing of them is sure. */
+/** Reads fields of objects that clients wrote. Every field may be missing or have a wrong type. */
 import { isJsonObject, type Json } from "#apiserver/json.ts";
 
-/** The value at a path, or undefined when anything on the way is missing or no object. */
+/** The value at a path; undefined when a step is missing or not an object. */
 export function valueAt(object: Json | undefined, ...path: readonly string[]): Json | undefined {
   let value = object;
   for (const key of path) {

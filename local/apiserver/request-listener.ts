@@ -15,26 +15,26 @@ import { StatusError } from "#apiserver/status-error.ts";
 export interface HostedCluster {
   readonly cluster: Cluster;
   readonly scheduler: Scheduler;
-  /** Asked for tokens the cluster does not know itself. */
+  /** Called for tokens that the cluster does not know itself. */
   readonly authenticator: Authenticator | undefined;
 }
 
-/** One finished request; watches are recorded when they begin. */
+/** One finished request. Watches are recorded when they begin. */
 export interface RequestRecord {
   readonly cluster: string;
-  /** Milliseconds of the host's clock. */
+  /** In milliseconds of the host's clock. */
   readonly at: number;
   readonly method: string;
-  /** Below the cluster, percent-encoded. */
+  /** The path below the cluster, percent-encoded. */
   readonly path: string;
   readonly query: string;
   readonly userAgent?: string;
-  /** What the caller was told; 0 where the connection was cut. */
+  /** The status that the caller received; 0 where the connection was cut. */
   readonly status: number;
-  /** The status of what the server made of it, whatever the caller was told; 0 where it never came to that. */
+  /** The status that the server computed, even if the caller received another one; 0 where the server did not run. */
   readonly result: number;
   readonly dryRun: boolean;
-  /** `group/Kind namespace/name`, where the path names an object. */
+  /** `group/Kind namespace/name`; set where the path names an object. */
   readonly object?: string;
 }
 
@@ -99,7 +99,7 @@ async function answer(options: ListenerOptions, request: IncomingMessage, respon
   else stream(response, result.stream);
 }
 
-/** Of no cluster, where it is not percent-encoded UTF-8. */
+/** A name that is not percent-encoded UTF-8 belongs to no cluster. */
 function decodedName(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -136,13 +136,16 @@ function apiRequest(
 
 const protobufType = "application/vnd.kubernetes.protobuf";
 
-/** The body as text, or undefined when it is too large; protobuf of a known type becomes JSON, with its content type. */
+/**
+ * The body as text; undefined when it is too large. Protobuf of a known type becomes JSON, and so does its content
+ * type.
+ */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   let chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    // What follows is read and dropped, so that an answer arrives.
+    // The rest is read and dropped, because a client may read no answer before it has sent everything.
     if (bytes <= maxBodyBytes) chunks.push(chunk);
     else chunks = [];
   }
@@ -183,7 +186,7 @@ function objectAt(cluster: Cluster, path: string): string | undefined {
   return `${parsed.group}/${kind?.kind ?? parsed.plural} ${parsed.namespace ?? ""}/${parsed.name}`;
 }
 
-/** True when an interceptor has answered or cut the connection. */
+/** True when an interceptor has answered the request or cut its connection. */
 async function intercepted(
   options: ListenerOptions,
   request: InterceptedRequest,
@@ -208,7 +211,7 @@ async function intercepted(
   return true;
 }
 
-/** The faults of the cluster come first: what they let pass is the interceptor's. */
+/** The cluster's faults decide first. The interceptor sees only requests that they let pass. */
 async function decide(options: ListenerOptions, request: InterceptedRequest): Promise<Disturbance> {
   const faulty = await options.cluster(request.cluster)?.cluster.faults.disturb(request);
   if (faulty !== undefined && faulty !== "pass") return faulty;
@@ -235,7 +238,7 @@ function encode(body: JsonObject, contentType: string): string {
   try {
     return `${JSON.stringify(body)}\n`;
   } catch {
-    // JSON.stringify refuses bigint; the slower writer does not.
+    // JSON.stringify is faster and throws on a bigint.
     return `${stringifyJson(body)}\n`;
   }
 }

@@ -1,4 +1,4 @@
-/** A path that names a resource, decoded. */
+/** A decoded path that names a resource. */
 export interface ResourcePath {
   readonly group: string;
   readonly version: string;
@@ -10,8 +10,8 @@ export interface ResourcePath {
 
 /** Reads `/api/v1/...` and `/apis/GROUP/VERSION/...`; undefined for all other paths. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
-  // As Go does, the path is decoded before it is split: an encoded slash is a slash.
-  // The deprecated `/api/v1/watch/...` reads as what it watches.
+  // The path is decoded before it is split, as in Go: an encoded slash separates. The deprecated `/api/v1/watch/...`
+  // reads as the path that it watches.
   const parts = decodePath(path)
     .replace(/^\/|\/$/g, "")
     .replace(deprecatedWatch, "$1")
@@ -34,7 +34,7 @@ function decodePath(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    // A stray % is no encoding; such a name exists nowhere.
+    // A % that encodes nothing stays. No object has such a name.
     return path;
   }
 }

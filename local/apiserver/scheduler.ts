@@ -1,9 +1,9 @@
-/** How often a due time is looked at again when the clock is not the machine's: a test may set it at any moment. */
+/** The interval of checks for due work, for clocks other than the machine's: a test may set its clock at any moment. */
 const recheckMs = 20;
 
 /**
- * Work that is due at a time of a clock. One timer runs while work waits, and none otherwise; it does not keep the process
- * alive. Work of one key replaces work of the same key that is due later.
+ * Runs work when a clock reaches its due time. One timer runs while work waits; it does not keep the process alive. New
+ * work replaces later work of the same key.
  */
 export class Scheduler {
   readonly #clock: () => number;
@@ -30,7 +30,7 @@ export class Scheduler {
     this.#waiting.delete(key);
   }
 
-  /** Runs everything that is due now, also what that work makes due. */
+  /** Runs all due work, including work that this work schedules. */
   runDue(): void {
     for (;;) {
       const now = this.#clock();

@@ -6,10 +6,10 @@ import type { TlsCertificate } from "#apiserver/tls-certificate.ts";
 
 export interface SavedCluster {
   readonly identity: { readonly name: string; readonly uid: string; readonly token: string; readonly version: string };
-  /** The cluster's own, where it has one. */
+  /** The cluster's own port, if it has one. */
   readonly port: number | undefined;
   readonly revision: number;
-  /** Each with its `group/plural`. */
+  /** Each object with its `group/plural`. */
   readonly objects: readonly (readonly [string, JsonObject])[];
 }
 
@@ -21,7 +21,7 @@ export interface SavedState {
 const tlsFile = "tls.json";
 const clusterSuffix = ".cluster.json";
 
-/** Reads what `saveState` wrote; a directory that does not exist holds nothing. */
+/** Reads the files of `saveState`. A missing directory gives an empty state. */
 export async function loadState(directory: string): Promise<SavedState> {
   await mkdir(directory, { recursive: true });
   const clusters: SavedCluster[] = [];
@@ -40,14 +40,14 @@ async function readAs<Value>(path: string, read: (text: string) => Value): Promi
     return read(text);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`${path} cannot be read: ${why}; remove it to start without it`, { cause });
+    throw new Error(`cannot read ${path}: ${why}; remove the file to start without it`, { cause });
   }
 }
 
 function readCluster(text: string): SavedCluster {
   const saved = parseJson(text);
   if (!isJsonObject(saved) || !isJsonObject(saved.identity) || !Array.isArray(saved.objects)) {
-    throw new Error("it holds no cluster");
+    throw new Error("the file holds no cluster");
   }
   const { name, uid, token, version } = saved.identity;
   const identity = { name: String(name), uid: String(uid), token: String(token), version: String(version) };
@@ -55,7 +55,7 @@ function readCluster(text: string): SavedCluster {
   return { identity, port, revision: Number(saved.revision), objects: saved.objects as SavedCluster["objects"] };
 }
 
-/** Writes one file for each cluster, and the certificate, so that kubeconfigs keep working. The files hold secrets. */
+/** Writes one file per cluster, and the certificate, so that kubeconfigs stay valid. The files contain secrets. */
 export async function saveState(
   directory: string,
   state: {
@@ -78,7 +78,7 @@ export async function saveState(
   }
 }
 
-/** Whoever dies while writing leaves the old file. */
+/** Replaces a file atomically: a crash during the write leaves the old file. */
 async function replaceFile(file: string, text: string): Promise<void> {
   await writeFile(`${file}.new`, text, { mode: 0o600 });
   await rename(`${file}.new`, file);

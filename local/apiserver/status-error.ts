@@ -1,22 +1,22 @@
 import type { Json, JsonObject } from "#apiserver/json.ts";
 import { stringifyJson } from "#apiserver/json.ts";
 
-/** One problem of an object: `reason` as `details.causes` names it. */
+/** One problem of an object; `reason` as in `details.causes`. */
 export interface Cause {
   readonly reason?: string;
   readonly message: string;
   readonly field?: string;
 }
 
-/** What a message and details call an object. */
+/** An object as messages and details name it. */
 export interface Subject {
   readonly group: string;
-  /** The plural resource, or the kind where the server says so. */
+  /** The plural, or the kind where the real server uses it. */
   readonly kind: string;
   readonly name: string;
 }
 
-/** An answer that is no success, as a `Status` object. */
+/** An error answer in the form of a `Status` object. */
 export class StatusError extends Error {
   readonly code: number;
   readonly reason: string | undefined;
@@ -85,7 +85,7 @@ export function notFound(subject: Subject): StatusError {
   });
 }
 
-/** A path of a served group that names no resource. */
+/** The answer for a path of a served group that names no resource. */
 export function noSuchResource(): StatusError {
   return new StatusError(404, "the server could not find the requested resource", { reason: "NotFound", details: {} });
 }
@@ -118,7 +118,9 @@ export function conflict(subject: Subject, why: string): StatusError {
   );
 }
 
-/** A field that an apply wants to change and another manager owns; `detail` names its subresource and version. */
+/**
+ * A field that an apply would change and another manager owns. `detail` names the manager's subresource and version.
+ */
 export interface FieldConflict {
   readonly manager: string;
   readonly detail: string;
@@ -129,7 +131,7 @@ function ownerText({ manager, detail }: FieldConflict): string {
   return `${JSON.stringify(manager)}${detail}`;
 }
 
-/** 409 with the causes `FieldManagerConflict` (structured-merge-diff, Conflicts.Error). */
+/** 409 with causes of reason `FieldManagerConflict` (structured-merge-diff, Conflicts.Error). */
 export function applyConflict(conflicts: readonly FieldConflict[]): StatusError {
   const sorted = [...conflicts].sort((a, b) => (ownerText(a) < ownerText(b) ? -1 : 1));
   const [only] = sorted;
@@ -164,7 +166,7 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   );
 }
 
-/** An error the server does not classify. */
+/** An error that the server does not classify. */
 export function internalError(message: string): StatusError {
   return new StatusError(500, message);
 }
@@ -222,7 +224,7 @@ export const fieldErrors = {
   }),
 } as const;
 
-/** 422 with a cause for each field. */
+/** 422 with one cause per field. */
 export function invalid(subject: Subject, errors: readonly FieldError[]): StatusError {
   const texts = [...new Set(errors.map(({ field, message }) => `${field}: ${message}`))];
   const text = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { generate } from "selfsigned";
 
-/** PEM texts of a key and its certificate; of one that signed itself, `cert` is also the CA that a client has to trust. */
+/** A key and its certificate in PEM. For a self-signed pair, `cert` is also the CA that clients must trust. */
 export interface TlsCertificate {
   readonly key: string;
   readonly cert: string;
 }
 
-/** State files are there at the next start, years later too. */
+/** State files keep the certificate, and a start may read them years later. */
 const validDays = 3_650;
 const dayMs = 86_400_000;
 const algorithm = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
@@ -23,12 +23,12 @@ const ofServer = [
   },
 ];
 
-/** A client that trusts several authorities looks for one by its name: no two have the same. */
+/** A client that trusts several authorities finds one by its name, so every name is unique. */
 function newName() {
   return [{ name: "commonName", value: `embedded-apiserver-${randomBytes(8).toString("hex")}` }];
 }
 
-/** A certificate for servers on this machine, which is its own authority. */
+/** A self-signed certificate for servers on this machine. */
 export async function createTlsCertificate(): Promise<TlsCertificate> {
   const { private: key, cert } = await generate(newName(), {
     ...algorithm,
@@ -42,7 +42,7 @@ export async function createTlsCertificate(): Promise<TlsCertificate> {
   return { key, cert };
 }
 
-/** A certificate for the same servers, from the same authority, that ended yesterday. */
+/** A certificate for the same servers, from the same authority, that expired yesterday. */
 export async function expiredTlsCertificate(authority: TlsCertificate): Promise<TlsCertificate> {
   const { private: key, cert } = await generate(newName(), {
     ...algorithm,

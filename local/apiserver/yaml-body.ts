@@ -16,7 +16,7 @@ const integer = /^([-+]?)(0[bB][01]+|0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0|[1-9][0-9]
 const maxUint64 = 2n ** 64n - 1n;
 const minInt64 = -(2n ** 63n);
 
-/** Go's integers: 64 bits, and octal after a zero; what is larger is a float. */
+/** Integers as Go reads them: 64 bits, octal after a leading zero. A larger number is a float. */
 const integerTag = defineScalarTag("tag:yaml.org,2002:int", {
   implicit: true,
   implicitFirstChars: [..."-+0123456789"],
@@ -31,20 +31,20 @@ const integerTag = defineScalarTag("tag:yaml.org,2002:int", {
   identify: () => false,
 });
 
-/** The scalars of sigs.k8s.io/yaml, as far as manifests need them: no dates, no sexagesimals. */
+/** The scalars of sigs.k8s.io/yaml that manifests need. Dates and sexagesimal numbers are left out. */
 const options: LoadOptions = {
   schema: FAILSAFE_SCHEMA.withTags(boolYaml11Tag, nullYaml11Tag, integerTag, floatCoreTag, mergeTag),
-  // So few cannot expand to much.
+  // A document with so few aliases cannot expand to a huge one.
   maxAliases: 20,
 };
 
-/** The first document that holds something, null where none does. @throws YAMLException. */
+/** The first document with content; null where there is none. @throws YAMLException. */
 export function parseYaml(text: string): Json {
   const documents = loadAll(text, options) as (Json | undefined)[];
   return documents.find((value) => value !== null && value !== undefined) ?? null;
 }
 
-/** The same for one document; the last of two equal keys wins. */
+/** Like `parseYaml`, for one document. The last of two equal keys wins. */
 export function parseYamlWithDuplicates(text: string): Json {
   return load(text, { ...options, json: true }) as Json;
 }

@@ -19,7 +19,7 @@ import { deepEqual } from "#apiserver/deep-equal.ts";
 import { isJsonObject, type Json, type JsonObject } from "#apiserver/json.ts";
 import { applyConflict, type FieldConflict } from "#apiserver/status-error.ts";
 
-/** One entry of metadata.managedFields, decoded. */
+/** One decoded entry of metadata.managedFields. */
 interface Manager {
   readonly manager: string;
   readonly operation: string;
@@ -30,7 +30,7 @@ interface Manager {
 }
 type Managers = Map<string, Manager>;
 
-/** Which fields an endpoint leaves alone: `exclude` drops them, `only` drops all others. */
+/** The fields that an endpoint does not own: `exclude` drops these fields, `only` drops all others. */
 export interface FieldFilter {
   readonly exclude?: PathSet;
   readonly only?: PathSet;
@@ -39,23 +39,23 @@ export interface FieldFilter {
 export interface FieldsContext {
   /** The version of the request. */
   readonly apiVersion: string;
-  /** The type of the object in a version, undefined when that version is gone. */
+  /** The type of the object in a version; undefined when the cluster no longer serves that version. */
   readonly typeIn: (apiVersion: string) => TypeRef | undefined;
   /** The object in another version of its kind. */
   readonly inVersion: (object: JsonObject, apiVersion: string) => JsonObject;
   readonly manager: string;
-  /** The version that conflicts name, where it is not that of their entry: a scale speaks another API. */
+  /** The version that conflicts name, if it differs from the entry's: a scale belongs to another API. */
   readonly shownVersion?: string;
-  /** "" on the object itself. */
+  /** Empty for the object itself. */
   readonly subresource: string;
   readonly filter: FieldFilter;
-  /** RFC 3339, whole seconds. */
+  /** RFC 3339, in whole seconds. */
   readonly now: string;
-  /** The object as an empty Go struct writes it: what a create is compared with. */
+  /** The object as an empty Go struct writes it. A create is compared with it. */
   readonly zero: JsonObject;
 }
 
-/** Never owned by anybody (fieldmanager, stripMetaManager). */
+/** No manager ever owns these fields (fieldmanager, stripMetaManager). */
 const unownedFields = fieldSet(
   ["apiVersion"],
   ["kind"],
@@ -131,7 +131,7 @@ function decode(entries: readonly Json[]): Managers {
   return managers;
 }
 
-/** In the order the server writes: Apply before Update, then by second, then by name. */
+/** Writes entries in the server's order: Apply before Update, then by second, then by name. */
 function encode(managers: Managers): JsonObject[] {
   const sorted = [...managers.values()].sort(
     (a, b) =>
@@ -164,7 +164,7 @@ function withoutManagedFields(object: JsonObject): JsonObject {
   return { ...object, metadata: rest };
 }
 
-/** The object with these managedFields, or with none. */
+/** The object with these managedFields; an empty list removes them. */
 export function withManagedFields(object: JsonObject, entries: readonly Json[]): JsonObject {
   const bare = withoutManagedFields(object);
   if (entries.length === 0) return bare;
@@ -178,7 +178,7 @@ interface Change {
   readonly force: boolean;
 }
 
-/** Takes what changed away from the other managers (Updater.update). @throws StatusError 409 unless forced. */
+/** Removes changed fields from the other managers (Updater.update). @throws StatusError 409 unless forced. */
 function settle(managers: Managers, change: Change, context: FieldsContext): Comparison {
   const comparisons = new Map<string, Comparison | undefined>();
   function comparisonIn(apiVersion: string): Comparison | undefined {
@@ -251,8 +251,8 @@ function managersOf(live: JsonObject, next: JsonObject, subresource: string): Ma
 }
 
 /**
- * The managedFields after a create, update or patch that is no apply. `live` is undefined on create. An object without
- * managedFields stays without: they begin with its creation or its first apply.
+ * Computes managedFields after a create, an update or a patch other than apply. `live` is undefined on create. An
+ * object without managedFields stays without them: tracking starts with a create or with a first apply.
  */
 export function trackUpdate(live: JsonObject | undefined, next: JsonObject, context: FieldsContext): readonly Json[] {
   const managers = live === undefined ? new Map() : managersOf(live, next, context.subresource);
@@ -269,9 +269,9 @@ export interface Applied {
 }
 
 /**
- * Merges an applied configuration into the live object (Updater.Apply): fields that this manager applied last time and
- * nobody else owns go. `live` is undefined when the apply creates.
- * @throws StatusError 409 with a cause for each field another manager owns, unless `force`.
+ * Merges an applied configuration into the live object (Updater.Apply). It removes fields that this manager applied
+ * last time and that no other manager owns. `live` is undefined when the apply creates the object. @throws StatusError
+ * 409 with a cause for each field that another manager owns, unless `force`.
  */
 export function trackApply(
   live: JsonObject | undefined,
@@ -291,7 +291,7 @@ export function trackApply(
   const merged = mergeTyped(ref, before, config);
   const set = applyFilter(toFieldSet(ref, config), context.filter);
   const applied = { ...entry, ...(last?.time === undefined ? {} : { time: last.time }), set };
-  // What nobody owns in the end, such as the name, keeps its parents from being pruned with what else is in them.
+  // Pruning must keep the parents of fields that no manager owns in the end, such as the name. So it sees the full set.
   managers.set(id, applied);
   const object = prune(isJsonObject(merged) ? merged : before, { managers, last, context, ref });
   managers.set(id, { ...applied, set: recursiveStrip(set) });
@@ -308,7 +308,7 @@ interface PruneInput {
   readonly ref: TypeRef;
 }
 
-/** Removes what was applied last time and not this time, unless another manager owns it (Updater.prune). */
+/** Removes fields that were applied last time and not this time, unless another manager owns them (Updater.prune). */
 function prune(merged: JsonObject, input: PruneInput): JsonObject {
   const { managers, last, context } = input;
   if (last === undefined || isEmptySet(last.set)) return merged;
@@ -339,7 +339,7 @@ function asObject(value: Json): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** The same entries, whatever their times: such a write changes nothing. */
+/** Whether the objects differ in nothing but the times of managedFields. A write with such a result changes nothing. */
 export function sameIgnoringTimes(left: JsonObject, right: JsonObject): boolean {
   if (!deepEqual(withoutManagedFields(left), withoutManagedFields(right))) return false;
   return deepEqual(withoutTimes(managedFieldsList(left)), withoutTimes(managedFieldsList(right)));

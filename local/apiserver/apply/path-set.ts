@@ -2,8 +2,8 @@ import { type MapType, memberType, type TypeRef, typeFor } from "#apiserver/appl
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#apiserver/json.ts";
 
 /**
- * A set of field paths, as structured-merge-diff keeps it (`fieldpath.Set`). Elements are written as `fieldsV1` writes
- * them: `f:name`, `k:{"name":"main"}`, `v:"x"`. A node is a member itself, or leads to members, or both.
+ * A set of field paths, as structured-merge-diff stores it (`fieldpath.Set`). Elements have the form of `fieldsV1`:
+ * `f:name`, `k:{"name":"main"}`, `v:"x"`. A node is a member, or leads to members, or both.
  */
 export interface PathSet {
   readonly member: boolean;
@@ -18,7 +18,7 @@ export function isEmptySet(set: PathSet): boolean {
   return !set.member && set.children.size === 0;
 }
 
-/** Collects paths in place; `add` takes the elements from the root. */
+/** Collects paths in place. `add` takes the elements of a path from the root. */
 export class PathSetBuilder {
   #member = false;
   readonly #children = new Map<string, PathSetBuilder>();
@@ -73,26 +73,26 @@ export function intersection(a: PathSet = emptySet, b: PathSet = emptySet): Path
   return { member: a.member && b.member, children: combineChildren(a, b, intersection) };
 }
 
-/** The members of `a` that are not members of `b`; what lies below a member of `b` stays. */
+/** The members of `a` that are not members of `b`. Members below a member of `b` stay. */
 export function difference(a: PathSet = emptySet, b: PathSet = emptySet): PathSet {
   if (isEmptySet(b) || isEmptySet(a)) return a;
   return { member: a.member && !b.member, children: combineChildren(a, b, difference) };
 }
 
-/** As `difference`, and what lies below a member of `b` goes too. */
+/** Like `difference`, but it also removes members below a member of `b`. */
 export function recursiveDifference(a: PathSet = emptySet, b: PathSet = emptySet): PathSet {
   if (b.member) return emptySet;
   if (isEmptySet(b) || isEmptySet(a)) return a;
   return { member: a.member, children: combineChildren(a, b, recursiveDifference) };
 }
 
-/** Only what lies at or below the members of `b`. */
+/** Only the members of `a` at or below the members of `b`. */
 export function restrictTo(a: PathSet = emptySet, b: PathSet = emptySet): PathSet {
   if (b.member) return a;
   return { member: false, children: combineChildren(a, b, restrictTo) };
 }
 
-/** Makes every struct field on the way to a member a member (EnsureNamedFieldsAreMembers). */
+/** Makes every struct field on the way to a member a member itself (EnsureNamedFieldsAreMembers). */
 export function withNamedFields(set: PathSet, ref: TypeRef | undefined): PathSet {
   if (set.children.size === 0) return set;
   const children = new Map<string, PathSet>();
@@ -122,11 +122,11 @@ function elementType(ref: TypeRef | undefined, element: string): TypeRef | undef
   return map === undefined ? undefined : memberType(map, element.slice(2));
 }
 
-/** Stored objects never change in place, so what was read or written once is known. */
+/** A cache by identity. Stored objects never change in place, so a parsed or written set stays valid. */
 const readSets = new WeakMap<JsonObject, PathSet>();
 const writtenSets = new WeakMap<PathSet, JsonObject>();
 
-/** Reads `fieldsV1`; what is no object holds nothing. */
+/** Reads `fieldsV1`. A value that is not an object gives the empty set. */
 export function readFieldsV1(fields: Json | undefined): PathSet {
   if (!isJsonObject(fields)) return emptySet;
   const known = readSets.get(fields);
@@ -152,7 +152,7 @@ function readNode(fields: JsonObject): PathSet {
   return { member: fields["."] !== undefined, children };
 }
 
-/** Keys and values may come with other spacing or order than this server writes. */
+/** Another server may write keys and values with other spacing or in another order. */
 function canonicalElement(element: string): string {
   if (element.startsWith("k:")) {
     const keys = parseJson(element.slice(2));
@@ -193,7 +193,7 @@ export function valueElement(value: Json): string {
   return `v:${stringifyJson(value)}`;
 }
 
-/** An element as messages write it: `.data`, `[name="main"]`, `[="x"]`. */
+/** An element as error messages write it: `.data`, `[name="main"]`, `[="x"]`. */
 export function elementText(element: string): string {
   if (element.startsWith("f:")) return `.${element.slice(2)}`;
   if (element.startsWith("v:")) return `[=${element.slice(2)}]`;
@@ -203,7 +203,9 @@ export function elementText(element: string): string {
   return `[${parts.join(",")}]`;
 }
 
-/** The members as messages write them, in the order of the elements; what lies below comes after them. */
+/**
+ * The members as error messages write them, in the order of the elements. A member comes before the members below it.
+ */
 export function pathTexts(set: PathSet): string[] {
   return [...(set.member ? [""] : []), ...textsBelow(set, "")];
 }

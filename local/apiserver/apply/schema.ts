@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { isJsonObject, type Json, type JsonObject } from "#apiserver/json.ts";
 
-/** What a scalar may hold. All but `numeric` and `boolean` are written as strings, `quantity` and `intOrString` also as numbers. */
+/**
+ * The value type of a scalar. All scalars except `numeric` and `boolean` are strings in JSON; `quantity` and
+ * `intOrString` may also be numbers.
+ */
 export type ScalarName = "string" | "numeric" | "boolean" | "untyped" | "quantity" | "time" | "bytes" | "intOrString";
 
 export interface ScalarType {
@@ -13,41 +16,41 @@ export interface ListType {
   readonly kind: "list";
   readonly element: TypeRef;
   readonly atomic: boolean;
-  /** The keys of a map list; none on a list that is not atomic makes it a set. */
+  /** The keys of a map list. A list that has no keys and is not atomic is a set. */
   readonly keys: readonly string[];
 }
 
 export interface MapType {
   readonly kind: "map";
-  /** The Go type (`core.v1.PodSpec`), by which defaults are found; empty for maps and custom resources. */
+  /** The Go type (`core.v1.PodSpec`), used to find defaults; empty for maps and custom resources. */
   readonly name: string;
   readonly fields: ReadonlyMap<string, Field>;
   readonly element?: TypeRef;
   readonly atomic: boolean;
 }
 
-/** Content without a schema: lists are atomic; maps too, unless the content is `deduced`. */
+/** Content without a schema. Lists are atomic. Maps are atomic too, unless the content is `deduced`. */
 export interface AnyType {
   readonly kind: "any";
   readonly deduced: boolean;
 }
 
 export type Type = ScalarType | ListType | MapType | AnyType;
-/** Types refer to each other in circles, so a reference is resolved when it is followed. */
+/** Types refer to each other in cycles, so the code resolves a reference only when it follows it. */
 export type TypeRef = () => Type;
 
 /**
- * How Go writes the field when it has no value: `leave` it out; `fill` it with an empty struct; `empty` as null;
- * `dropZero` leaves out a zero that was set; `keepZero` writes the zero; `dropEmpty` leaves out an empty struct.
+ * How Go writes a field without a value. `leave` omits it. `fill` writes an empty struct. `empty` writes null.
+ * `dropZero` omits an explicit zero. `keepZero` writes the zero. `dropEmpty` omits an empty struct.
  */
 export type ZeroRule = "leave" | "fill" | "empty" | "dropZero" | "keepZero" | "dropEmpty";
 
 export interface Field {
   readonly type: TypeRef;
   readonly zero: ZeroRule;
-  /** What the absent key of a list item stands for. */
+  /** The value of this key when a list item does not have it. */
   readonly default?: Json;
-  /** patchMergeKey of a strategic merge patch; "" for a list of scalars that is merged as a set. */
+  /** The patchMergeKey of a strategic merge patch; empty for a list of scalars that is merged as a set. */
   readonly mergeKey?: string;
   readonly retainKeys: boolean;
 }
@@ -82,7 +85,7 @@ const scalarRefs: ReadonlyMap<string, TypeRef> = new Map(
 const atomicAny: AnyType = { kind: "any", deduced: false };
 const deducedAny: AnyType = { kind: "any", deduced: true };
 
-/** Content that may be anything, merged key by key. */
+/** The type of content without a schema that is merged key by key. */
 export function deducedRef(): Type {
   return deducedAny;
 }
@@ -94,11 +97,12 @@ export function scalarRef(scalar: ScalarName): TypeRef {
 }
 
 /**
- * The types of the built-in kinds, one `[name, type, wire fields]` a line, derived from Kubernetes 1.36.2 (Apache-2.0): structure,
- * list types, keys and their defaults from client-go `applyconfigurations/internal/internal.go`; `omitempty`, pointers
- * and patch strategies from the struct tags of k8s.io/api. `f` holds fields as `type` or `[type, zero rule, {d: default,
- * p: merge key, rk: retain keys}]`, `m` the element of a map, `l` and `k` the element and keys of a list, `a` atomic. The
- * wire fields are those of the `generated.proto` of the type, see `WireFields`.
+ * The types of the built-in kinds, one `[name, type, wire fields]` per line, derived from Kubernetes 1.36.2
+ * (Apache-2.0). Structure, list types, keys and key defaults come from client-go
+ * `applyconfigurations/internal/internal.go`. `omitempty`, pointers and patch strategies come from the struct tags of
+ * k8s.io/api. `f` holds fields as `type` or `[type, zero rule, {d: default, p: merge key, rk: retain keys}]`, `m` the
+ * element of a map, `l` and `k` the element and keys of a list, `a` marks an atomic type. The wire fields are the
+ * numbers in the type's `generated.proto`, see `WireFields`.
  */
 const builtinTypesFile = new URL("./builtin-types.ndjson", import.meta.url);
 
@@ -125,10 +129,10 @@ function builtinDefinition(name: string): Definition {
   return definition;
 }
 
-/** The fields of a protobuf message by number; those of a struct that JSON inlines are a message of their own. */
+/** The fields of a protobuf message by number. A struct that JSON inlines is a nested message here. */
 export type WireFields = ReadonlyMap<number, string | WireFields>;
 
-/** How a built-in struct is written in protobuf: names in the order of their numbers, `7=` where some are passed over. */
+/** The wire fields of a built-in struct. The file lists names in the order of their numbers; `7=` skips to number 7. */
 export function builtinWireFields(name: string): WireFields {
   const tokens = builtinDefinition(name).wire.matchAll(/(?:(\d+)=)?(\(|[^\s()]+)|\)/g);
   return readWireFields(tokens);
@@ -145,7 +149,7 @@ function readWireFields(tokens: Iterator<RegExpExecArray>): WireFields {
   return fields;
 }
 
-/** The type of a built-in struct, such as `apps.v1.Deployment`. @throws Error when there is none of that name. */
+/** The type of a built-in struct, such as `apps.v1.Deployment`. @throws Error when no struct has that name. */
 export function builtinType(name: string): Type {
   const known = resolved.get(name);
   if (known !== undefined) return known;
@@ -210,7 +214,7 @@ const anyList: ListType = { kind: "list", element: () => atomicAny, atomic: true
 const atomicMap: MapType = { kind: "map", name: "", fields: new Map(), element: () => atomicAny, atomic: true };
 const deducedMap: MapType = { kind: "map", name: "", fields: new Map(), element: deducedRef, atomic: false };
 
-/** The type that applies to a value: content without a schema takes the form it has (structured-merge-diff, deduceAtom). */
+/** The type of a value. Content without a schema gets the type of its JSON form (structured-merge-diff, deduceAtom). */
 export function typeFor(ref: TypeRef, value: Json | undefined): ScalarType | ListType | MapType {
   const type = ref();
   if (type.kind !== "any") return type;
@@ -219,7 +223,7 @@ export function typeFor(ref: TypeRef, value: Json | undefined): ScalarType | Lis
   return anyScalar;
 }
 
-/** The type of a member of a map, or undefined where the schema knows no such field. */
+/** The type of a member of a map; undefined where the schema does not know the field. */
 export function memberType(type: MapType, key: string): TypeRef | undefined {
   return type.fields.get(key)?.type ?? type.element;
 }

@@ -18,8 +18,8 @@ import { deepEqual } from "#apiserver/deep-equal.ts";
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#apiserver/json.ts";
 
 /**
- * The operations of structured-merge-diff v6 (`typed/`) on JSON values: the base of server-side apply.
- * `undefined` is an absent value, `null` a null one.
+ * The operations of structured-merge-diff v6 (`typed/`) on JSON values, the base of server-side apply. `undefined` is
+ * an absent value, `null` is a null value.
  */
 type Value = Json | undefined;
 
@@ -40,7 +40,7 @@ function isEmptyMap(value: Value): boolean {
   return map === undefined || Object.keys(map).length === 0;
 }
 
-/** The element that stands for a list item; undefined where an item lacks all keys or is nothing a set can hold. */
+/** The path element of a list item. Undefined where an item lacks every key, or where a set cannot hold it. */
 function itemElement(type: ListType, item: Json): string | undefined {
   if (type.keys.length === 0) return item === null || typeof item === "object" ? undefined : valueElement(item);
   if (!isJsonObject(item)) return undefined;
@@ -57,7 +57,7 @@ function keyDefault(type: ListType, key: string): Json | undefined {
   return element.kind === "map" ? element.fields.get(key)?.default : undefined;
 }
 
-/** What is wrong with a value that is to be applied, each as `path: message`; `duplicates` allowed for stored objects. */
+/** The type errors of an applied value, each as `path: message`. Stored objects may have `duplicates`. */
 export function typedErrors(ref: TypeRef, value: Value, prefix = ""): string[] {
   const type = typeFor(ref, value);
   if (value === null || value === undefined) return [];
@@ -93,7 +93,7 @@ function goType(value: Json): string {
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
-/** As `%v` prints it. */
+/** The value as Go's `%v` prints it. */
 function goPrinted(value: Json): string {
   return typeof value === "string" ? value : stringifyJson(value);
 }
@@ -247,7 +247,7 @@ function compareValue(ref: TypeRef, pair: Pair, walk: CompareWalk): void {
   else if (right === undefined) walk.removed.add(walk.path);
 }
 
-/** Two values without content are leaves, which keeps the difference between empty and null. */
+/** Two empty values are leaves. This keeps the difference between empty and null. */
 function areEmpty(type: ListType | MapType, { left, right }: Pair): boolean {
   return type.kind === "list" ? isEmptyList(left) && isEmptyList(right) : isEmptyMap(left) && isEmptyMap(right);
 }
@@ -283,7 +283,7 @@ function compareLists(type: ListType, pair: Pair, walk: CompareWalk): void {
   }
 }
 
-/** `right` laid over `left`: maps and keyed lists item by item, all else whole (Merge). */
+/** Merges `right` into `left` (Merge). Maps and keyed lists merge item by item; any other value is replaced. */
 export function mergeTyped(ref: TypeRef, left: Value, right: Value): Value {
   if (right === undefined) return left;
   const type = typeFor(ref, right ?? left);
@@ -306,7 +306,9 @@ function mergeMaps(type: MapType, left: JsonObject, right: JsonObject): JsonObje
   return merged;
 }
 
-/** The order of the result: the applied order for what is applied, the rest where it stood (visitListItems). */
+/**
+ * The order of a merged list (visitListItems): applied items in their applied order, other items at their old place.
+ */
 function mergeLists(type: ListType, left: readonly Json[], right: readonly Json[]): Json[] {
   const leftElements = left.map((item) => itemElement(type, item) ?? "");
   const rightElements = right.map((item) => itemElement(type, item) ?? "");
@@ -357,7 +359,9 @@ function mergeLists(type: ListType, left: readonly Json[], right: readonly Json[
   return out;
 }
 
-/** The value without the paths of a set; a list that was emptied becomes null, atomic content stays (RemoveItems). */
+/**
+ * The value without the paths of a set (RemoveItems). A list that becomes empty turns into null. Atomic content stays.
+ */
 export function removeItems(ref: TypeRef, value: Json, remove: PathSet): Json {
   const type = typeFor(ref, value);
   if (type.kind === "scalar") return value;

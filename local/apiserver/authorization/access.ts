@@ -2,24 +2,24 @@ import type { User } from "#apiserver/authorization/user.ts";
 import { isWatch, type ResourcePath } from "#apiserver/resource-path.ts";
 import { StatusError } from "#apiserver/status-error.ts";
 
-/** What somebody wants to do with a resource. */
+/** An access to a resource. */
 export interface ResourceAccess {
   readonly group: string;
-  /** The plural, `*` for all. */
+  /** The plural; `*` means all resources. */
   readonly resource: string;
-  /** "" for the object itself. */
+  /** Empty for the object itself. */
   readonly subresource: string;
-  /** "" at the cluster scope. */
+  /** Empty for cluster scope. */
   readonly namespace: string;
-  /** "" where no object is named. */
+  /** Empty where the request names no object. */
   readonly name: string;
 }
 
-/** What somebody wants to do, for whoever decides whether they may (authorizer.Attributes). */
+/** The access that a user asks for, as input for the authorizer (authorizer.Attributes). */
 export interface Access {
   readonly user: User;
   readonly verb: string;
-  /** What is accessed where it is no resource. */
+  /** The URL path of a request that is not for a resource. */
   readonly path: string;
   readonly resource?: ResourceAccess;
 }
@@ -30,7 +30,7 @@ interface AccessedRequest {
   readonly query: URLSearchParams;
 }
 
-/** The verb of a request to a resource, as roles name it. */
+/** The RBAC verb of a request to a resource. */
 function verbOf(request: AccessedRequest, { name }: ResourcePath): string {
   switch (request.method) {
     case "POST":
@@ -49,24 +49,24 @@ function verbOf(request: AccessedRequest, { name }: ResourcePath): string {
 
 const collectionVerbs = ["list", "watch", "deletecollection"];
 
-/** A collection narrowed to one name is an access to that name, so that `resourceNames` reach it. */
+/** A list that selects one name counts as access to that name, so that `resourceNames` apply to it. */
 function selectedName(query: URLSearchParams): string {
   return /(?:^|,)metadata\.name==?([^,/%]+)(?:,|$)/.exec(query.get("fieldSelector") ?? "")?.[1] ?? "";
 }
 
-/** What a request wants to do; `target` is undefined where its path names no resource. */
+/** The access that a request asks for. `target` is undefined where the path names no resource. */
 export function accessOf(request: AccessedRequest, target: ResourcePath | undefined, user: User): Access {
   const { path } = request;
   if (target === undefined) return { user, verb: request.method.toLowerCase(), path };
   const verb = verbOf(request, target);
   const { group, plural, subresource } = target;
-  // A Namespace counts as being in itself, so that a role in it may allow to read it.
+  // A Namespace counts as an object inside itself, so that a Role in it can allow a user to read it.
   const namespace = target.namespace ?? (group === "" && plural === "namespaces" ? target.name : "");
   const name = collectionVerbs.includes(verb) ? selectedName(request.query) : target.name;
   return { user, verb, path, resource: { group, resource: plural, subresource, namespace, name } };
 }
 
-/** The refusal of an access, with the reason of whoever refused. */
+/** The refusal of an access, with the authorizer's reason. */
 export function forbiddenAccess({ user, verb, path, resource }: Access, reason: string): StatusError {
   const why = reason === "" ? "" : `: ${reason}`;
   const who = `User ${JSON.stringify(user.username)} cannot ${verb}`;

@@ -3,8 +3,8 @@ import type { User } from "#apiserver/authorization/user.ts";
 import type { Cluster } from "#apiserver/cluster.ts";
 
 /**
- * Says whose bearer token this is; asked for tokens the server does not know itself, on every request.
- * Undefined is answered 401, and so is a rejection, as with a token webhook that is down.
+ * Finds the user of a bearer token. The server calls it on every request whose token the server does not know itself.
+ * An undefined user and a rejected promise both become 401, as with a token webhook that is down.
  */
 export type Authenticator = (token: string, cluster: string) => Promise<User | undefined>;
 
@@ -13,8 +13,9 @@ const anonymous: User = { username: "system:anonymous", groups: ["system:unauthe
 const administrator: User = { username: "admin", groups: ["system:masters", authenticated] };
 
 /**
- * Who is asking: no credentials are the anonymous user, the token of the cluster is the administrator's, then come the
- * tokens of service accounts; any other is the authenticator's to judge. Undefined where the credentials are nobody's.
+ * Finds the user of a request. A request without a bearer token is from the anonymous user. The cluster's own token
+ * belongs to the administrator. Next come the tokens of service accounts, and last the authenticator. The result is
+ * undefined where the credentials are invalid.
  */
 export async function authenticate(
   cluster: Cluster,

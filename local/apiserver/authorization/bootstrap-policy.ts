@@ -1,7 +1,9 @@
 import { clusterRoleResource, rbacGroup } from "#apiserver/authorization/rbac.ts";
 import type { JsonObject } from "#apiserver/json.ts";
 
-/** Verbs, API groups ("core" for the one without a name) and resources; or verbs and URLs. Separated by blanks. */
+/**
+ * Verbs, API groups ("core" for the group without a name) and resources; or verbs and URLs. Blanks separate the words.
+ */
 type Row = readonly [verbs: string, groups: string, resources: string] | readonly [verbs: string, urls: string];
 
 const read = "get list watch";
@@ -13,7 +15,10 @@ const workloads =
 const legacyWorkloads =
   "daemonsets deployments deployments/scale replicasets replicasets/scale replicationcontrollers/scale";
 
-/** The ClusterRoles of a new cluster that are for people and programs (bootstrappolicy, 1.36), without those of its own components. */
+/**
+ * The ClusterRoles of a new cluster that are for people and programs (bootstrappolicy, 1.36). The roles of Kubernetes'
+ * own components are left out.
+ */
 const roles: Readonly<Record<string, readonly Row[]>> = {
   "cluster-admin": [
     ["*", "*", "*"],
@@ -94,10 +99,10 @@ const roles: Readonly<Record<string, readonly Row[]>> = {
   ],
 };
 
-/** Roles that a controller fills from the roles with this label. */
+/** A controller fills these roles from the roles that carry their label. */
 const aggregated = ["admin", "edit", "view"];
 
-/** Which roles are part of the next: who may view is part of who may edit, and so on. */
+/** Each role on the left is part of the role on its right. For example, the rules of `view` are part of `edit`. */
 const partOf: Readonly<Record<string, string>> = {
   edit: "admin",
   view: "edit",
@@ -106,7 +111,7 @@ const partOf: Readonly<Record<string, string>> = {
   "system:aggregate-to-view": "view",
 };
 
-/** The groups that have a role everywhere. */
+/** The groups that each of these ClusterRoles is bound to in the whole cluster. */
 const boundTo: Readonly<Record<string, string>> = {
   "cluster-admin": "system:masters",
   "system:basic-user": "system:authenticated",
@@ -138,7 +143,7 @@ function words(text: string): string[] {
 }
 
 function ruleOf([verbs, second, resources]: Row): JsonObject {
-  // As Kubernetes does in its own policy, everything is sorted.
+  // Kubernetes sorts its own policy, too.
   if (resources === undefined) return { verbs: words(verbs).sort(), nonResourceURLs: words(second).sort() };
   const apiGroups = words(second).map((group) => (group === "core" ? "" : group));
   return { verbs: words(verbs).sort(), apiGroups, resources: words(resources).sort() };
@@ -149,7 +154,7 @@ function boundRole(name: string, groups: string): JsonObject {
   return { metadata: metadataOf(name), subjects, roleRef: { apiGroup: rbacGroup, kind: "ClusterRole", name } };
 }
 
-/** Made once and shared by all clusters of a process. */
+/** Built once and shared by all clusters of a process. */
 export const bootstrapPolicy: readonly (readonly [resource: string, object: JsonObject])[] = [
   ...Object.entries(roles).map(
     ([name, rows]) => [clusterRoleResource, { metadata: metadataOf(name), rules: rows.map(ruleOf) }] as const,

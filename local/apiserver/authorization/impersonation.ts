@@ -9,7 +9,7 @@ export type HeaderValues = Readonly<Record<string, readonly string[] | undefined
 
 const extraPrefix = "impersonate-extra-";
 
-/** The user that the headers of a request ask to be, undefined where they ask for none. @throws StatusError 400. */
+/** The user that the Impersonate headers name; undefined without such headers. @throws StatusError 400. */
 function wantedUser(headers: HeaderValues): User | undefined {
   const username = headers["impersonate-user"]?.[0] ?? "";
   const uid = headers["impersonate-uid"]?.[0] ?? "";
@@ -39,12 +39,12 @@ function unescaped(key: string): string {
   }
 }
 
-/** One way to be allowed (KEP-5284); the last is the verb `impersonate`, which every version knows. */
+/** One way to be allowed to impersonate (KEP-5284). The last mode is the verb `impersonate` of older versions. */
 interface Mode {
   readonly verb: string;
-  /** The group of the resources users, groups, nodes and serviceaccounts. */
+  /** The API group of the resources users, groups, nodes and serviceaccounts. */
   readonly group: string;
-  /** The verb that is needed besides, for what the impersonated one does. */
+  /** A second verb that the requestor needs for the action of the impersonated user. */
   readonly onVerb?: string;
   readonly applies: (wanted: User) => boolean;
 }
@@ -75,7 +75,7 @@ const modes: readonly Mode[] = [
   { verb: "impersonate", group: "", applies: () => true },
 ];
 
-/** Everything the requestor must be allowed in a mode, in the order of the checks. */
+/** Every access that a mode requires of the requestor, in the order of the checks. */
 function checks({ verb, group, onVerb }: Mode, access: Access, wanted: User): Access[] {
   const { user } = access;
   const on = (
@@ -111,7 +111,7 @@ function checks({ verb, group, onVerb }: Mode, access: Access, wanted: User): Ac
   ];
 }
 
-/** The groups that come with a name where none were asked for. */
+/** The groups that belong to a user name when the headers name no groups. */
 function groupsOf({ onVerb }: Mode, { username, groups }: User): readonly string[] {
   if (groups.length > 0) return groups;
   if (onVerb !== undefined && nodeOf(username) !== undefined) return ["system:nodes"];
@@ -127,8 +127,9 @@ function complete(mode: Mode, wanted: User): User {
 }
 
 /**
- * Who a request counts as: the user of its Impersonate headers where the requestor may impersonate them in one of the
- * modes, else the requestor. @throws StatusError 400 or 403, that of the first mode which could have allowed it.
+ * The effective user of a request. This is the user of its Impersonate headers, if a mode allows the requestor to
+ * impersonate that user. Without such headers it is the requestor. @throws StatusError 400, or 403 of the first
+ * applicable mode.
  */
 export function impersonate(store: ClusterStore, access: Access, headers: HeaderValues): User {
   const wanted = wantedUser(headers);

@@ -22,7 +22,7 @@ function covers(owned: PolicyRule, wanted: PolicyRule): boolean {
 
 const nothing: PolicyRule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
 
-/** A rule as the single permissions it is made of: one group, resource, name and verb each. */
+/** Splits a rule into single permissions of one group, one resource, one name and one verb. */
 function* breakDown(rule: PolicyRule): Generator<PolicyRule> {
   const names = rule.resourceNames.length === 0 ? [[]] : rule.resourceNames.map((name) => [name]);
   for (const group of rule.apiGroups) {
@@ -39,7 +39,7 @@ function* breakDown(rule: PolicyRule): Generator<PolicyRule> {
   }
 }
 
-/** The verbs of permissions on the same resource in one rule; those on URLs stay single. */
+/** Joins the verbs of permissions on the same resource into one rule. Permissions on URLs stay single. */
 function compact(permissions: readonly PolicyRule[]): PolicyRule[] {
   const rules = new Map<string, PolicyRule>();
   for (const permission of permissions) {
@@ -67,7 +67,7 @@ function printed(rule: PolicyRule): string {
   return `{${shown.join(", ")}}`;
 }
 
-/** What of the wanted rules the owned ones do not cover, one line each; none where they cover all. */
+/** The permissions in `wanted` that `owned` does not cover, one line each. */
 export function missingPermissions(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): string[] {
   const missing = wanted
     .flatMap((rule) => [...breakDown(rule)])

@@ -4,19 +4,19 @@ import { type ClusterStore, objectKey } from "#apiserver/cluster-store.ts";
 import type { Json, JsonObject } from "#apiserver/json.ts";
 import { listAt, stringAt } from "#apiserver/object-fields.ts";
 
-/** A PolicyRule: what it allows, `*` standing for all. */
+/** A PolicyRule. `*` stands for every value. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
-  /** None allow every name. */
+  /** An empty list allows every name. */
   readonly resourceNames: readonly string[];
   readonly nonResourceURLs: readonly string[];
 }
 
 export interface Decision {
   readonly allowed: boolean;
-  /** Which binding allows, or which role is missing; "" where there is nothing to say. */
+  /** The binding that allows the access, or the role that is missing; empty otherwise. */
   readonly reason: string;
 }
 
@@ -27,7 +27,7 @@ const roleResources: Readonly<Record<string, string>> = {
   ClusterRole: clusterRoleResource,
 };
 
-/** Members of this group may do everything, whatever the bindings say. */
+/** Members of this group may do everything, regardless of bindings. */
 const mastersGroup = "system:masters";
 
 export function isMaster(user: User): boolean {
@@ -36,7 +36,7 @@ export function isMaster(user: User): boolean {
 
 const serviceAccountPrefix = "system:serviceaccount:";
 
-/** The service account a user name stands for, or undefined. */
+/** The service account that a user name stands for, if any. */
 export function serviceAccountOf(username: string): { readonly namespace: string; readonly name: string } | undefined {
   if (!username.startsWith(serviceAccountPrefix)) return undefined;
   const [namespace = "", name = "", ...more] = username.slice(serviceAccountPrefix.length).split(":");
@@ -50,7 +50,7 @@ export function serviceAccountUser(namespace: string, name: string): User {
   };
 }
 
-/** The rules of a role or ClusterRole as it is stored. */
+/** The rules of a stored Role or ClusterRole. */
 export function rulesOf(role: JsonObject): PolicyRule[] {
   return listAt(role, "rules").map((rule) => {
     const strings = (key: string) => listAt(rule, key).map(String);
@@ -64,7 +64,7 @@ export function rulesOf(role: JsonObject): PolicyRule[] {
   });
 }
 
-/** The rules a `roleRef` stands for, undefined where the role does not exist. */
+/** The rules of the role that a `roleRef` names; undefined where that role does not exist. */
 export function referencedRules(store: ClusterStore, roleRef: Json | undefined, namespace: string) {
   const kind = stringAt(roleRef, "kind") ?? "";
   const key = objectKey(kind === "Role" ? namespace : "", stringAt(roleRef, "name") ?? "");
@@ -81,7 +81,7 @@ function resourceMatches(rule: PolicyRule, { resource, subresource }: ResourceAc
   return has(rule.resources, `${resource}/${subresource}`) || rule.resources.includes(`*/${subresource}`);
 }
 
-/** A trailing `*` in a rule matches everything below. */
+/** A trailing `*` in a rule matches every path below it. */
 export function urlCovers(rule: string, url: string): boolean {
   return rule === "*" || rule === url || (rule.endsWith("*") && url.startsWith(rule.replace(/\*+$/, "")));
 }
@@ -116,7 +116,10 @@ interface Grant {
   readonly subject: Json;
 }
 
-/** What bindings give a user, those of the cluster before those of the namespace; roles that are missing go to `problems`. */
+/**
+ * The rules that bindings grant a user, first from ClusterRoleBindings, then from RoleBindings. Missing roles go to
+ * `problems`.
+ */
 function* grantsTo(
   store: ClusterStore,
   user: User,
@@ -151,7 +154,7 @@ function described({ binding, subject }: Grant): string {
   return `${binding.kind} ${namespaced(binding, "metadata")} of ${roleRef} to ${stringAt(subject, "kind")} ${namespaced(subject)}`;
 }
 
-/** May they? As the RBAC authorizer decides over the Roles and bindings that are stored. */
+/** Decides whether an access is allowed, as the RBAC authorizer decides over the stored Roles and bindings. */
 export function decide(store: ClusterStore, access: Access): Decision {
   if (isMaster(access.user)) return { allowed: true, reason: "" };
   const problems: string[] = [];
@@ -164,7 +167,7 @@ export function decide(store: ClusterStore, access: Access): Decision {
   return { allowed: false, reason: `RBAC: ${distinct.length === 1 ? distinct[0] : `[${distinct.join(", ")}]`}` };
 }
 
-/** Every rule that applies to a user in a namespace, "" for the cluster scope. */
+/** Every rule that applies to a user in a namespace; an empty namespace means cluster scope. */
 export function rulesFor(store: ClusterStore, user: User, namespace: string): PolicyRule[] {
   return [...grantsTo(store, user, { namespace, problems: [] })].map((grant) => grant.rule);
 }

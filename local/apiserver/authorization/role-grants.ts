@@ -23,7 +23,10 @@ const everything: readonly PolicyRule[] = [
 
 type Refusal = string | undefined;
 
-/** Nobody gives away what they have not got (registry/rbac, policybased). @throws StatusError 403 or 404. */
+/**
+ * Refuses a role or binding that grants more than its author holds (registry/rbac, policybased). @throws StatusError
+ * 403 or 404.
+ */
 export function checkGrants(request: WriteRequest, object: JsonObject, live: JsonObject | undefined): void {
   const { kind, user } = request;
   if (kind.group !== rbacGroup || user === undefined || isMaster(user)) return;
@@ -32,7 +35,7 @@ export function checkGrants(request: WriteRequest, object: JsonObject, live: Jso
   if (refusal !== undefined) throw forbidden(resourceSubject(kind, nameOf(object)), refusal);
 }
 
-/** What the garbage collector may change is nobody's permission. */
+/** The object without the fields that the garbage collector changes: a change of these needs no permission check. */
 function withoutOwnership(object: JsonObject): JsonObject {
   return withMetadata(object, { ownerReferences: undefined, finalizers: undefined, managedFields: undefined });
 }
@@ -57,7 +60,7 @@ function bindingRefusal(request: WriteRequest, binding: JsonObject): Refusal {
   const resource = `${(stringAt(binding, "roleRef", "kind") ?? "").toLowerCase()}s`;
   if (may(request, "bind", { resource, name })) return undefined;
   const rules = referencedRules(cluster.store, binding.roleRef, namespace);
-  // The name is the role's, the resource the binding's: so the real server says it.
+  // The real server combines the role's name with the binding's resource in this message.
   if (rules === undefined) throw notFound(resourceSubject(kind, name));
   return escalation(request, rules);
 }

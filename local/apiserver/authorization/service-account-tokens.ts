@@ -6,7 +6,7 @@ import { objectKey } from "#apiserver/cluster-store.ts";
 import { isJsonObject, type JsonObject } from "#apiserver/json.ts";
 import { listAt, stringAt, valueAt } from "#apiserver/object-fields.ts";
 
-/** The audience of tokens that ask for none, and the only one the server itself accepts. */
+/** The audience of tokens that request none. It is the only audience that this server accepts. */
 export const serviceAccountIssuer = "https://kubernetes.default.svc.cluster.local";
 
 const header = encode({ alg: "HS256", typ: "JWT" });
@@ -15,12 +15,12 @@ function encode(part: JsonObject): string {
   return Buffer.from(JSON.stringify(part)).toString("base64url");
 }
 
-/** The key is the secret the cluster has anyway, so that tokens outlive a restart and nothing more is stored. */
+/** The key is the cluster's own token, so that issued tokens survive a restart without more stored state. */
 function signature(cluster: Cluster, text: string): Buffer {
   return createHmac("sha256", cluster.options.token).update(text).digest();
 }
 
-/** A JSON web token with the claims of a real one; times are in seconds since the epoch. */
+/** Issues a JSON web token with the claims of a real one. Times are in seconds since the epoch. */
 export function issueToken(
   cluster: Cluster,
   account: JsonObject,
@@ -41,7 +41,9 @@ export function issueToken(
   return `${text}.${signature(cluster, text).toString("base64url")}`;
 }
 
-/** The service account a token was issued to, undefined when it is no such token, has expired or outlived its account. */
+/**
+ * The service account of a token. Undefined when the token is not valid, has expired, or its account no longer exists.
+ */
 export function serviceAccountOfToken(cluster: Cluster, token: string): User | undefined {
   const [head = "", payload = "", signed = "", ...more] = token.split(".");
   if (head !== header || more.length > 0) return undefined;

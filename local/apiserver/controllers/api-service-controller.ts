@@ -13,8 +13,8 @@ interface Verdict {
 }
 
 /**
- * Says of every APIService whether its server is there (kube-aggregator, remote_available_controller). No process is
- * behind a Pod here: an endpoint that is ready passes for a server that answers.
+ * Sets the condition Available of each APIService (kube-aggregator, remote_available_controller). No process runs
+ * behind a Pod here, so a ready endpoint counts as a server that answers.
  */
 export function watchApiServices(context: ControllerContext): (change: Change) => void {
   return ({ resource, object, type }) => {
@@ -33,14 +33,14 @@ function checkLater(context: ControllerContext, apiService: JsonObject): void {
   enqueue(context, due, (live) => check(context, live));
 }
 
-/** The Service that a change is about, as a key of the store. */
+/** The store key of the Service that a change affects, if any. */
 function serviceBehind(resource: string, object: JsonObject): string | undefined {
   if (resource === serviceResource) return keyOf(object);
   const name = resource === sliceResource ? labelsOf(object)["kubernetes.io/service-name"] : undefined;
   return name === undefined ? undefined : objectKey(stringAt(object, "metadata", "namespace") ?? "", name);
 }
 
-/** Undefined where the server itself is meant. */
+/** The store key of an APIService's Service. Undefined where kube-apiserver itself serves the API. */
 function serviceKey(apiService: JsonObject): string | undefined {
   const name = stringAt(apiService, "spec", "service", "name");
   return name === undefined ? undefined : objectKey(stringAt(apiService, "spec", "service", "namespace") ?? "", name);

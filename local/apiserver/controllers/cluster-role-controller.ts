@@ -8,7 +8,7 @@ import { matchesLabels } from "#apiserver/operations/table.ts";
 
 const manager = "clusterrole-aggregation-controller";
 
-/** Gives a ClusterRole with an aggregationRule the rules of all others that it selects. */
+/** Gives a ClusterRole with an aggregationRule the rules of all ClusterRoles that it selects. */
 export function aggregateRules(context: ControllerContext, role: JsonObject): void {
   const selectors = listAt(role, "aggregationRule", "clusterRoleSelectors");
   if (selectors.length === 0) return;
@@ -23,7 +23,7 @@ export function aggregateRules(context: ControllerContext, role: JsonObject): vo
   }
 }
 
-/** The keys of the ClusterRoles that may have to change when another does. */
+/** The keys of the ClusterRoles that may change when another ClusterRole changes. */
 export function aggregatedRoles({ cluster }: ControllerContext): string[] {
   const roles = cluster.store.list(clusterRoleResource).filter((role) => role.aggregationRule !== undefined);
   return roles.map((role) => `/${nameOf(role)}`);

@@ -21,17 +21,17 @@ export interface ControllerSettings {
   readonly imagePullFails: (image: string) => boolean;
 }
 
-/** What controllers may do with a cluster. Their writes carry their own entries in managedFields. */
+/** The operations of controllers on a cluster. Their writes have entries of their own in managedFields. */
 export interface ControllerContext extends ControllerSettings {
   readonly cluster: Cluster;
   readonly owners: OwnerIndex;
-  /** Creates an object of a built-in kind, unless it exists; answers the stored one. */
+  /** Creates an object of a built-in kind unless it exists, and returns the stored object. */
   create(resource: string, object: JsonObject): JsonObject;
   /** Applies an object of a built-in kind, as `manager`. */
   apply(resource: string, object: JsonObject, manager: string): void;
-  /** Stores an object that exists; one whose last finalizer went is removed. */
+  /** Stores an existing object. Removes it if the last finalizer is gone. */
   write(resource: string, object: JsonObject): void;
-  /** Replaces the status and adds annotations, where they differ. */
+  /** Replaces the status and adds annotations, if they differ. */
   writeStatus(
     resource: string,
     object: JsonObject,

@@ -5,11 +5,14 @@ import { isJsonObject, type Json, type JsonObject } from "#apiserver/json.ts";
 import { listAt, stringAt, valueAt } from "#apiserver/object-fields.ts";
 import { nameOf, withMetadata } from "#apiserver/operations/object-meta.ts";
 
-/** A definition is served only a moment after it was stored, as on a real server. */
+/** A real server, too, starts to serve a definition only a moment after it has stored it. */
 const establishAfterMs = 20;
 const cleanup = "customresourcecleanup.apiextensions.k8s.io";
 
-/** Accepts names, serves definitions, and empties and removes them when they are deleted (apiextensions-apiserver). */
+/**
+ * Accepts the names of definitions and serves them. Deletes the objects of a deleted definition, then the definition
+ * (apiextensions-apiserver).
+ */
 export function watchCrds(context: ControllerContext): (change: Change) => void {
   return (change) => {
     if (change.resource !== crdResource) return;
@@ -103,7 +106,7 @@ function finalize(context: ControllerContext, crd: JsonObject): void {
   context.write(crdResource, withMetadata(crd, { finalizers: finalizers.length === 0 ? undefined : finalizers }));
 }
 
-/** Its objects are being deleted, and some stay for the sake of their finalizers. */
+/** Reports in the condition Terminating that finalizers still keep some of the definition's objects. */
 function tellProgress(context: ControllerContext, crd: JsonObject): void {
   const why = { reason: "InstanceDeletionInProgress", message: "CustomResource deletion is in progress" };
   const conditions = listAt(crd, "status", "conditions").map((each) =>

@@ -15,10 +15,10 @@ import { labelsOf } from "#apiserver/object-fields.ts";
 
 export const daemonSetResource = "apps/daemonsets";
 const revisionLabel = "controller-revision-hash";
-/** Embedded clusters have one imagined node. */
+/** An embedded cluster has one imaginary node. */
 const nodes = 1;
 
-/** Keeps one Pod on the node, replaced when the template changes. */
+/** Keeps one Pod on the node and replaces it when the template changes. */
 export function reconcileDaemonSet(context: ControllerContext, set: JsonObject): void {
   if (isDeleting(set)) return;
   const revision = templateHash(specOf(set).template);

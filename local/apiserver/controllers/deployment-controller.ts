@@ -24,7 +24,7 @@ const desiredAnnotation = "deployment.kubernetes.io/desired-replicas";
 const maxAnnotation = "deployment.kubernetes.io/max-replicas";
 const hashLabel = "pod-template-hash";
 
-/** Rolls a Deployment out by its ReplicaSets, and says in its status how far it is (pkg/controller/deployment). */
+/** Rolls out a Deployment through its ReplicaSets and reports progress in its status (pkg/controller/deployment). */
 export function reconcileDeployment(context: ControllerContext, deployment: JsonObject): void {
   if (isDeleting(deployment)) return;
   const sets = context.owners.dependents(uidOf(deployment), replicaSetResource).map(({ object }) => object);
@@ -70,7 +70,10 @@ function resolvePercent(value: Json | undefined, of: number, round: (value: numb
   return round((Number.parseInt(String(value ?? "0"), 10) / 100) * of);
 }
 
-/** maxSurge rounds up, maxUnavailable down; both zero would never move, so one may be unavailable. */
+/**
+ * maxSurge rounds up and maxUnavailable rounds down. With both at zero no rollout could proceed, so one Pod may be
+ * unavailable.
+ */
 function limitsOf(deployment: JsonObject): Limits {
   const replicas = replicasOf(deployment);
   if (isRecreate(deployment)) return { replicas, surge: 0, unavailable: replicas };
@@ -154,7 +157,10 @@ function sum(sets: readonly JsonObject[], count: (set: JsonObject) => number): n
   return sets.reduce((total, set) => total + count(set), 0);
 }
 
-/** One step: the new ReplicaSet up as far as the surge allows, the old ones down as far as enough stay available. */
+/**
+ * One step of a rollout. The new ReplicaSet grows as far as the surge allows. Old ReplicaSets shrink while enough Pods
+ * stay available.
+ */
 function roll(context: ControllerContext, deployment: JsonObject, { newest, old }: Sets): void {
   const limits = limitsOf(deployment);
   if (isRecreate(deployment)) {
@@ -172,7 +178,7 @@ function roll(context: ControllerContext, deployment: JsonObject, { newest, old 
   const minAvailable = limits.replicas - limits.unavailable;
   const newUnavailable = Math.max(0, target - available(newest));
   let removable = Math.max(0, total - minAvailable - newUnavailable);
-  // Statuses lag behind: what is removable counts Pods as they are wanted, so nothing is removed twice.
+  // Statuses lag behind the spec. `removable` counts desired Pods, so that no Pod is removed twice.
   if (removable === 0) return;
   for (const set of old) {
     const broken = Math.min(removable, Math.max(0, replicasOf(set) - available(set)));
@@ -187,7 +193,7 @@ function roll(context: ControllerContext, deployment: JsonObject, { newest, old 
   }
 }
 
-/** Old ReplicaSets beyond `revisionHistoryLimit` go, the oldest first. */
+/** Deletes old ReplicaSets beyond `revisionHistoryLimit`, the oldest first. */
 function dropHistory(context: ControllerContext, deployment: JsonObject, old: readonly JsonObject[]): void {
   const limit = valueAt(deployment, "spec", "revisionHistoryLimit");
   const empty = old
@@ -235,11 +241,11 @@ interface Condition {
   readonly status: "True" | "False";
   readonly reason: string;
   readonly message: string;
-  /** Progress was made: `lastUpdateTime` moves though nothing else does. */
+  /** True on progress: then `lastUpdateTime` changes even if no other field does. */
   readonly moved?: boolean;
 }
 
-/** A condition keeps its times while nothing of it changes; `lastUpdateTime` also moves with progress. */
+/** A condition keeps its times while it does not change. Progress alone changes `lastUpdateTime`. */
 function stamped(context: ControllerContext, before: JsonObject | undefined, next: Condition): JsonObject {
   const now = context.cluster.now();
   const { type, status, reason, message, moved = false } = next;
@@ -318,7 +324,7 @@ function progressingCondition(
   return stamped(context, before, { type: "Progressing", status: "True", reason: "ReplicaSetUpdated", message, moved });
 }
 
-/** The times of conditions are whole seconds, so the deadline is looked at a second after it. */
+/** Condition times are whole seconds, so this checks the deadline one second late. */
 function lookAgain(context: ControllerContext, deployment: JsonObject, atMs: number): void {
   const key = keyOf(deployment);
   const { scheduler, cluster } = context;

@@ -14,7 +14,9 @@ export const serviceResource = "/services";
 export const sliceResource = "discovery.k8s.io/endpointslices";
 const triggerTime = "endpoints.kubernetes.io/last-change-trigger-time";
 
-/** Keeps the Endpoints and the EndpointSlice of a Service; both carry the labels of the Service, as real ones do. */
+/**
+ * Keeps the Endpoints and the EndpointSlice of a Service. Both carry the labels of the Service, as on a real cluster.
+ */
 export function reconcileService(context: ControllerContext, service: JsonObject): void {
   const selector = valueAt(service, "spec", "selector");
   if (isDeleting(service) || !isJsonObject(selector) || stringAt(service, "spec", "type") === "ExternalName") return;
@@ -113,7 +115,7 @@ function keepEndpoints(context: ControllerContext, service: JsonObject, pods: re
   if (!deepEqual(next, existing)) context.write("/endpoints", next);
 }
 
-/** A load balancer has an address after a while. */
+/** A load balancer gets its address after a delay. */
 export function balanceLoad(context: ControllerContext, service: JsonObject): void {
   if (stringAt(service, "spec", "type") !== "LoadBalancer" || isDeleting(service)) return;
   const last = Number.parseInt(uidOf(service).slice(0, 4), 16) % 250;

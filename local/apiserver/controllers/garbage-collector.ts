@@ -8,7 +8,10 @@ import { withMetadata } from "#apiserver/operations/object-meta.ts";
 const foreground = "foregroundDeletion";
 const orphan = "orphan";
 
-/** Deletes what has no owner left, and finishes foreground and orphaning deletes (the garbage collector of kube-controller-manager). */
+/**
+ * Deletes objects whose owners are all gone, and finishes foreground and orphaning deletes (the garbage collector of
+ * kube-controller-manager).
+ */
 export function collectGarbage(context: ControllerContext): (change: Change) => void {
   return ({ type, resource, object }) => {
     const { scheduler, cluster } = context;
@@ -54,7 +57,7 @@ function collectDependents(context: ControllerContext, uid: string): void {
 
 const waiting = new WeakMap<ControllerContext, Map<string, StoredAt>>();
 
-/** Looks again at an object that is being deleted; without a place, at the one that waits under this uid. */
+/** Schedules a check of an object that is being deleted. Without `at`, the check uses the place known for this uid. */
 function finishLater(context: ControllerContext, uid: string, at?: StoredAt): void {
   const known = waiting.get(context) ?? new Map<string, StoredAt>();
   waiting.set(context, known);

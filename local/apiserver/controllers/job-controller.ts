@@ -15,7 +15,7 @@ import { stringAt, valueAt } from "#apiserver/object-fields.ts";
 
 export const jobResource = "batch/jobs";
 
-/** Runs the Pods of a Job until as many have succeeded as it wants, then removes it after `ttlSecondsAfterFinished`. */
+/** Runs the Pods of a Job until enough of them have succeeded, then removes the Job after `ttlSecondsAfterFinished`. */
 export function reconcileJob(context: ControllerContext, job: JsonObject): void {
   if (isDeleting(job)) return;
   const complete = conditionOf(job, "Complete");

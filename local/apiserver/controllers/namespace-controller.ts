@@ -9,7 +9,7 @@ export const namespaceResource = "/namespaces";
 const caDescription =
   "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
-/** Furnishes a namespace, or empties it and lets it go. */
+/** Creates the default objects of a namespace. Empties a namespace that is being deleted, then removes it. */
 export function reconcileNamespace(context: ControllerContext, namespace: JsonObject): void {
   if (isDeleting(namespace)) terminate(context, namespace);
   else furnish(context, nameOf(namespace));

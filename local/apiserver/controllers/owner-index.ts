@@ -14,7 +14,7 @@ export function ownerUids(object: JsonObject): string[] {
     .filter((uid) => uid !== "");
 }
 
-/** Which objects name which owner, by the owner's uid. */
+/** An index of dependents by the uid of their owner. */
 export class OwnerIndex {
   readonly #store: ClusterStore;
   readonly #dependents = new Map<string, Map<string, StoredAt>>();
@@ -24,13 +24,13 @@ export class OwnerIndex {
     for (const resource of store.resources()) for (const object of store.list(resource)) this.#add(resource, object);
   }
 
-  /** Follows one write. */
+  /** Updates the index for one write. */
   follow({ resource, object, previous, type }: Change): void {
     if (previous !== undefined) this.#remove(resource, previous);
     if (type !== "DELETED") this.#add(resource, object);
   }
 
-  /** The objects that name this owner, of one resource where one is given. */
+  /** The objects that this owner owns, optionally of one resource only. */
   dependents(uid: string, resource?: string): { readonly at: StoredAt; readonly object: JsonObject }[] {
     const found: { readonly at: StoredAt; readonly object: JsonObject }[] = [];
     for (const at of this.#dependents.get(uid)?.values() ?? []) {

@@ -6,7 +6,10 @@ import { listAt, stringAt, valueAt } from "#apiserver/object-fields.ts";
 
 export const podResource = "/pods";
 
-/** Starts Pods, as a kubelet would: ready after a delay, done after it where they belong to a Job, never where an image cannot be pulled. */
+/**
+ * Runs Pods in place of a kubelet. A Pod becomes ready after a delay. A Pod of a Job succeeds after the delay. A Pod
+ * whose image cannot be pulled never becomes ready.
+ */
 export function runPods(context: ControllerContext): (change: Change) => void {
   return ({ resource, type, object, previous }) => {
     if (resource !== podResource || type === "DELETED") return;
@@ -140,7 +143,7 @@ function waitingStatus(
   };
 }
 
-/** Since when a Pod is ready, in milliseconds; undefined while it is not, or is being deleted. */
+/** The time in milliseconds since which a Pod is ready. Undefined while the Pod is not ready or is being deleted. */
 export function readySince(pod: JsonObject): number | undefined {
   if (valueAt(pod, "metadata", "deletionTimestamp") !== undefined) return undefined;
   for (const condition of listAt(pod, "status", "conditions")) {

@@ -16,7 +16,7 @@ import type { JsonObject } from "#apiserver/json.ts";
 
 export const replicaSetResource = "apps/replicasets";
 
-/** Makes and removes Pods until there are as many as the ReplicaSet wants. */
+/** Creates and deletes Pods until their number is the ReplicaSet's `replicas`. */
 export function reconcileReplicaSet(context: ControllerContext, replicaSet: JsonObject): void {
   const pods = podsOf(context, replicaSet);
   if (!isDeleting(replicaSet)) scalePods(context, replicaSet, pods);

@@ -35,7 +35,7 @@ import { matchesLabels } from "#apiserver/operations/table.ts";
 
 type Reconcile = (context: ControllerContext, object: JsonObject) => void;
 
-/** What is reconciled when it changes, and when something it controls does. */
+/** The reconciler of each resource. It runs when an object changes, and when an object that it controls changes. */
 const reconcilers: Readonly<Record<string, Reconcile>> = {
   [deploymentResource]: reconcileDeployment,
   [replicaSetResource]: reconcileReplicaSet,
@@ -50,7 +50,7 @@ const reconcilers: Readonly<Record<string, Reconcile>> = {
   [volumeResource]: releaseStorage,
 };
 
-/** What happens to an object a while after it came. */
+/** The work on each resource that runs a delay after an object was written. */
 const delayed: Readonly<Record<string, Reconcile>> = {
   [claimResource]: bindClaim,
   [serviceResource]: balanceLoad,
@@ -64,7 +64,10 @@ const ownerResources: Readonly<Record<string, string>> = {
   Job: jobResource,
 };
 
-/** Starts what runs beside the API server. CustomResourceDefinitions and APIServices are part of the server and looked after in any case. */
+/**
+ * Starts the controllers beside the API server. CustomResourceDefinitions and APIServices are part of the server, so
+ * their controllers always run.
+ */
 export function startControllers(cluster: Cluster, settings: ControllerSettings): void {
   const context = controllerContext(cluster, settings);
   const followers = [watchCrds(context), watchApiServices(context)];
@@ -75,7 +78,7 @@ export function startControllers(cluster: Cluster, settings: ControllerSettings)
     context.owners.follow(change);
     for (const follow of followers) follow(change);
   });
-  // Objects that were there before: as if they had just come.
+  // Restored objects count as new.
   for (const resource of [crdResource, ...cluster.store.resources().filter((each) => each !== crdResource)]) {
     for (const object of cluster.store.list(resource)) {
       for (const follow of followers) follow({ revision: cluster.store.revision, type: "ADDED", resource, object });
@@ -111,7 +114,7 @@ function wake(context: ControllerContext, resource: string, key: string): void {
   if (reconcile !== undefined) enqueue(context, { resource, key }, (live) => reconcile(context, live));
 }
 
-/** Services and budgets select Pods by labels. */
+/** Services and PodDisruptionBudgets select Pods by labels, so a changed Pod wakes those that may select it. */
 function wakeSelectors(context: ControllerContext, pod: JsonObject, namespace: string): void {
   const { store } = context.cluster;
   for (const service of store.list(serviceResource, namespace)) {

@@ -21,7 +21,7 @@ import { nameOf } from "#apiserver/operations/object-meta.ts";
 export const statefulSetResource = "apps/statefulsets";
 const revisionLabel = "controller-revision-hash";
 
-/** Keeps the Pods `name-0` to `name-(n-1)`: made in order, replaced from the last, one after the other. */
+/** Keeps the Pods `name-0` to `name-(n-1)`. Creates them in order, and replaces them one by one from the last. */
 export function reconcileStatefulSet(context: ControllerContext, set: JsonObject): void {
   if (isDeleting(set)) return;
   const revision = `${nameOf(set)}-${templateHash(specOf(set).template)}`;

@@ -10,7 +10,7 @@ export const claimResource = "/persistentvolumeclaims";
 export const volumeResource = "/persistentvolumes";
 export const budgetResource = "policy/poddisruptionbudgets";
 
-/** Binds a claim to storage that is only imagined. */
+/** Binds a claim to an imaginary volume. */
 export function bindClaim(context: ControllerContext, claim: JsonObject): void {
   if (isDeleting(claim) || stringAt(claim, "status", "phase") === "Bound") return;
   const capacity = valueAt(claim, "spec", "resources", "requests");
@@ -25,7 +25,7 @@ export function bindClaim(context: ControllerContext, claim: JsonObject): void {
 
 const protections = ["kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"];
 
-/** Lets storage go that is being deleted and that no Pod uses. */
+/** Removes storage that is being deleted once no Pod uses it. */
 export function releaseStorage(context: ControllerContext, object: JsonObject): void {
   if (!isDeleting(object)) return;
   const namespace = stringAt(object, "metadata", "namespace");

@@ -7,7 +7,7 @@ import { listAt, stringAt, valueAt } from "#apiserver/object-fields.ts";
 import { nameOf } from "#apiserver/operations/object-meta.ts";
 import { generatedSuffix } from "#apiserver/operations/write-operations.ts";
 
-/** The parts of a workload that its controllers need. */
+/** The spec fields that the controllers of workloads use. */
 export function specOf(object: JsonObject): JsonObject {
   return isJsonObject(object.spec) ? object.spec : {};
 }
@@ -30,7 +30,7 @@ export function isDeleting(object: JsonObject): boolean {
   return valueAt(object, "metadata", "deletionTimestamp") !== undefined;
 }
 
-/** The reference by which a controller marks what it made. */
+/** The owner reference that a controller sets on objects that it creates. */
 export function ownerReference(owner: JsonObject): JsonObject {
   return {
     apiVersion: owner.apiVersion,
@@ -44,7 +44,7 @@ export function ownerReference(owner: JsonObject): JsonObject {
 
 const hashAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 
-/** A short name for the content of a template, as `pod-template-hash` is one. */
+/** A short hash of a template, like `pod-template-hash`. */
 export function templateHash(template: Json | undefined): string {
   const digest = createHash("sha256")
     .update(canonicalJson(template ?? null))
@@ -52,14 +52,14 @@ export function templateHash(template: Json | undefined): string {
   return [...digest.subarray(0, 10)].map((byte) => hashAlphabet[byte % hashAlphabet.length]).join("");
 }
 
-/** The Pods of a controller that are not being deleted. */
+/** The Pods of a controller, without those that are being deleted. */
 export function podsOf(context: ControllerContext, owner: JsonObject): JsonObject[] {
   const pods = context.owners.dependents(uidOf(owner), podResource).map(({ object }) => object);
   return pods.filter((pod) => !isDeleting(pod));
 }
 
 export interface NewPod {
-  /** Without one the name is the owner's with a random end. */
+  /** The default is the owner's name with a random suffix. */
   readonly name?: string;
   readonly template: JsonObject;
   readonly labels: JsonObject;
@@ -92,11 +92,11 @@ export interface PodCounts {
   readonly total: number;
   readonly ready: number;
   readonly available: number;
-  /** When the next ready Pod becomes available, in milliseconds. */
+  /** The time in milliseconds at which the next ready Pod becomes available. */
   readonly nextAvailableAt: number | undefined;
 }
 
-/** Counts Pods; a ready one is available after `minReadySeconds`. */
+/** Counts Pods. A ready Pod is available after `minReadySeconds`. */
 export function countPods(
   pods: readonly JsonObject[],
   { minReadySeconds, nowMs }: { readonly minReadySeconds: number; readonly nowMs: number },
@@ -124,13 +124,13 @@ export function conditionOf(object: JsonObject, type: string): JsonObject | unde
 export interface Due {
   readonly resource: string;
   readonly key: string;
-  /** Now, where none is given. */
+  /** The default is now. */
   readonly atMs?: number;
-  /** Tells apart what is to be done with one object. */
+  /** Separates different kinds of work on one object. */
   readonly topic?: string;
 }
 
-/** Schedules work on one object, as it is stored then. */
+/** Schedules work on one object. The work gets the object as stored at that time. */
 export function enqueue(context: ControllerContext, due: Due, work: (object: JsonObject) => void): void {
   const { cluster, scheduler } = context;
   const { resource, key, topic = "reconcile" } = due;

@@ -5,7 +5,7 @@ import { stringAt, valueAt } from "#apiserver/object-fields.ts";
 import { dns1035Rule, nameOf, subdomainRule } from "#apiserver/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#apiserver/status-error.ts";
 
-/** What the server itself serves is there from the beginning. */
+/** An APIService that kube-apiserver serves itself is available from its creation. */
 function prepare(object: JsonObject, { live, cluster }: StrategyContext): JsonObject {
   if (live !== undefined || valueAt(object, "spec", "service") !== undefined) return object;
   const why = { reason: "Local", message: "Local APIServices are always available" };
@@ -15,7 +15,7 @@ function prepare(object: JsonObject, { live, cluster }: StrategyContext): JsonOb
   };
 }
 
-/** ValidateAPIService of kube-aggregator. */
+/** As ValidateAPIService of kube-aggregator. */
 const validate: Rule = (object) => {
   const group = stringAt(object, "spec", "group") ?? "";
   const version = stringAt(object, "spec", "version") ?? "";

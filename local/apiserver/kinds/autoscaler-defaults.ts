@@ -3,7 +3,7 @@ import { valueAt } from "#apiserver/object-fields.ts";
 
 type Draft = Record<string, Json>;
 
-/** In v1, whose metrics are in an annotation. */
+/** Sets the defaults of autoscaling/v1, which holds metrics in an annotation. */
 export function defaultAutoscaler(draft: Draft): void {
   const given = { ...(valueAt(draft, "spec") as Draft | undefined) };
   const hasMetrics = valueAt(draft, "metadata", "annotations", "autoscaling.alpha.kubernetes.io/metrics") !== undefined;
@@ -21,7 +21,7 @@ const scaleUp = {
 };
 const scaleDown = { selectPolicy: "Max", policies: [{ type: "Percent", value: 100, periodSeconds: 15 }] };
 
-/** Where one rule is given, all are. */
+/** Sets all scaling rules, as the server does as soon as an object gives one of them. */
 export function defaultScaling(draft: Draft): void {
   draft.scaleUp = { ...scaleUp, ...(valueAt(draft, "scaleUp") as Draft | undefined) };
   draft.scaleDown = { ...scaleDown, ...(valueAt(draft, "scaleDown") as Draft | undefined) };

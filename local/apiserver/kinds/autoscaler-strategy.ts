@@ -12,7 +12,7 @@ const policyTypes = ["Percent", "Pods"];
 const maxStabilizationSeconds = 3_600;
 const maxPeriodSeconds = 1_800;
 
-/** What holds a metric, by its type, in the order in which a server looks at them. */
+/** The field that holds a metric, by metric type, in the order in which a server checks them. */
 const sources = {
   Object: { key: "object", errors: objectErrors },
   External: { key: "external", errors: externalErrors },
@@ -47,7 +47,7 @@ function autoscalerErrors(object: JsonObject): FieldError[] {
   ];
 }
 
-/** What is scaled or described: a kind and a name that can be parts of a path. */
+/** Checks a reference to an object: its kind and its name must be valid segments of a path. */
 function referenceErrors(reference: Json | undefined, at: string): FieldError[] {
   return ["kind", "name"].flatMap((key) => {
     const value = stringAt(reference, key) ?? "";
@@ -57,7 +57,7 @@ function referenceErrors(reference: Json | undefined, at: string): FieldError[] 
   });
 }
 
-/** Only a ReplicationController is scaled without a group. */
+/** Only a ReplicationController may be scaled without an API group. */
 function groupErrors(reference: Json | undefined, field: string): FieldError[] {
   const apiVersion = stringAt(reference, "apiVersion") ?? "";
   const parts = apiVersion.split("/");
@@ -72,7 +72,7 @@ function metricErrors(metric: Json, at: string): FieldError[] {
   const errors: FieldError[] = [];
   if (type === "") errors.push(required(`${at}.type`, "must specify a metric source type"));
   const own = Object.hasOwn(sources, type) ? sources[type as keyof typeof sources].key : undefined;
-  // A server says so twice.
+  // A real server reports this error twice.
   const unknown = unsupported(`${at}.type`, type, Object.keys(sources).sort());
   if (own === undefined) errors.push(unknown, unknown);
   const given = Object.values(sources).filter(({ key }) => valueAt(metric, key) !== undefined);
@@ -118,7 +118,7 @@ function podsErrors(source: Json | undefined, at: string): FieldError[] {
   return [...errors, required(`${at}.target.averageValue`, "must specify a positive target averageValue")];
 }
 
-/** What is wrong with the name and the target of a metric, and which values the target has. */
+/** The errors of a metric's name and target, and whether the target has `value` and `averageValue`. */
 function measured(source: Json | undefined, at: string): [FieldError[], boolean, boolean] {
   const name = stringAt(source, "metric", "name") ?? "";
   const problem = pathSegmentRule(name);

@@ -2,14 +2,14 @@ import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } fr
 import { annotationsOf, listAt, stringAt, valueAt } from "#apiserver/object-fields.ts";
 import { withMetadata } from "#apiserver/operations/object-meta.ts";
 
-/** Where autoscaling/v1 keeps what it has no fields for (k8s.io/api/autoscaling/v1, annotations.go). */
+/** The annotations of autoscaling/v1 for fields that exist only in v2 (k8s.io/api/autoscaling/v1, annotations.go). */
 const annotation = {
   metrics: "autoscaling.alpha.kubernetes.io/metrics",
   behavior: "autoscaling.alpha.kubernetes.io/behavior",
   conditions: "autoscaling.alpha.kubernetes.io/conditions",
 } as const;
 
-/** An autoscaler in the other one of the versions v1 and v2; parts of one too. Current metrics are not carried over. */
+/** Converts an autoscaler, or a part of one, between the versions v1 and v2. Current metrics are not converted. */
 export function autoscalerIn(object: JsonObject, apiVersion: string): JsonObject {
   return apiVersion === "autoscaling/v1" ? toV1(object) : toV2(object);
 }
@@ -79,7 +79,7 @@ function annotated(object: JsonObject, annotations: JsonObject): JsonObject {
   return withMetadata(object, { annotations: Object.keys(annotations).length === 0 ? undefined : annotations });
 }
 
-/** What somebody wrote into an annotation may be anything. */
+/** A user can write any text into an annotation. */
 function read(text: string | undefined): Json | undefined {
   if (text === undefined) return undefined;
   try {
@@ -100,7 +100,7 @@ function isCpuShare(metric: Json): boolean {
   );
 }
 
-/** How v1 calls the values of a target. */
+/** The names of a target's values in v1. */
 const targetNames = [
   ["targetValue", "value", "Value"],
   ["targetAverageValue", "averageValue", "AverageValue"],
@@ -128,7 +128,7 @@ function metricToV1(metric: Json): JsonObject {
   const [key, source] = sourceOf(metric);
   const described = valueAt(source, "describedObject");
   const targets = targetNames.map(([name, value]): [string, Json | undefined] => {
-    // An Object's average has a name of its own.
+    // The average of an Object metric has another name than that of other metrics.
     const isObjects = key === "object" && value === "averageValue";
     return [isObjects ? "averageValue" : name, valueAt(source, "target", value)];
   });
@@ -171,7 +171,7 @@ function metricToV2(metric: Json): JsonObject {
   ]);
 }
 
-/** The annotation holds the fields by their Go names, and all of them. */
+/** The annotation holds every field under its Go name. */
 function behaviorToV1(behavior: JsonObject): JsonObject {
   const policyOf = (policy: Json) => ({
     Type: valueAt(policy, "type") ?? "",

@@ -7,7 +7,7 @@ const evictionPolicies = ["AlwaysAllow", "IfHealthyBudget"];
 const percentMessage =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
-/** A number that is not negative, or a percentage of at most 100. */
+/** Checks a number that must not be negative, or a percentage of at most 100. */
 function shareErrors(value: Json | undefined, field: string): FieldError[] {
   if (typeof value === "number")
     return value < 0 ? [fieldErrors.invalid(field, value, "must be greater than or equal to 0")] : [];

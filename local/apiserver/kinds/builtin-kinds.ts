@@ -10,10 +10,10 @@ const status = "status";
 const scale = "scale";
 
 /**
- * The built-in kinds: apiVersion, kind, plural, flags, short names, categories, subresources. Flags: `c` cluster-scoped,
- * `d` DELETE answers the object, `g` generation, `a` generation counts annotations, `n` no deletecollection, `p` PUT
- * creates, `r` PUT needs a resourceVersion, `v` is only created and answered, never stored. Of several versions the last
- * one is stored.
+ * The built-in kinds: apiVersion, kind, plural, flags, short names, categories, subresources. Flags: `c`
+ * cluster-scoped, `d` DELETE answers with the object, `g` counts generations, `a` counts annotations as generations,
+ * too, `n` has no deletecollection, `p` PUT creates, `r` PUT needs a resourceVersion, `v` is answered and never stored.
+ * The last of several versions is the stored one.
  */
 const table = `
 v1                               ConfigMap                         configmaps                         -     cm        -               -
@@ -72,12 +72,15 @@ flowcontrol.apiserver.k8s.io/v1  PriorityLevelConfiguration        prioritylevel
 node.k8s.io/v1                   RuntimeClass                      runtimeclasses                     c     -         -               -
 `;
 
-/** Built-in kinds whose versions have fields of their own. */
+/** Built-in kinds whose versions have different fields. */
 const severalVersions: Readonly<
   Record<string, { readonly versions: readonly string[]; readonly convert: NonNullable<Kind["convert"]> }>
 > = { "autoscaling/horizontalpodautoscalers": { versions: ["v1", "v2"], convert: autoscalerIn } };
 
-/** Sub-resources that are no view of the object itself. Only `status`, `scale`, `finalize`, `token` are served; the rest are listed. */
+/**
+ * Subresources of another kind than their object. The server serves `status`, `scale`, `finalize` and `token`, and only
+ * lists the rest.
+ */
 const otherSubresources: Readonly<Record<string, Omit<Subresource, "name">>> = {
   attach: { kind: "PodAttachOptions", verbs: ["create", "get"] },
   binding: { kind: "Binding", verbs: ["create"] },
@@ -147,15 +150,15 @@ function readRow(row: string): Kind {
 /** The built-in kinds, shared by every cluster. */
 export const builtinKinds: readonly Kind[] = table.trim().split("\n").map(readRow);
 
-/** What the subresource `token` of a ServiceAccount speaks. */
+/** The kind of the subresource `token` of a ServiceAccount. */
 export const tokenRequestKind = readRow("authentication.k8s.io/v1 TokenRequest tokenrequests v");
 
-/** In the version that is stored. */
+/** By resource, each in its stored version. */
 export const builtinKindsByResource: ReadonlyMap<string, Kind> = new Map(
   builtinKinds.map((kind) => [resourceKey(kind.group, kind.plural), kind]),
 );
 
-/** The kind in the version that its objects are stored in. */
+/** The kind in the version in which its objects are stored. */
 export function storedKind(kind: Kind): Kind {
   return kind.convert === undefined ? kind : (builtinKindsByResource.get(resourceKey(kind.group, kind.plural)) ?? kind);
 }

@@ -3,7 +3,7 @@ import { immutableAt, type StrategyContext } from "#apiserver/kinds/strategy.ts"
 import { listAt, stringAt, valueAt } from "#apiserver/object-fields.ts";
 import { type FieldError, fieldErrors } from "#apiserver/status-error.ts";
 
-/** A new CustomResourceDefinition has no conditions yet; an update keeps the status, and remembers each storage version. */
+/** A new CustomResourceDefinition has no conditions. An update keeps the status and adds each storage version to it. */
 export function prepareCrd(object: JsonObject, { live }: StrategyContext): JsonObject {
   const storage = listAt(object, "spec", "versions").find((version) => valueAt(version, "storage") === true);
   const name = stringAt(storage, "name");
@@ -16,7 +16,7 @@ export function prepareCrd(object: JsonObject, { live }: StrategyContext): JsonO
   return { ...object, status: { ...(isJsonObject(object.status) ? object.status : {}), storedVersions: kept } };
 }
 
-/** What is wrong with a CustomResourceDefinition. */
+/** The errors of a CustomResourceDefinition. */
 export function crdErrors(object: JsonObject, context: StrategyContext): FieldError[] {
   const errors: FieldError[] = [];
   const plural = stringAt(object, "spec", "names", "plural") ?? "";

@@ -13,7 +13,7 @@ const scheduleErrors: Rule = (object, { live }) => {
   if (schedule === "") return [fieldErrors.required(field)];
   const problem = scheduleProblem(schedule);
   const errors = problem === undefined ? [] : [fieldErrors.invalid(field, schedule, problem)];
-  // A zone that was let in long ago stays.
+  // An update may keep a time zone that an older server accepted.
   const hasZone = schedule.includes("TZ") && !(stringAt(live, "spec", "schedule") ?? "").includes("TZ");
   const detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
   return hasZone ? [...errors, fieldErrors.invalid(field, schedule, detail)] : errors;
@@ -30,14 +30,14 @@ const policyErrors: Rule = (object) => {
   return policies.includes(policy) ? [] : [fieldErrors.unsupported("spec.concurrencyPolicy", policy, policies)];
 };
 
-/** Eleven characters are left to the names of its Jobs. */
+/** A CronJob appends eleven characters to its name for the names of its Jobs. */
 const nameErrors: Rule = (object, { live }) => {
   const name = nameOf(object);
   if (live !== undefined || name.length <= 52) return [];
   return [fieldErrors.invalid("metadata.name", name, "must be no more than 52 characters")];
 };
 
-/** The template is a Job that has yet to be made. */
+/** Checks the template like a new Job. */
 const templateErrors: Rule = (object, context) => {
   const spec = valueAt(object, "spec", "jobTemplate", "spec") ?? {};
   const errors = jobSpecErrors({ spec }, context).map((error) => ({

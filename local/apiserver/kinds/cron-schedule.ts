@@ -1,4 +1,4 @@
-/** What is wrong with a schedule or a time zone, in the words of the parser that Kubernetes uses (robfig/cron v3). */
+/** The errors of schedules and time zones, in the words of the parser that Kubernetes uses (robfig/cron v3). */
 
 interface Bounds {
   readonly min: number;
@@ -44,7 +44,7 @@ function descriptorProblem(text: string): string | undefined {
   return problem === undefined ? undefined : `failed to parse duration ${text}: time: ${problem}`;
 }
 
-/** time.ParseDuration. */
+/** As time.ParseDuration reports them. */
 function durationProblem(text: string): string | undefined {
   const quoted = JSON.stringify(text);
   let rest = text.replace(/^[-+]/, "");
@@ -80,7 +80,7 @@ function rangeProblem(range: string, { min, max, names }: Bounds): string | unde
   return step === 0 ? `step of range should be a positive number: ${range}` : undefined;
 }
 
-/** @returns what is wrong, where it is no number and no name. */
+/** @returns the error text where the text is neither a number nor a name. */
 function numberOf(text: string, names: readonly string[], first: number): number | string {
   const named = names.indexOf(text.toLowerCase());
   if (named >= 0) return named + first;
@@ -88,14 +88,14 @@ function numberOf(text: string, names: readonly string[], first: number): number
     `failed to parse int from ${text}: strconv.Atoi: parsing ${JSON.stringify(text)}: ${why}`;
   if (!/^[-+]?\d+$/.test(text)) return wrong("invalid syntax");
   const digits = text.replace(/^[-+]?0*/, "");
-  // Of 19 digits some fit into 64 bits, of 20 none.
+  // Some numbers of 19 digits fit into 64 bits, and no number of 20 digits does.
   if (digits.length > 19) return wrong("value out of range");
   const value = BigInt(text.startsWith("-") ? `-${digits || "0"}` : digits || "0");
   if (value !== BigInt.asIntN(64, value)) return wrong("value out of range");
   return value < 0n ? `negative number (${value}) not allowed: ${text}` : Number(value);
 }
 
-/** What is wrong with `spec.timeZone`. */
+/** The errors of `spec.timeZone`. */
 export function timeZoneProblems(zone: string): string[] {
   if (zone === "") return ["timeZone must be nil or non-empty string"];
   const explicit = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
@@ -105,7 +105,7 @@ export function timeZoneProblems(zone: string): string[] {
   ];
 }
 
-/** Whether the IANA database has a zone; the names are those of files, so capitals matter. */
+/** Whether the IANA database has a zone. Go looks zones up as files, so upper and lower case matter. */
 function isTimeZone(zone: string): boolean {
   if (zone === "UTC" || zone === "Local") return true;
   if (!/^[A-Z]/.test(zone)) return false;

@@ -70,7 +70,10 @@ function schemaOf(version: JsonObject): StructuralSchema {
 
 const versionPattern = /^v(\d+)(?:(alpha|beta)(\d+))?$/;
 
-/** v2 before v1 before v1beta2 before v1beta1 before v1alpha1 before all others by name (apimachinery, version.CompareKubeAwareVersionStrings). */
+/**
+ * The order v2, v1, v1beta2, v1beta1, v1alpha1, then all others by name (apimachinery,
+ * version.CompareKubeAwareVersionStrings).
+ */
 export function compareVersions(a: string, b: string): number {
   const left = rank(a);
   const right = rank(b);
@@ -88,7 +91,7 @@ function rank(version: string): number[] {
   return [stability, Number(match[1]), Number(match[3] ?? 0)];
 }
 
-/** A custom resource as the server holds it: pruned and defaulted. `unknown` collects what was pruned, sorted. */
+/** A custom resource as the server stores it, pruned and with defaults. `unknown` collects the pruned paths, sorted. */
 export function toCustomObject(
   custom: CustomResource,
   value: JsonObject,
@@ -107,8 +110,8 @@ export function toCustomObject(
 }
 
 /**
- * A stored object as a version reads it; of a custom resource: its apiVersion, without the fields that the schema has lost since it
- * was stored, with the defaults that it has gained.
+ * A stored object as a version reads it. A custom resource gets the version's apiVersion. It loses fields that the
+ * schema has dropped since the write and gains defaults that the schema has added.
  */
 export function readStored(kind: Kind, stored: JsonObject): JsonObject {
   const { custom } = kind;

@@ -25,7 +25,7 @@ const formats: Readonly<Record<string, RegExp>> = {
   email: /^[^@\s]+@[^@\s]+$/,
 };
 
-/** What is wrong with a custom resource by its schema, in the words of kube-openapi and the apiextensions server. */
+/** The schema errors of a custom resource, in the words of kube-openapi and the apiextensions server. */
 function schemaErrors(schema: StructuralSchema, value: Json, path = ""): FieldError[] {
   const errors: FieldError[] = [];
   if (value === null && schema.nullable === true) return errors;
@@ -157,14 +157,14 @@ const blocking = new Set([
   "FieldValueTypeInvalid",
 ]);
 
-/** Whether any part of a schema carries rules (`x-kubernetes-validations`). */
+/** Whether any part of a schema has validation rules (`x-kubernetes-validations`). */
 function hasRules(schema: Json | undefined): boolean {
   if (Array.isArray(schema)) return schema.some((each: Json) => hasRules(each));
   if (!isJsonObject(schema)) return false;
   return schema["x-kubernetes-validations"] !== undefined || Object.values(schema).some(hasRules);
 }
 
-/** The errors of an object and, where rules stay unchecked because of them, the note that says so. */
+/** The errors of an object. A last entry states that rules were not checked, if the errors prevent that. */
 export function customErrors(schema: StructuralSchema, object: JsonObject): FieldError[] {
   const errors = schemaErrors(schema, object);
   if (!errors.some(({ reason }) => blocking.has(reason ?? "")) || !hasRules(schema)) return errors;

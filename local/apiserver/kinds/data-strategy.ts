@@ -44,7 +44,7 @@ function configMapErrors(object: JsonObject): FieldError[] {
   let bytes = 0;
   for (const [, value] of data) bytes += Buffer.byteLength(value);
   for (const value of binary.values()) bytes += decodedBytes(value);
-  // The path of the whole object is empty, which Go prints as a list.
+  // The path of the whole object is empty, and Go prints it as an empty list.
   if (bytes > maxDataBytes) errors.push(fieldErrors.tooLong("[]", maxDataBytes));
   return errors;
 }
@@ -56,13 +56,13 @@ const requiredKeys: Readonly<Record<string, readonly string[]>> = {
   "kubernetes.io/ssh-auth": ["ssh-privatekey"],
 };
 
-/** One of them is enough. */
+/** A Secret of this type needs one of these keys. */
 const basicAuthKeys = ["username", "password"];
 
 const tokenType = "kubernetes.io/service-account-token";
 const accountAnnotation = "kubernetes.io/service-account.name";
 
-/** A file of Docker is a JSON object, or null; what is in it is not said. */
+/** A Docker configuration must be a JSON object or null. The error does not show its content. */
 function dockerErrors(key: string, base64: string): FieldError[] {
   const text = Buffer.from(base64, "base64").toString();
   const problem = goJsonProblem(text) ?? typeProblem(text);

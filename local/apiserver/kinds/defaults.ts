@@ -1,13 +1,13 @@
 import { isJsonObject, type Json, type JsonObject } from "#apiserver/json.ts";
 import { defaultAutoscaler, defaultScaling } from "#apiserver/kinds/autoscaler-defaults.ts";
 
-/** A struct under construction: defaults are written into it. */
+/** A struct that is being built. Defaults are written into it. */
 export type Draft = Record<string, Json>;
 
 const httpScheme = { path: "/", scheme: "HTTP" };
 const fileMode = { defaultMode: 420 };
 
-/** Defaults that depend on nothing, by type (pkg/apis/.../defaults.go of Kubernetes 1.36). */
+/** Defaults that depend on no other field, by type (pkg/apis/.../defaults.go of Kubernetes 1.36). */
 const constants: Readonly<Record<string, JsonObject>> = {
   "core.v1.Container": { terminationMessagePath: "/dev/termination-log", terminationMessagePolicy: "File" },
   "core.v1.EphemeralContainerCommon": {
@@ -100,7 +100,7 @@ function childOf(draft: JsonObject, key: string): JsonObject {
 }
 
 function imagePullPolicy(image: string): string {
-  // No reference to an image, such as `ko://example.com/app`: there is no tag to be the latest.
+  // A text such as `ko://example.com/app` is not an image reference, so it has no tag.
   if (image.includes("://")) return "IfNotPresent";
   const digest = image.includes("@");
   const tag = /:([^:/@]+)(?:@|$)/.exec(image)?.[1] ?? (digest ? "" : "latest");
@@ -129,7 +129,7 @@ function defaultRollingUpdate(draft: Draft, values: JsonObject): void {
   draft.rollingUpdate = { ...values, ...childOf(draft, "rollingUpdate") };
 }
 
-/** A partition is only given where the strategy is nobody's choice, or somebody speaks of it. */
+/** A partition gets its default if `type` is unset, or if `rollingUpdate` is set. */
 function defaultStatefulUpdate(draft: Draft): void {
   if (draft.type === undefined || draft.type === "") draft.rollingUpdate ??= {};
   setMissing(draft, "type", "RollingUpdate");
@@ -144,7 +144,7 @@ function defaultClaimTemplates(draft: Draft): void {
   );
 }
 
-/** The labels of the template stand for what is not said. */
+/** Unset selectors and labels get the labels of the template. */
 function defaultReplicationController(draft: Draft): void {
   const spec = childOf(draft, "spec");
   const labels = childOf(childOf(childOf(spec, "template"), "metadata"), "labels");
@@ -172,7 +172,7 @@ function defaultPodSpec(draft: Draft): void {
   draft.serviceAccount = account;
 }
 
-/** Limits stand for missing requests on Pods, not on templates. */
+/** In Pods, limits are the default for requests. In templates they are not. */
 function defaultPod(draft: Draft): void {
   const spec: Draft = { ...(childOf(draft, "spec") as Draft) };
   setMissing(spec, "enableServiceLinks", true);
@@ -191,7 +191,7 @@ function defaultPod(draft: Draft): void {
   draft.spec = spec;
 }
 
-/** With the network of its node, a Pod listens on the ports of its node. */
+/** A Pod with the node's network listens on ports of the node. */
 function withHostPorts(container: JsonObject): JsonObject {
   if (!Array.isArray(container.ports)) return container;
   const ports = container.ports.map((port: Json) => {
@@ -239,7 +239,7 @@ function defaultTargetPort(draft: Draft): void {
     draft.targetPort = draft.port ?? 0;
 }
 
-/** The conversion of DaemonSets writes its template generation as an annotation. */
+/** The conversion of DaemonSets writes the template generation as an annotation. */
 function defaultDaemonSet(draft: Draft): void {
   const metadata = childOf(draft, "metadata");
   const annotations = { "deprecated.daemonset.template.generation": "0", ...childOf(metadata, "annotations") };
@@ -280,7 +280,7 @@ const computed: Readonly<Record<string, (draft: Draft) => void>> = {
   "core.v1.LoadBalancerIngress": defaultIngressAddress,
 };
 
-/** Fills the defaults of one struct; its fields are complete already. */
+/** Sets the defaults of one struct. The nested structs have their defaults already. */
 export function applyDefaults(typeName: string, draft: Draft): void {
   for (const [key, value] of Object.entries(constants[typeName] ?? {})) setMissing(draft, key, value ?? null);
   computed[typeName]?.(draft);

@@ -15,28 +15,28 @@ import { canonicalQuantity } from "#apiserver/kinds/quantity.ts";
 export class DecodeError extends Error {}
 
 export interface GoOptions {
-  /** Collects the paths of fields the struct does not have. */
+  /** Collects the paths of fields that the struct does not have. */
   readonly unknown?: string[];
   readonly defaults: "fill" | "leave";
 }
 
 interface Place {
   readonly path: string;
-  /** `ObjectMeta.metadata.labels`: the struct and the path, as Go's JSON decoder writes them. */
+  /** The struct and the path as Go's JSON decoder writes them: `ObjectMeta.metadata.labels`. */
   readonly struct: string;
 }
 
 /**
- * An object as the server holds it: decoded into its Go struct, defaulted and written again. Unknown fields, nulls and
- * empty optional values go, quantities become canonical, structs that are no pointers appear as `{}`.
- * @throws DecodeError where a value has the wrong type.
+ * An object as the server stores it: decoded into its Go struct, defaulted and encoded again. This drops unknown
+ * fields, nulls and empty optional values. Quantities become canonical, and a struct that is not a pointer appears as
+ * `{}`. @throws DecodeError where a value has the wrong type.
  */
 export function toGoObject(ref: TypeRef, value: JsonObject, options: GoOptions): JsonObject {
   const object = convert(ref, value, { place: { path: "", struct: "" }, options });
   return isJsonObject(object) ? object : {};
 }
 
-/** A part of an object, such as its status, as the server holds it. @throws DecodeError. */
+/** A part of an object, such as its status, as the server stores it. @throws DecodeError. */
 export function toGoPart(object: TypeRef, name: string, value: Json): Json {
   const type = object();
   const ref = type.kind === "map" ? type.fields.get(name)?.type : undefined;
@@ -84,7 +84,7 @@ function wrongType(value: Json, place: Place, goType: string): DecodeError {
   );
 }
 
-/** `core.v1.Container` as Go prints it: `v1.Container`. */
+/** The name of a struct as Go prints it: `core.v1.Container` becomes `v1.Container`. */
 function goStructName(type: Type): string {
   if (type.kind !== "map") return "string";
   return type.name === "" ? "map[string]string" : type.name.slice(type.name.indexOf(".") + 1);
@@ -162,7 +162,7 @@ function convertStruct(type: MapType, value: JsonObject, walk: Walk): JsonObject
     const member = convertField(field, value[name], at);
     if (member !== undefined) out[name] = member;
   }
-  // What is there comes first, so that unknown fields are reported in the order of the text.
+  // Given fields come first, so that unknown fields are reported in the order of the text.
   for (const name of Object.keys(value)) {
     const field = type.fields.get(name);
     if (field === undefined) walk.options.unknown?.push(prefix + name);
@@ -193,7 +193,7 @@ function absent(field: Field, walk: Walk): Json | undefined {
   return field.zero === "empty" ? null : undefined;
 }
 
-/** `omitempty` leaves out empty lists and maps, not pointers to empty structs. */
+/** `omitempty` omits empty lists and maps, but not pointers to empty structs. */
 function isEmptyCollection(field: Field, member: Json): boolean {
   if (Array.isArray(member)) return member.length === 0;
   if (!isJsonObject(member) || Object.keys(member).length > 0) return false;

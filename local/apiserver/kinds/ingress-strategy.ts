@@ -20,7 +20,7 @@ function wildcardRule(host: string): string | undefined {
   return wildcard.test(host) ? undefined : wildcardMessage;
 }
 
-/** A host, or all hosts of a domain. */
+/** Checks a host name, or a wildcard for all hosts of a domain. */
 function hostErrors(host: string, field: string): FieldError[] {
   const problem = host.includes("*") ? wildcardRule(host) : subdomainRule(host);
   return problem === undefined ? [] : [invalid(field, host, problem)];

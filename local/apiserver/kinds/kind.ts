@@ -2,7 +2,7 @@ import type { TypeRef } from "#apiserver/apply/schema.ts";
 import type { JsonObject } from "#apiserver/json.ts";
 import type { StructuralSchema } from "#apiserver/kinds/structural-schema.ts";
 
-/** A resource as the server serves it: one plural in one group. */
+/** A resource that the server serves: one plural in one group. */
 export interface Kind {
   readonly group: string;
   readonly version: string;
@@ -15,18 +15,18 @@ export interface Kind {
   readonly namespaced: boolean;
   readonly verbs: readonly string[];
   readonly subresources: readonly Subresource[];
-  /** metadata.generation counts the changes of the spec; "annotations" counts those of annotations too. */
+  /** With "spec", metadata.generation counts changes of the spec; with "annotations" also changes of annotations. */
   readonly generation: "none" | "spec" | "annotations";
-  /** A finished DELETE answers with the object instead of a Status. */
+  /** A completed DELETE answers with the object instead of a Status. */
   readonly deleteAnswersObject: boolean;
-  /** A PUT without resourceVersion overwrites. */
+  /** A PUT without a resourceVersion overwrites the object. */
   readonly unconditionalUpdate: boolean;
-  /** A PUT of what is not there creates it. */
+  /** A PUT of an object that does not exist creates it. */
   readonly createOnUpdate: boolean;
   readonly typeIn: (version: string) => TypeRef | undefined;
-  /** Set where versions differ: an object, or a part of one, in another of them. */
+  /** Converts an object, or a part of one, to another version. Set where versions differ. */
   readonly convert?: (object: JsonObject, apiVersion: string) => JsonObject;
-  /** Set for custom resources. */
+  /** Set for custom resources only. */
   readonly custom?: CustomResource;
 }
 
@@ -34,18 +34,18 @@ export interface Subresource {
   readonly name: string;
   readonly kind: string;
   readonly verbs: readonly string[];
-  /** The group and version of another API the subresource speaks. */
+  /** The group and version of a subresource that belongs to another API. */
   readonly group?: string;
   readonly version?: string;
 }
 
-/** A kind that a CustomResourceDefinition serves, in one of its versions. */
+/** A kind of a CustomResourceDefinition, in one of its versions. */
 export interface CustomResource {
   readonly crdName: string;
   readonly schema: StructuralSchema;
   readonly printerColumns: readonly JsonObject[];
   readonly scale: JsonObject | undefined;
-  /** Objects as they were read last: they are pruned and defaulted on every read. */
+  /** Objects as last read: every read prunes and defaults them. */
   readonly cache: WeakMap<JsonObject, JsonObject>;
 }
 
@@ -53,23 +53,23 @@ export function apiVersionOf(kind: Pick<Kind, "group" | "version">): string {
   return kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
 }
 
-/** The group and version of an apiVersion; "" is the core group. */
+/** The group and version of an apiVersion; the core group is empty. */
 export function apiVersionParts(apiVersion: string): { readonly group: string; readonly version: string } {
   const slash = apiVersion.indexOf("/");
   return { group: slash < 0 ? "" : apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
 }
 
-/** `apps/deployments`: the key of a resource over all its versions. */
+/** The key of a resource over all its versions, for example `apps/deployments`. */
 export function resourceKey(group: string, plural: string): string {
   return `${group}/${plural}`;
 }
 
-/** The Go package of a group's types: `rbac` for `rbac.authorization.k8s.io`. */
+/** The Go package of a group's types, for example `rbac` for `rbac.authorization.k8s.io`. */
 export function goGroup(group: string): string {
   return group === "" ? "core" : group.replace(/\..*/, "");
 }
 
-/** The Go type of a built-in kind: `apps.v1.Deployment`. */
+/** The Go type of a built-in kind, for example `apps.v1.Deployment`. */
 export function goTypeName({ group, version, kind }: Pick<Kind, "group" | "version" | "kind">): string {
   return `${goGroup(group)}.${version}.${kind}`;
 }

@@ -4,7 +4,7 @@ import { labelErrors, labelKeyProblem } from "#apiserver/operations/object-meta.
 import { labelValueProblem } from "#apiserver/operations/selectors.ts";
 import { type FieldError, fieldErrors } from "#apiserver/status-error.ts";
 
-/** What is wrong with a LabelSelector (ValidateLabelSelector). */
+/** The errors of a LabelSelector (ValidateLabelSelector). */
 export function labelSelectorErrors(selector: Json | undefined, field: string): FieldError[] {
   if (!isJsonObject(selector)) return [];
   const labels = isJsonObject(selector.matchLabels) ? selector.matchLabels : {};
@@ -39,7 +39,7 @@ function requirementErrors(requirement: Json, at: string): FieldError[] {
   return errors;
 }
 
-/** Whether every part of a LabelSelector holds for labels; undefined where it is none. */
+/** Whether labels match every part of a LabelSelector; undefined where the selector is invalid. */
 export function selectorMatches(selector: JsonObject, labels: Json | undefined): boolean | undefined {
   const given = isJsonObject(labels) ? labels : {};
   const wanted = isJsonObject(selector.matchLabels) ? selector.matchLabels : {};

@@ -85,11 +85,11 @@ interface Cidr {
   readonly family: 4 | 6;
   readonly bits: bigint;
   readonly prefix: number;
-  /** How many bits an address has. */
+  /** The number of bits of an address. */
   readonly width: number;
 }
 
-/** What IsValidCIDR says, in its order. */
+/** The errors of IsValidCIDR, in its order. */
 function cidrErrors(text: string, field: string): FieldError[] {
   const cidr = parseCidr(text);
   if (cidr === undefined)
@@ -104,7 +104,7 @@ function cidrErrors(text: string, field: string): FieldError[] {
   return (cidr.bits & host) === 0n ? [] : [invalid(field, text, "must not have bits set beyond the prefix length")];
 }
 
-/** Zeros in front are read, as a server does of what older ones let pass. */
+/** Accepts leading zeros, because a server accepts them in stored objects of older servers. */
 function parseCidr(text: string): Cidr | undefined {
   const [address = "", length = "", ...more] = text.split("/");
   if (more.length > 0 || !/^\d{1,3}$/.test(length)) return undefined;

@@ -7,7 +7,7 @@ import { type FieldError, fieldErrors } from "#apiserver/status-error.ts";
 
 const containerLists = ["initContainers", "containers"] as const;
 
-/** The order in which a second source of a volume is noticed. */
+/** The order in which a server checks the sources of a volume. The second source that it finds is an error. */
 const volumeSources = [
   "emptyDir",
   "hostPath",
@@ -31,7 +31,7 @@ const restartPolicies = ["Always", "OnFailure", "Never"];
 const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const standardResources = ["cpu", "memory", "ephemeral-storage", "storage"];
 
-/** Marks names that came before, and those that are missing or no label. */
+/** The errors of names that are missing, not a label or duplicates. */
 function nameErrors(items: readonly Json[], field: string): FieldError[] {
   const seen = new Set<string>();
   const errors: FieldError[] = [];
@@ -141,7 +141,9 @@ function containerErrors(container: Json, field: string, volumes: ReadonlySet<st
   ];
 }
 
-/** What is wrong with the spec of a Pod or of a template of Pods. `claims` are volumes that come from elsewhere. */
+/**
+ * The errors of a Pod's spec or a Pod template's spec. `claims` names the volumes that are defined outside the spec.
+ */
 export function podSpecErrors(spec: Json | undefined, field: string, claims: readonly string[] = []): FieldError[] {
   const volumes = listAt(spec, "volumes");
   const known = new Set([...volumes.map((volume) => stringAt(volume, "name") ?? ""), ...claims]);
@@ -165,7 +167,7 @@ export function podSpecErrors(spec: Json | undefined, field: string, claims: rea
   return [...errors, ...hostPortErrors(spec, field)];
 }
 
-/** What deserves a warning in the spec of a Pod: items that an apply would merge into one, or that hide each other. */
+/** The warnings of a Pod's spec: items that an apply would merge into one, or that hide each other. */
 export function podSpecWarnings(spec: Json | undefined, field: string): string[] {
   return containerLists.flatMap((list) => {
     const containers = [...listAt(spec, list).entries()].map(([index, container]) => ({
@@ -189,7 +191,7 @@ function envWarnings(container: Json, at: string): string[] {
   );
 }
 
-/** @param first - where each port and each name is defined first, in any container. */
+/** @param first - the first definition of each port and of each port name, over all containers. */
 function portWarnings(container: Json, at: string, first: Map<string, string>): string[] {
   return [...listAt(container, "ports").entries()].flatMap(([position, port]) => {
     const path = `${at}.ports[${position}]`;
@@ -209,7 +211,7 @@ function portWarnings(container: Json, at: string, first: Map<string, string>): 
   });
 }
 
-/** A Pod without its images, as far as an update may change it (ValidatePodUpdate). */
+/** The part of a Pod that an update may not change (ValidatePodUpdate). */
 export function fixedPartOfPod(object: JsonObject): Json {
   const spec = isJsonObject(object.spec) ? object.spec : {};
   const {

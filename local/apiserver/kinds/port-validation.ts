@@ -9,7 +9,7 @@ export function isPort(value: Json | undefined): boolean {
   return typeof value === "number" && value >= 1 && value <= 65_535;
 }
 
-/** What is wrong with the name of a port (IsValidPortName). */
+/** The errors of a port name (IsValidPortName). */
 export function portNameProblems(name: string): string[] {
   return [
     ...(name.length > 15 ? ["must be no more than 15 characters"] : []),
@@ -20,7 +20,7 @@ export function portNameProblems(name: string): string[] {
   ];
 }
 
-/** What is wrong with the ports of a container. */
+/** The errors of the ports of a container. */
 export function portErrors(container: Json, field: string): FieldError[] {
   const errors: FieldError[] = [];
   const names = new Set<string>();
@@ -50,7 +50,10 @@ function nameErrors(name: string, field: string, seen: Set<string>): FieldError[
   return [];
 }
 
-/** Ports of the node that two containers want, or that are not the container's own where it has the node's network. */
+/**
+ * The errors of host ports: two containers use the same one, or it differs from the container's port under the node's
+ * network.
+ */
 export function hostPortErrors(spec: Json | undefined, field: string): FieldError[] {
   const taken = new Set<string>();
   const duplicates: FieldError[] = [];

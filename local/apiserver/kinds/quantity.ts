@@ -18,8 +18,9 @@ const binarySuffixes: readonly (readonly [string, bigint])[] = ["Ei", "Pi", "Ti"
 const pattern = /^([+-]?)(\d*)(?:\.(\d*))?([EPTGMk]i|Ki|[numkMGTPE]|[eE][+-]?\d+)?$/;
 
 /**
- * A quantity in canonical form, `1000m` as `1`: no fraction, and the largest suffix that keeps every digit (apimachinery,
- * resource.Quantity; the smallest unit is a nano, rounded up). Undefined when the text is none.
+ * A quantity in canonical form, for example `1` for `1000m`: no fraction, and the largest suffix that keeps every digit
+ * (apimachinery, resource.Quantity). The smallest unit is a nano; smaller amounts are rounded up. Undefined when the
+ * text is not a quantity.
  */
 export function canonicalQuantity(text: string): string | undefined {
   const match = pattern.exec(text);
@@ -37,7 +38,7 @@ export function canonicalQuantity(text: string): string | undefined {
   return (nanos === 0n ? "" : sign.replace("+", "")) + written(nanos, binary ? binarySuffixes : decimalSuffixes);
 }
 
-/** A quantity in nanos, for comparison; 0 when the text is none. */
+/** A quantity in nanos, for comparison; 0 when the text is not a quantity. */
 export function quantityValue(text: string): bigint {
   const match = pattern.exec(text);
   if (match === null) return 0n;

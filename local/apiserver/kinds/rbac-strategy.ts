@@ -6,7 +6,7 @@ import { listAt, stringAt, valueAt } from "#apiserver/object-fields.ts";
 import { pathSegmentRule, subdomainRule } from "#apiserver/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#apiserver/status-error.ts";
 
-/** What a rule of a Role or ClusterRole must say. */
+/** The errors of a rule of a Role or ClusterRole. */
 function policyRuleErrors(rule: Json, at: string, scope: "namespace" | "cluster"): FieldError[] {
   const { required, invalid } = fieldErrors;
   const has = (key: string) => listAt(rule, key).length > 0;
@@ -34,13 +34,13 @@ function roleErrors(scope: "namespace" | "cluster"): Rule {
   };
 }
 
-/** The role of a binding as Go prints the struct. */
+/** The roleRef of a binding as Go prints the struct. */
 function printedRole(object: JsonObject): JsonObject {
   const [APIGroup, Kind, Name] = ["apiGroup", "kind", "name"].map((key) => valueAt(object, "roleRef", key) ?? "");
   return { APIGroup, Kind, Name };
 }
 
-/** Which roles a binding may name, and that it keeps naming it. */
+/** The errors of a roleRef. An update may not change it. */
 function roleRefErrors(object: JsonObject, live: JsonObject | undefined, kinds: readonly string[]): FieldError[] {
   const text = (key: string) => stringAt(object, "roleRef", key) ?? "";
   const errors: FieldError[] = [];

@@ -35,7 +35,10 @@ function freeIp(context: Context): string {
   throw new Error("no cluster IP is left in 10.0.0.0/16");
 }
 
-/** Gives a Service its cluster IP and node ports, keeps those it has, and drops what its type has no use for. */
+/**
+ * Gives a Service its cluster IP and node ports, and keeps those that it has. Removes fields that its type does not
+ * use.
+ */
 export function allocateService(object: JsonObject, context: Context): JsonObject {
   const spec = specOf(object);
   const before = specOf(context.live);
@@ -59,7 +62,10 @@ export function allocateService(object: JsonObject, context: Context): JsonObjec
   return { ...object, spec };
 }
 
-/** Endpoints that nothing selects may be of any family (registry/core/service/storage, initIPFamilyFields). */
+/**
+ * A headless Service without a selector may have endpoints of any IP family (registry/core/service/storage,
+ * initIPFamilyFields).
+ */
 function mayHaveAnyFamily(spec: JsonObject): boolean {
   return spec.clusterIP === "None" && Object.keys(selectorOf(spec)).length === 0;
 }
@@ -95,7 +101,7 @@ function allocatePorts(
   });
 }
 
-/** What is wrong with a Service that has been through `allocateService`, in the order of ValidateServiceUpdate. */
+/** The errors of a Service after `allocateService`, in the order of ValidateServiceUpdate. */
 export function serviceErrors(object: JsonObject, context: Context): FieldError[] {
   const unfit = familyErrors(object);
   if (unfit.length > 0) return unfit;
@@ -116,7 +122,10 @@ export function serviceErrors(object: JsonObject, context: Context): FieldError[
     : [fieldErrors.invalid("spec.clusterIPs", [ip], `failed to allocate IP ${ip}: ${problem}`)];
 }
 
-/** What a Service without a selector was given is more than this cluster has, once it gets one. */
+/**
+ * A Service without a selector gets two IP families. They become an error once the Service has a selector, because this
+ * cluster has only IPv4.
+ */
 function familyErrors(object: JsonObject): FieldError[] {
   if (mayHaveAnyFamily(specOf(object)) || stringAt(object, "spec", "ipFamilyPolicy") !== "RequireDualStack") return [];
   const detail = "this cluster is not configured for dual-stack services";

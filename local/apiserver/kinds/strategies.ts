@@ -23,7 +23,9 @@ function prepareNamespace(object: JsonObject, { live }: StrategyContext): JsonOb
   return { ...object, spec, status };
 }
 
-/** Storage in use is protected until a controller lets it go (admission plugin StorageObjectInUseProtection). */
+/**
+ * A finalizer protects storage in use until a controller removes it (admission plugin StorageObjectInUseProtection).
+ */
 function protect(finalizer: string): NonNullable<Strategy["prepare"]> {
   return (object, { live }) => {
     const finalizers = listAt(object, "metadata", "finalizers");
@@ -34,7 +36,7 @@ function protect(finalizer: string): NonNullable<Strategy["prepare"]> {
 
 const protectVolume = protect("kubernetes.io/pv-protection");
 
-/** A volume remembers since when it has its phase. */
+/** The status of a volume records since when it has its phase. */
 function prepareVolume(object: JsonObject, context: StrategyContext): JsonObject {
   const { live, cluster } = context;
   const status = live?.status ?? { phase: "Pending", lastPhaseTransitionTime: cluster.now() };

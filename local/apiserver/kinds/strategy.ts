@@ -12,12 +12,12 @@ export interface StrategyContext {
 
 export type Rule = (object: JsonObject, context: StrategyContext) => FieldError[];
 
-/** What a kind does beyond the rules for every object. */
+/** The rules of a kind beyond those for every object. */
 export interface Strategy {
-  /** Fills what the server alone decides. */
+  /** Sets the fields that only the server decides. */
   readonly prepare?: (object: JsonObject, context: StrategyContext) => JsonObject;
   readonly validate?: Rule;
-  /** What a new status may not be. */
+  /** Checks a new status. */
   readonly validateStatus?: Rule;
   readonly warn?: (object: JsonObject, context: StrategyContext) => string[];
 }
@@ -26,7 +26,7 @@ export function immutable(field: string, value: Json | undefined): FieldError {
   return fieldErrors.invalid(field, value ?? null, "field is immutable");
 }
 
-/** Fields that may not change once set, by path from the object. */
+/** Refuses changes of these fields. A path starts at the object. */
 export function immutableAt(...paths: readonly string[]): Rule {
   return (object, { live }) => {
     if (live === undefined) return [];
@@ -37,7 +37,7 @@ export function immutableAt(...paths: readonly string[]): Rule {
   };
 }
 
-/** Numbers that may not be negative. */
+/** Refuses negative numbers in these fields. */
 export function notNegative(...paths: readonly string[]): Rule {
   return (object) =>
     paths.flatMap((path) => {

@@ -9,7 +9,7 @@ import {
 } from "#apiserver/apply/schema.ts";
 import { isJsonObject, type Json, type JsonObject } from "#apiserver/json.ts";
 
-/** An OpenAPI v3 schema of a CustomResourceDefinition, as it is written there. */
+/** An OpenAPI v3 schema as a CustomResourceDefinition contains it. */
 export type StructuralSchema = JsonObject;
 
 export function properties(schema: StructuralSchema): ReadonlyMap<string, StructuralSchema> {
@@ -36,7 +36,7 @@ function plainField(type: TypeRef): Field {
   return { type, zero: "leave", retainKeys: false };
 }
 
-/** The type by which applies to custom resources of this schema are merged. */
+/** The type that governs merges of custom resources with this schema. */
 export function typeOfRoot(schema: StructuralSchema): TypeRef {
   let type: MapType | undefined;
   return () => {
@@ -90,7 +90,7 @@ function listTypeOf(schema: StructuralSchema): Type {
   return { kind: "list", element, atomic: listType === "atomic", keys: names };
 }
 
-/** The value without what the schema does not know; `unknown` collects the paths that go. */
+/** Removes the fields that the schema does not know; `unknown` collects their paths. */
 export function prune(
   schema: StructuralSchema,
   value: Json,
@@ -117,7 +117,7 @@ export function prune(
   return kept;
 }
 
-/** The value with the defaults of its schema; a null where none is allowed counts as absent. */
+/** Sets the defaults of the schema. A null that the schema does not allow counts as absent. */
 export function fillDefaults(schema: StructuralSchema, value: Json): Json {
   if (Array.isArray(value)) {
     const items = isJsonObject(schema.items) ? schema.items : undefined;

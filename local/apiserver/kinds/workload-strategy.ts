@@ -16,7 +16,7 @@ import { type FieldError, fieldErrors } from "#apiserver/status-error.ts";
 
 const templateSpec = ["spec", "template", "spec"] as const;
 
-/** Of a template that is as it was, nothing is said again. */
+/** Warns about a Pod template only if the object has changed. */
 function templateWarnings(object: JsonObject, { live }: StrategyContext): string[] {
   const generation = (each: JsonObject) => valueAt(each, "metadata", "generation");
   if (live !== undefined && generation(live) === generation(object)) return [];
@@ -36,7 +36,10 @@ function alwaysRestart(object: JsonObject): FieldError[] {
   return [fieldErrors.unsupported("spec.template.spec.restartPolicy", policy, ["Always"])];
 }
 
-/** A selector that selects nothing, or not the labels of the template. `invalid` is what is said of one that is none. */
+/**
+ * Refuses a selector that is empty or does not match the labels of the template. `invalid` is the message for a
+ * selector that is not valid.
+ */
 function selectorErrors(kind: string, invalid?: string): Rule {
   return (object) => {
     const selector = valueAt(object, "spec", "selector");
@@ -88,7 +91,7 @@ function replicated(selector: Rule): Rule {
 
 const noSelector = "invalid label selector";
 
-/** Makes a strategy for a kind with a template of Pods. */
+/** Makes a strategy for a kind that contains a Pod template. */
 function templated(...rules: readonly Rule[]): Strategy {
   return { validate: all(...rules), warn: templateWarnings };
 }
@@ -103,7 +106,7 @@ const mutableStatefulSetFields = [
   "minReadySeconds",
 ];
 
-/** Only the named fields of a StatefulSet's spec may change. */
+/** Refuses changes of a StatefulSet's spec outside the fields of the list. */
 function statefulSetChanges(object: JsonObject, { live }: StrategyContext): FieldError[] {
   if (live === undefined) return [];
   const fixed = (each: JsonObject) =>
@@ -129,7 +132,7 @@ function prepareDaemonSet(object: JsonObject, { live }: StrategyContext): JsonOb
   return withMetadata(object, { annotations });
 }
 
-/** A Job selects its Pods by its own uid, which the server generates. */
+/** A Job selects its Pods by its uid, which the server generates. */
 function prepareJob(object: JsonObject, { live }: StrategyContext): JsonObject {
   const spec = isJsonObject(object.spec) ? object.spec : {};
   if (spec.manualSelector === true) return object;
@@ -159,7 +162,7 @@ function jobRestart(object: JsonObject): FieldError[] {
   return [fieldErrors.required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')];
 }
 
-/** What is wrong with the spec of a Job, also of one that has yet to be made. */
+/** The errors of a Job's spec, also for the template of a CronJob. */
 export const jobSpecErrors: Rule = all(
   notNegative("spec.parallelism", "spec.completions", "spec.backoffLimit"),
   templateErrors,
@@ -173,7 +176,7 @@ const defaultTolerations = ["not-ready", "unreachable"].map((taint) => ({
   tolerationSeconds: 300,
 }));
 
-/** What admission and the strategy of Pods add to a new one. */
+/** Adds what the admission plugins and the Pod strategy add to a new Pod. */
 function preparePod(object: JsonObject, { live }: StrategyContext): JsonObject {
   if (live !== undefined) return object;
   const spec = isJsonObject(object.spec) ? object.spec : {};

@@ -45,7 +45,7 @@ export interface DeleteOptions {
 
 const policies: readonly string[] = ["Foreground", "Background", "Orphan", "nil"];
 
-/** Reads DeleteOptions from the body, or from the query where there is none. @throws StatusError 400 or 422. */
+/** Reads DeleteOptions from the body, or from the query if the body is empty. @throws StatusError 400 or 422. */
 function readDeleteOptions(query: URLSearchParams, text: string): DeleteOptions {
   const body: JsonObject = text.trim() === "" ? fromQuery(query) : parseApplyBody(text, "Ignore").value;
   if (typeof body.kind === "string" && body.kind !== "DeleteOptions") {
@@ -101,7 +101,9 @@ function isNamespace(kind: Kind): boolean {
   return kind.group === "" && kind.plural === "namespaces";
 }
 
-/** DELETE of one object: 200 with the object where it stays or the kind says so, else with a Status. */
+/**
+ * DELETE of one object. Answers with the object if it still exists or its kind requires that, otherwise with a Status.
+ */
 export function deleteObject(request: DeleteRequest): JsonObject {
   const { cluster, kind, namespace, name } = request;
   const options = readDeleteOptions(request.query, request.body);
@@ -169,7 +171,7 @@ function graceOf(request: DeleteTarget, live: JsonObject, options: DeleteOptions
   return Math.max(0, options.gracePeriodSeconds ?? (typeof own === "number" ? own : 30));
 }
 
-/** Removes a stored object, or marks it as being deleted where finalizers, a grace period or its content keep it. */
+/** Removes a stored object. If finalizers, a grace period or content keep it, marks it as being deleted instead. */
 export function deleteStored(request: DeleteTarget, live: JsonObject, options: DeleteOptions): JsonObject {
   const { cluster, kind } = request;
   const finalizers = finalizersFor(kind, live, options);
@@ -196,7 +198,7 @@ export function deleteStored(request: DeleteTarget, live: JsonObject, options: D
   return stored;
 }
 
-/** The status of what empties itself before it goes. */
+/** Sets the status of a namespace or definition that the server must empty before it removes it. */
 function withEndingStatus(kind: Kind, object: JsonObject, now: string): JsonObject {
   const status = isJsonObject(object.status) ? object.status : {};
   if (isNamespace(kind)) return { ...object, status: { ...status, phase: "Terminating" } };
@@ -240,7 +242,7 @@ function finish(request: DeleteTarget, live: JsonObject, options: DeleteOptions)
   };
 }
 
-/** DELETE of a collection: every selected object goes as if it had been deleted by itself. */
+/** DELETE of a collection. Deletes every selected object like a single DELETE. */
 export function deleteCollection(request: DeleteRequest): JsonObject {
   const { cluster, kind, query } = request;
   const options = readDeleteOptions(query, request.body);

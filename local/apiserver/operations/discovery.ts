@@ -5,7 +5,7 @@ import type { JsonObject } from "#apiserver/json.ts";
 import { compareVersions } from "#apiserver/kinds/custom-kind.ts";
 import { apiVersionOf, type Kind, type Subresource } from "#apiserver/kinds/kind.ts";
 
-/** The groups a cluster serves, in its order, each with its versions, best first. */
+/** The served groups in the cluster's order, each with its versions, the preferred one first. */
 function groupsOf(cluster: Cluster): ReadonlyMap<string, readonly string[]> {
   const groups = new Map<string, string[]>();
   for (const { group, version } of cluster.kinds()) {
@@ -20,7 +20,7 @@ function groupsOf(cluster: Cluster): ReadonlyMap<string, readonly string[]> {
   return groups;
 }
 
-/** Whether another server is to answer for a group and version; no kind of its is known here. */
+/** Whether an aggregated API exists for a group and version. This server knows none of its kinds. */
 function isAnnounced(cluster: Cluster, group: string, version: string): boolean {
   return aggregatedApis(cluster).some((api) => api.group === group && api.version === version);
 }
@@ -129,8 +129,8 @@ function aggregatedResource(kind: Kind): JsonObject {
 }
 
 /**
- * Aggregated discovery (KEP-3352): of the core group, or of all named groups. An API whose server is away is listed as
- * it was last seen, and as stale.
+ * Aggregated discovery (KEP-3352) of the core group or of all named groups. An API whose server is down is marked as
+ * stale.
  */
 export function aggregatedDiscovery(cluster: Cluster, which: "core" | "named"): JsonObject {
   const groups = [...groupsOf(cluster)].filter(([group]) => (group === "") === (which === "core"));
@@ -169,7 +169,7 @@ function openApiPath(group: string, version: string): string {
   return group === "" ? `api/${version}` : `apis/${group}/${version}`;
 }
 
-/** GET /openapi/v3: where the documents of the group versions are. */
+/** GET /openapi/v3: the paths of the documents of all group versions. */
 export function openApiIndex(cluster: Cluster): JsonObject {
   const paths: Record<string, JsonObject> = {};
   for (const [group, versions] of groupsOf(cluster)) {
@@ -190,7 +190,10 @@ const patchParameters = ["dryRun", "fieldManager", "fieldValidation", "force"].m
   schema: { type: "string", uniqueItems: true },
 }));
 
-/** One OpenAPI v3 document: which writes exist and that they take `fieldValidation`, all that kubectl asks of it. */
+/**
+ * One OpenAPI v3 document. It lists the write operations and their parameter `fieldValidation`; kubectl reads nothing
+ * more.
+ */
 export function openApiDocument(cluster: Cluster, group: string, version: string): JsonObject | undefined {
   const kinds = kindsIn(cluster, group, version);
   if (kinds.length === 0) return undefined;
@@ -215,7 +218,7 @@ export function openApiDocument(cluster: Cluster, group: string, version: string
   };
 }
 
-/** GET /openapi/v2: an empty document; kubectl falls back to it where v3 does not answer, as for the kind List. */
+/** GET /openapi/v2: an empty document. kubectl reads it where v3 does not know a kind, for example List. */
 export function openApiV2(cluster: Cluster): JsonObject {
   return {
     swagger: "2.0",
@@ -230,9 +233,11 @@ export function openApiV2(cluster: Cluster): JsonObject {
 
 export const openApiV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/** The same in the only form that kubectl reads (gnostic's openapi.v2.Document: swagger 1, info 2, paths 8). */
+/**
+ * The same document in the only format that kubectl reads (gnostic's openapi.v2.Document: swagger 1, info 2, paths 8).
+ */
 export function openApiV2Message(cluster: Cluster): string {
-  // Every length is below 128: one byte each, and all of it is ASCII.
+  // Every length is below 128 and takes one byte. All texts are ASCII.
   const field = (number: number, value: string) => String.fromCharCode(number * 8 + 2, value.length) + value;
   const info = field(1, "Kubernetes") + field(2, cluster.options.version);
   return field(1, "2.0") + field(2, info) + field(8, "");

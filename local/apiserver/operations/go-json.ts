@@ -1,13 +1,16 @@
 type Expected = "value" | "firstItem" | "firstKey" | "key" | "colon" | "after";
 
-/** Where the scanner is, or what is wrong there. */
+/** The next position of the scanner, or the error at this position. */
 type Step = number | string;
 
 const literals: Readonly<Record<string, string>> = { t: "true", f: "false", n: "null" };
 
-/** What Go's decoder says of a text that is no JSON (encoding/json, scanner); undefined where it is. One pass. */
+/**
+ * The error of Go's decoder for a text that is not JSON (encoding/json, scanner); undefined for valid JSON. Takes one
+ * pass.
+ */
 export function goJsonProblem(text: string): string | undefined {
-  // Go names bytes.
+  // Go's messages name bytes, not characters.
   const bytes = Buffer.from(text).toString("latin1");
   const open: string[] = [];
   let expected: Expected = "value";
@@ -65,7 +68,7 @@ const shownCharacters: Readonly<Record<string, string>> = {
 const unfinished = "unexpected end of JSON input";
 
 function unexpected(char: string, where: string): string {
-  // The end of a number, a literal or an escape is told as a space.
+  // Go shows a space for the end of a number, literal or escape.
   const shown = char === "" ? " " : (shownCharacters[char] ?? char);
   const code = shown.charCodeAt(0).toString(16).padStart(2, "0");
   return `invalid character '${shown < " " ? `\\x${code}` : shown}' ${where}`;
@@ -85,7 +88,7 @@ function scalarEnd(text: string, start: number): Step {
   return start + literal.length;
 }
 
-/** @param start - after the opening quote. */
+/** @param start - the position after the opening quote. */
 function stringEnd(text: string, start: number): Step {
   for (let at = start; at < text.length; at += 1) {
     const char = text.charAt(at);

@@ -1,10 +1,10 @@
 import { StatusError } from "#apiserver/status-error.ts";
 
-/** How a client wants an answer: plain, or transformed (`as=Table`), as JSON or YAML. */
+/** The form in which a client wants an answer: plain or transformed (`as=Table`), in JSON or YAML. */
 export interface Representation {
   readonly as: "object" | "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
   readonly format: "json" | "yaml";
-  /** apidiscovery v2 was asked for. */
+  /** The client asked for apidiscovery v2. */
   readonly aggregated: boolean;
   readonly contentType: string;
 }
@@ -40,7 +40,9 @@ function understand(offer: string): Representation | undefined {
     : undefined;
 }
 
-/** The first media type of an Accept header that this server speaks. @throws StatusError 406 when there is none. */
+/**
+ * The first media type of an Accept header that this server supports. @throws StatusError 406 when it supports none.
+ */
 export function negotiate(accept: string | undefined): Representation {
   const offers = accept === undefined || accept.trim() === "" ? ["*/*"] : accept.split(",");
   for (const offer of offers) {

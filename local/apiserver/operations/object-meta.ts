@@ -8,7 +8,7 @@ export function metadataOf(object: JsonObject): JsonObject {
   return isJsonObject(object.metadata) ? object.metadata : {};
 }
 
-/** The object with these members of its metadata; undefined takes one away. */
+/** The object with changed metadata. A change to undefined removes the field. */
 export function withMetadata(object: JsonObject, changes: JsonObject): JsonObject {
   const metadata: Record<string, Json> = {};
   for (const [key, value] of Object.entries({ ...metadataOf(object), ...changes })) {
@@ -21,12 +21,12 @@ export function nameOf(object: JsonObject): string {
   return stringAt(object, "metadata", "name") ?? "";
 }
 
-/** How messages about a resource call an object: by its plural. */
+/** The name of an object in messages about its resource: it contains the plural. */
 export function resourceSubject(kind: Kind, name: string): Subject {
   return { group: kind.group, kind: kind.plural, name };
 }
 
-/** How messages about the content of an object call it: by its kind. */
+/** The name of an object in messages about its content: it contains the kind. */
 export function kindSubject(kind: Kind, name: string): Subject {
   return { group: kind.group, kind: kind.kind, name };
 }
@@ -57,7 +57,7 @@ export function labelRule(name: string): string | undefined {
   return label.test(name) ? undefined : labelMessage;
 }
 
-/** A label that begins with a letter. */
+/** The rule for a label that must begin with a letter. */
 export function dns1035Rule(name: string): string | undefined {
   if (name.length > 63) return "must be no more than 63 characters";
   return /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name) ? undefined : dns1035Message;
@@ -86,7 +86,7 @@ function nameErrors(kind: Kind, metadata: JsonObject): FieldError[] {
   return problem === undefined ? [] : [fieldErrors.invalid("metadata.name", name, problem)];
 }
 
-/** What is wrong with a label key, annotation key or finalizer, or undefined. */
+/** The error of a label key, annotation key or finalizer, if any. */
 export function labelKeyProblem(key: string): string | undefined {
   const parts = key.split("/");
   if (parts.length > 2) {
@@ -114,7 +114,7 @@ function annotationErrors(object: JsonObject): FieldError[] {
   return errors;
 }
 
-/** What is wrong with labels at a path, also in templates. */
+/** The errors of labels at a path, which may be in a template. */
 export function labelErrors(labels: Readonly<Record<string, string>>, field: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(labels)) {
@@ -128,7 +128,7 @@ export function labelErrors(labels: Readonly<Record<string, string>>, field: str
 
 const standardFinalizers = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 
-/** What servers beside the core serve takes any qualified name. */
+/** In these groups any qualified name is a valid finalizer. Servers other than the core serve them. */
 const freeFinalizers = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
 function finalizerErrors(kind: Kind, object: JsonObject): FieldError[] {
@@ -176,7 +176,7 @@ function ownerErrors(object: JsonObject): FieldError[] {
   return errors;
 }
 
-/** New finalizers of a custom resource that somebody else could have named so too. */
+/** Warnings about new finalizers of a custom resource whose names have no domain and may collide with others. */
 export function finalizerWarnings(object: JsonObject, live: JsonObject | undefined): string[] {
   const known = listAt(live, "metadata", "finalizers");
   return listAt(object, "metadata", "finalizers")
@@ -188,17 +188,17 @@ export function finalizerWarnings(object: JsonObject, live: JsonObject | undefin
     );
 }
 
-/** What the server checks of maps and owners, on every write. */
+/** The errors of maps and owners, which the server checks on every write. */
 function sharedErrors(object: JsonObject): FieldError[] {
   return [...labelErrors(labelsOf(object), "metadata.labels"), ...annotationErrors(object), ...ownerErrors(object)];
 }
 
-/** What is wrong with the metadata of an object that is to be stored. */
+/** The errors in the metadata of a new or changed object. */
 export function metadataErrors(kind: Kind, object: JsonObject): FieldError[] {
   return [...nameErrors(kind, metadataOf(object)), ...sharedErrors(object), ...finalizerErrors(kind, object)];
 }
 
-/** What an update may not do to the metadata. The server checks some things again and again. */
+/** The errors of an update's metadata. The real server runs some checks several times, so errors repeat. */
 export function metadataUpdateErrors(live: JsonObject, next: JsonObject): FieldError[] {
   const before = metadataOf(live);
   const after = metadataOf(next);

@@ -37,7 +37,7 @@ export function isApply(contentType: string | undefined): boolean {
   return mediaType(contentType) === patchTypes.apply;
 }
 
-/** PATCH in any of its forms. */
+/** PATCH of any patch type. */
 export function patchObject(request: WriteRequest): Written {
   const type = mediaType(request.contentType);
   if (type === patchTypes.apply) return applyObject(request);
@@ -71,7 +71,7 @@ function patchedObject(request: WriteRequest, live: JsonObject, type: string): J
     : strategicMergePatch(ref, live, patch);
 }
 
-/** Server-side apply: creates the object where it does not exist. */
+/** Server-side apply. It creates the object if it does not exist. */
 function applyObject(request: WriteRequest): Written {
   const { kind } = request;
   const { value: config, warnings } = parseApplyBody(request.body, request.fieldValidation);
@@ -97,7 +97,7 @@ function applyObject(request: WriteRequest): Written {
   return applyParsed(request, config, undefined);
 }
 
-/** Applies a configuration that has been checked; conflicts name `shownVersion` where it is not the object's own. */
+/** Applies a checked configuration. Conflicts name `shownVersion` if it is set. */
 export function applyParsed(request: WriteRequest, config: JsonObject, shownVersion: string | undefined): Written {
   const context = {
     ...fieldsContext(request),
@@ -114,7 +114,10 @@ export function applyParsed(request: WriteRequest, config: JsonObject, shownVers
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** What client-side applies read is kept up to date by kubectl's server-side ones (fieldmanager, lastAppliedUpdater). */
+/**
+ * Server-side applies of kubectl update the annotation that client-side applies read (fieldmanager,
+ * lastAppliedUpdater).
+ */
 function syncLastApplied(request: WriteRequest, object: JsonObject, config: JsonObject): JsonObject {
   const annotations = annotationsOf(object);
   if (request.manager !== "kubectl" || annotations[lastApplied] === undefined) return object;

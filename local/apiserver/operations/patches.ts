@@ -26,8 +26,8 @@ function unprocessable(): StatusError {
 }
 
 /**
- * RFC 6902, as Go's json-patch applies it: `replace` of a missing member of a map adds it.
- * @throws StatusError 422 when an operation does not fit the document, 413 above 10,000 operations.
+ * RFC 6902 as Go's json-patch applies it: `replace` of a missing map member adds it. @throws StatusError 422 when an
+ * operation does not fit the document, 413 above 10,000 operations.
  */
 export function jsonPatch(target: Json, patch: Json): Json {
   if (!Array.isArray(patch)) {
@@ -131,7 +131,10 @@ function editList(
   return list;
 }
 
-/** A strategic merge patch: lists with a merge key are merged item by item, with the directives `$patch`, `$retainKeys`, `$setElementOrder`, `$deleteFromPrimitiveList`. */
+/**
+ * A strategic merge patch. It merges lists with a merge key item by item and supports the directives `$patch`,
+ * `$retainKeys`, `$setElementOrder` and `$deleteFromPrimitiveList`.
+ */
 export function strategicMergePatch(ref: TypeRef, target: Json | undefined, patch: JsonObject): JsonObject {
   if (patch.$patch === "replace") return withoutDirectives(patch);
   if (patch.$patch === "delete") return {};
@@ -216,7 +219,7 @@ function mergeItems(
   return items;
 }
 
-/** A map as Go's `%v` writes it. */
+/** A map as Go's `%v` prints it. */
 function goMap(map: JsonObject): string {
   const parts = Object.keys(map)
     .sort()
@@ -231,13 +234,16 @@ function dropItems(live: Draft, key: string, items: readonly Json[]): void {
 
 interface ListOrder {
   readonly key: string;
-  /** The patch's items, or its `$setElementOrder`. */
+  /** The items of the patch, or its `$setElementOrder`. */
   readonly order: readonly Json[];
   readonly server: Json | undefined;
   readonly mergeKey: string;
 }
 
-/** Items of the patch come in its order, the others where the server had them (normalizeElementOrder, mergeSortedSlice). */
+/**
+ * Puts the patch's items in its order and the others at the server's positions (normalizeElementOrder,
+ * mergeSortedSlice).
+ */
 function orderItems(live: Draft, { key, order, server, mergeKey }: ListOrder): void {
   const list = live[key];
   if (!Array.isArray(list)) return;

@@ -8,7 +8,7 @@ import {
 import { type Json, type JsonObject, parseJson, stringifyJson } from "#apiserver/json.ts";
 import { apiVersionParts, goTypeName } from "#apiserver/kinds/kind.ts";
 
-/** One field of a message: an integer, or bytes. */
+/** One field of a message: an integer or bytes. */
 interface WireValue {
   readonly number: number;
   readonly value: bigint | Buffer;
@@ -16,7 +16,7 @@ interface WireValue {
 
 const wire = { varint: 0n, fixed64: 1n, bytes: 2n, fixed32: 5n } as const;
 
-/** @throws RangeError when the message is cut off, Error for a wire type that proto2 has no use for. */
+/** @throws RangeError when the message is cut off, Error for a wire type that proto2 does not use. */
 function* readMessage(message: Buffer): Generator<WireValue> {
   let at = 0;
   function varint(): bigint {
@@ -53,12 +53,12 @@ function numberOf(value: bigint | Buffer | undefined): Json {
   return Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
-/** The last value of each field: for messages in which none repeats. */
+/** The last value of each field, for messages without repeated fields. */
 function members(value: bigint | Buffer): ReadonlyMap<number, bigint | Buffer> {
   return new Map([...readMessage(bytesOf(value))].map((field) => [field.number, field.value]));
 }
 
-/** Whatever JSON a RawExtension or FieldsV1 holds. */
+/** The JSON inside a RawExtension or FieldsV1. */
 function rawJson(value: bigint | Buffer): Json | undefined {
   const raw = bytesOf(members(value).get(1));
   return raw.length === 0 ? undefined : parseJson(raw.toString());
@@ -77,7 +77,7 @@ const scalarReaders: Readonly<Record<ScalarName, (value: bigint | Buffer) => Jso
   },
   time: (value) => {
     const seconds = members(value).get(1);
-    // The zero time is an empty message: no time at all.
+    // An empty message is Go's zero time, which JSON omits.
     return seconds === undefined ? undefined : new Date(Number(seconds) * 1000).toISOString().replace(".000Z", "Z");
   },
 };
@@ -85,7 +85,7 @@ const scalarReaders: Readonly<Record<ScalarName, (value: bigint | Buffer) => Jso
 function readValue(type: Type, value: bigint | Buffer): Json | undefined {
   if (type.kind === "scalar") return scalarReaders[type.scalar](value);
   if (type.kind === "any") return rawJson(value);
-  // A list where one value is expected is a message of its own, as in the extra of a user.
+  // A list in a place for one value is a message of its own, for example in the extra of a user.
   if (type.kind === "list")
     return [...readMessage(bytesOf(value))].flatMap((item) => readValue(type.element(), item.value) ?? []);
   if (type.name === "") throw new Error("a map is read entry by entry");
@@ -94,7 +94,7 @@ function readValue(type: Type, value: bigint | Buffer): Json | undefined {
   return object;
 }
 
-/** Adds the fields of a message to an object; those of a struct that JSON inlines are a message in the message. */
+/** Adds the fields of a message to an object. A struct that JSON inlines is a nested message. */
 function readFields(typeName: string, fields: WireFields, message: Buffer, object: Record<string, Json>): void {
   const type = builtinType(typeName);
   for (const { number, value } of readMessage(message)) {
@@ -125,8 +125,8 @@ function readField(type: Type, value: bigint | Buffer, before: Json | undefined)
 const magic = Buffer.from("k8s\0");
 
 /**
- * The JSON of a body that client-go sent as `application/vnd.kubernetes.protobuf`: an envelope (runtime.Unknown) with the
- * apiVersion and kind, and the object by the field numbers of its type. Undefined for what no built-in type fits.
+ * The JSON of a body that client-go sent as `application/vnd.kubernetes.protobuf`. Such a body is an envelope
+ * (runtime.Unknown) with the apiVersion, the kind and the encoded object. Undefined where no built-in type fits.
  */
 export function protobufToJson(body: Buffer): string | undefined {
   if (!body.subarray(0, magic.length).equals(magic)) return undefined;
@@ -140,7 +140,7 @@ export function protobufToJson(body: Buffer): string | undefined {
     const object = readValue(builtinType(typeName), bytesOf(envelope.get(2)));
     return stringifyJson({ ...(object as JsonObject), apiVersion, kind });
   } catch {
-    // Cut off, or of a type this server does not have: answered as any body in an unknown format.
+    // The body is cut off or has an unknown type. The server answers as for any unknown format.
     return undefined;
   }
 }

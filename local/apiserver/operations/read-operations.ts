@@ -13,20 +13,20 @@ import { badRequest, type FieldError, fieldErrors, invalid, notFound, StatusErro
 export interface ReadRequest {
   readonly cluster: Cluster;
   readonly kind: Kind;
-  /** Undefined reads all namespaces. */
+  /** Undefined means all namespaces. */
   readonly namespace: string | undefined;
   readonly query: URLSearchParams;
   readonly representation: Representation;
 }
 
-/** One object in the version and form the client asked for. @throws StatusError 404. */
+/** One object in the requested version and form. @throws StatusError 404. */
 export function readObject(request: ReadRequest, name: string): JsonObject {
   const stored = request.cluster.store.get(resourceOf(request.kind), objectKey(request.namespace ?? "", name));
   if (stored === undefined) throw notFound(resourceSubject(request.kind, name));
   return present(request, readStored(request.kind, stored));
 }
 
-/** An object in the form the client asked for. */
+/** An object in the requested form. */
 export function present(
   request: Pick<ReadRequest, "cluster" | "kind" | "query" | "representation">,
   object: JsonObject,
@@ -58,7 +58,7 @@ function tableOptions(request: Pick<ReadRequest, "cluster" | "query">, metadata:
   };
 }
 
-/** The objects a query selects. @throws StatusError 400. */
+/** A predicate for the objects that a query selects. @throws StatusError 400. */
 export function selection(kind: Kind, query: URLSearchParams): Predicate {
   const labels = parseLabelSelector(query.get("labelSelector") ?? "");
   const fields = parseFieldSelector(query.get("fieldSelector") ?? "", {
@@ -79,7 +79,7 @@ function readContinue(token: string): Continue {
     if (isJsonObject(parsed) && typeof parsed.start === "string")
       return { revision: Number(parsed.rv), start: parsed.start };
   } catch {
-    // Answered below: whatever the token holds, it is none of this server's.
+    // The token is not from this server; the error below says so.
   }
   throw badRequest(
     "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value",
@@ -97,7 +97,7 @@ function readLimit(query: URLSearchParams): number {
 
 const matches = ["Exact", "NotOlderThan", ""];
 
-/** The resourceVersion of a list or watch, 0 where any will do. @throws StatusError 400, 422 or 504. */
+/** The resourceVersion of a list or watch; 0 means any. @throws StatusError 400, 422 or 504. */
 function readVersion(cluster: Cluster, query: URLSearchParams): number {
   const version = query.get("resourceVersion") ?? "";
   const match = query.get("resourceVersionMatch") ?? "";
@@ -140,7 +140,7 @@ function readVersion(cluster: Cluster, query: URLSearchParams): number {
   return Number(version);
 }
 
-/** A collection, page by page; a page begins after the key its continue token names. */
+/** One page of a collection. It begins after the key in the continue token. */
 export function listObjects(request: ReadRequest): JsonObject {
   const { cluster, kind, query, representation } = request;
   if (representation.as === "PartialObjectMetadata") {
@@ -198,7 +198,7 @@ function listBody(request: ReadRequest, items: readonly JsonObject[], metadata: 
   return { kind: kind.listKind, apiVersion, metadata, items: items.map(withoutType) };
 }
 
-/** Items of lists of built-in kinds do not name their type. */
+/** Items in lists of built-in kinds omit apiVersion and kind. */
 export function withoutType(object: JsonObject): Json {
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
   return rest;

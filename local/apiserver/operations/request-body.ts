@@ -6,10 +6,10 @@ import { parseYaml, parseYamlWithDuplicates } from "#apiserver/yaml-body.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
-/** A body as it was sent, with what a strict decoder objects to. */
+/** A parsed body, with the problems that a strict decoder reports. */
 export interface ParsedBody {
   readonly value: Json;
-  /** Paths of keys that appear twice in one object. */
+  /** Paths of keys that occur twice in one object. */
   readonly duplicates: readonly string[];
 }
 
@@ -19,7 +19,7 @@ export function mediaType(header: string | undefined): string {
   return (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 }
 
-/** What the server shows of a body it cannot read. */
+/** The part of an unreadable body that the server shows in its error. */
 function summary(text: string): string {
   if (text === "") return "<empty>";
   const shown = text.startsWith("{") ? text : Buffer.from(text).toString("hex");
@@ -45,7 +45,7 @@ export function parseObjectBody(text: string, contentType: string | undefined, k
   );
 }
 
-/** The configuration of an apply, JSON or YAML, with warnings about keys that are set twice. @throws StatusError 400. */
+/** The configuration of an apply in JSON or YAML, with warnings about duplicate keys. @throws StatusError 400. */
 export function parseApplyBody(text: string, validation: FieldValidation): { value: JsonObject; warnings: string[] } {
   const trimmed = text.trimStart();
   try {
@@ -54,7 +54,7 @@ export function parseApplyBody(text: string, validation: FieldValidation): { val
       if (isJsonObject(value)) return { value, warnings: [] };
     }
   } catch {
-    // YAML flow style is no JSON; the YAML decoder decides.
+    // A text in YAML flow style is not JSON. The YAML decoder below reads it.
   }
   const warnings: string[] = [];
   const value = decodeApplyYaml(text, { warnings, strict: validation === "Strict" });
@@ -88,14 +88,14 @@ function decodeApplyYaml(text: string, how: { readonly warnings: string[]; reado
   }
 }
 
-/** The body of a patch that is no apply: JSON, whatever the content type says. @throws StatusError 400. */
+/** The body of a patch other than apply. It is JSON, whatever its content type. @throws StatusError 400. */
 export function parsePatch(text: string): Json {
   const problem = goJsonProblem(text);
   if (problem !== undefined) throw badRequest(`error decoding patch: ${problem}`);
   return parseJson(text);
 }
 
-/** Paths of object members that appear twice, in the order of the text, which is valid JSON. */
+/** Paths of object members that occur twice, in text order. The text must be valid JSON. */
 function duplicateKeys(text: string): string[] {
   const found: string[] = [];
   const stack: { readonly path: string; readonly keys: Set<string> | undefined; index: number; key: string }[] = [];

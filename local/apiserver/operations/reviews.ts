@@ -15,7 +15,7 @@ import { badRequest, type FieldError, fieldErrors, invalid, notFound } from "#ap
 
 type Review = (request: WriteRequest & { readonly user: User }, review: JsonObject) => JsonObject;
 
-/** Kinds that are answered and not stored, by `group/plural`. */
+/** Kinds that the server answers and does not store, by `group/plural`. */
 const reviews: Readonly<Record<string, Review>> = {
   "authorization.k8s.io/selfsubjectaccessreviews": (request, review) =>
     reviewAccess(request, review, { user: request.user, errors: [] }),
@@ -40,7 +40,7 @@ export function isReview(kind: Kind): boolean {
   return reviews[`${kind.group}/${kind.plural}`] !== undefined;
 }
 
-/** POST of a review: what it asks, answered in its status. @throws StatusError 400 or 422. */
+/** POST of a review. The answer is in its status. @throws StatusError 400 or 422. */
 export function createReview(request: WriteRequest & { readonly user: User }): Written {
   const review = reviews[`${request.kind.group}/${request.kind.plural}`];
   const body = decode(request);
@@ -117,7 +117,7 @@ function reviewRules({ cluster, user }: WriteRequest & { readonly user: User }, 
 const defaultExpirationSeconds = 3600;
 const minExpirationSeconds = 600;
 
-/** POST to `serviceaccounts/NAME/token` (TokenRequest): the token is for the API server where no audience is given. */
+/** POST to `serviceaccounts/NAME/token` (TokenRequest). Without an audience, the token is for the API server. */
 export function createToken(request: WriteRequest): Written {
   const { cluster, namespace, name } = request;
   const account = cluster.store.get("/serviceaccounts", objectKey(namespace, name));

@@ -82,7 +82,10 @@ export function readScale(
   return scaleOf(kind, object);
 }
 
-/** PUT, PATCH or apply of a scale: sets the replicas of the object, under the subresource `scale` in its managedFields. */
+/**
+ * PUT, PATCH or apply of a scale. It sets the replicas of the object; the entry in managedFields has the subresource
+ * `scale`.
+ */
 export function writeScale(request: WriteRequest, how: "replace" | "patch"): Written {
   const { cluster, kind } = request;
   const live = cluster.store.get(resourceOf(kind), objectKey(request.namespace, request.name));

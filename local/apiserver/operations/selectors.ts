@@ -8,7 +8,7 @@ const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const labelValueMessage =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/** What is wrong with a label value, or undefined. */
+/** The error of a label value, if any. */
 export function labelValueProblem(value: string): string | undefined {
   if (Buffer.byteLength(value) > 63) return "must be no more than 63 bytes";
   return labelValue.test(value) ? undefined : labelValueMessage;
@@ -36,7 +36,7 @@ interface Tokens {
 const tokenPattern = /\s*(==|!=|=|!|>|<|\(|\)|,|[^\s=!<>(),]+)/gy;
 
 /**
- * Parses a label selector: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. Inequalities hold for objects without the label.
+ * Parses a label selector: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. Inequalities match objects without the label.
  * @throws StatusError 400.
  */
 export function parseLabelSelector(selector: string): Predicate {
@@ -119,7 +119,7 @@ function parseValues(tokens: Tokens): string[] {
 
 const commonFields = ["metadata.name", "metadata.namespace"];
 
-/** Field selectors beyond name and namespace, by resource. */
+/** The field selectors of each resource beyond name and namespace. */
 const selectableFields: Readonly<Record<string, readonly string[]>> = {
   "/pods": [
     "spec.nodeName",

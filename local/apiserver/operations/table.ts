@@ -6,7 +6,7 @@ import { nameOf } from "#apiserver/operations/object-meta.ts";
 interface Column {
   readonly name: string;
   readonly type?: string;
-  /** 1 shows with `-o wide` only. */
+  /** With 1, only `-o wide` shows the column. */
   readonly priority?: 1;
   readonly description?: string;
   readonly cell: (object: JsonObject, nowMs: number) => Json;
@@ -22,7 +22,7 @@ const ageUnits: readonly (readonly [string, number, number])[] = [
   ["d", 86_400, 730],
 ];
 
-/** `5m`: the time since a timestamp as kubectl prints it, in the largest unit that keeps two digits. */
+/** The time since a timestamp as kubectl prints it, for example `5m`, in the largest unit that keeps two digits. */
 function age(timestamp: string | undefined, nowMs: number): string {
   if (timestamp === undefined) return "<unknown>";
   const seconds = Math.max(0, Math.floor((nowMs - Date.parse(timestamp)) / 1_000));
@@ -113,7 +113,7 @@ function servicePorts(object: JsonObject): string {
 
 const createdAt = text("Created At", "metadata", "creationTimestamp");
 
-/** Columns by kind; all others have name and age. */
+/** Columns by kind. All other kinds have name and age. */
 const columnsByKind: Readonly<Record<string, readonly Column[]>> = {
   ConfigMap: [name, size("Data", "data", "binaryData"), ageColumn],
   Secret: [name, text("Type", "type"), size("Data", "data"), ageColumn],
@@ -211,12 +211,12 @@ function customColumns(printer: readonly JsonObject[]): readonly Column[] {
 
 export interface TableOptions {
   readonly metadata: JsonObject;
-  /** What each row carries of its object. */
+  /** The part of its object that each row contains. */
   readonly include: "Metadata" | "Object" | "None";
   readonly nowMs: number;
 }
 
-/** Objects as the Table that `kubectl get` prints. */
+/** The Table of objects that `kubectl get` prints. */
 export function toTable(kind: Kind, objects: readonly JsonObject[], options: TableOptions): JsonObject {
   const columns =
     kind.custom === undefined
@@ -245,12 +245,12 @@ function rowObject(object: JsonObject, include: TableOptions["include"]): Json {
   return include === "Object" ? object : partialMetadata(object);
 }
 
-/** Only the metadata of an object. */
+/** An object with nothing but its metadata. */
 export function partialMetadata(object: JsonObject): JsonObject {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object.metadata };
 }
 
-/** True where labels of the object match a selector's matchLabels. */
+/** True where the labels of the object match a selector's matchLabels. */
 export function matchesLabels(object: JsonObject, wanted: Json | undefined): boolean {
   const labels = labelsOf(object);
   return isJsonObject(wanted) && Object.entries(wanted).every(([key, value]) => labels[key] === value);

@@ -8,13 +8,13 @@ import { present, type ReadRequest, selection } from "#apiserver/operations/read
 import { resourceOf } from "#apiserver/operations/write-operations.ts";
 import { type FieldError, fieldErrors, internalError, invalid, StatusError } from "#apiserver/status-error.ts";
 
-/** Where the events of a watch go: each line is one JSON event. */
+/** The receiver of a watch's events. Each line is one JSON event. */
 export interface EventSink {
   write(line: string): void;
   end(): void;
 }
 
-/** Refuses a watch that cannot begin. @throws StatusError 400, 422 or 500. */
+/** Refuses an invalid watch. @throws StatusError 400, 422 or 500. */
 export function checkWatch(kind: Kind, query: URLSearchParams): void {
   const initial = query.get("sendInitialEvents") !== null;
   const match = query.get("resourceVersionMatch") ?? "";
@@ -39,7 +39,7 @@ export function checkWatch(kind: Kind, query: URLSearchParams): void {
   );
 }
 
-/** What left the selection is told as it was, under the version that took it away. */
+/** An object that leaves the selection is reported in its previous state, with the resourceVersion of the change. */
 function asItWas({ previous, object }: Change): JsonObject {
   return withMetadata(previous ?? object, { resourceVersion: metadataOf(object).resourceVersion });
 }
@@ -48,8 +48,8 @@ const defaultTimeoutSeconds = 1_800;
 const bookmarkEveryMs = 60_000;
 
 /**
- * Streams the changes of a collection: what is there first, unless a resourceVersion says where to begin.
- * Returns a function that stops it. @throws StatusError 400 before the stream begins.
+ * Streams the changes of a collection. Without a resourceVersion it sends the existing objects first. @returns a
+ * function that stops the stream. @throws StatusError 400 before the stream begins.
  */
 export function watchObjects(request: ReadRequest, sink: EventSink): () => void {
   const { cluster, kind, query, namespace } = request;

@@ -54,19 +54,19 @@ export function resourceOf(kind: Kind): string {
   return resourceKey(kind.group, kind.plural);
 }
 
-/** The object a write is about, undefined where there is none. */
+/** The stored object that a write changes, if it exists. */
 export function liveOf(request: WriteRequest): JsonObject | undefined {
   return request.cluster.store.get(resourceOf(request.kind), objectKey(request.namespace, request.name));
 }
 
-/** The live object in the version of the request. @throws StatusError 404. */
+/** The stored object in the version of the request. @throws StatusError 404. */
 export function requireLive(request: WriteRequest): JsonObject {
   const live = liveOf(request);
   if (live !== undefined) return live;
   throw notFound(resourceSubject(request.kind, request.name));
 }
 
-/** The object that a POST or PUT sends. @throws StatusError 400 or 415. */
+/** The object in the body of a POST or PUT. @throws StatusError 400 or 415. */
 export function parseBody(request: WriteRequest): JsonObject {
   const { kind } = request;
   const { value, duplicates } = parseObjectBody(request.body, request.contentType, kind.kind);
@@ -112,7 +112,7 @@ function otherVersion(given: string, wanted: string): StatusError {
   return badRequest(`the API version in the data (${given}) does not match the expected API version (${wanted})`);
 }
 
-/** The object with the namespace of its path. @throws StatusError 400 where it names another. */
+/** Sets the namespace of the path on an object. @throws StatusError 400 where the object names another namespace. */
 export function checkNamespace(request: WriteRequest, object: JsonObject): JsonObject {
   const given = stringAt(object, "metadata", "namespace") ?? "";
   if (!request.kind.namespaced) return withMetadata(object, { namespace: undefined });
@@ -140,7 +140,7 @@ function admitToNamespace(request: WriteRequest, name: string): void {
   );
 }
 
-/** A definition that is going away takes no new objects. */
+/** A definition that is being deleted accepts no new objects. */
 function admitToDefinition({ cluster, kind }: WriteRequest, name: string): void {
   if (kind.custom === undefined) return;
   const definition = cluster.store.get(crdResource, objectKey("", kind.custom.crdName));
@@ -173,7 +173,7 @@ function admissionOf(request: WriteRequest, operation: AdmissionRequest["operati
   return { webhooks: request.cluster.faults.webhooks, operation, kind, namespace, subresource, dryRun };
 }
 
-/** What webhooks make of an object; the fields they set are nobody's. */
+/** The object after the rewriting webhooks. No manager owns the fields that they set. */
 function rewritten(request: WriteRequest, operation: AdmissionRequest["operation"], object: JsonObject): JsonObject {
   const next = rewriteByWebhooks(admissionOf(request, operation), object);
   return next === object
@@ -196,7 +196,7 @@ function insertNew(request: WriteRequest, decoded: JsonObject): Written {
   return insert(request, withManagedFields(decoded, managedFields));
 }
 
-/** Stores a new object that has been decoded and whose managers are known. @throws StatusError 403, 404, 409 or 422. */
+/** Stores a decoded object with known managers. @throws StatusError 403, 404, 409 or 422. */
 export function insert(asked: WriteRequest, object: JsonObject): Written {
   const request = { ...asked, kind: storedKind(asked.kind) };
   const { cluster, kind } = request;
@@ -271,12 +271,12 @@ export function replaceObject(request: WriteRequest): Written {
   return updateObject(request, live, next);
 }
 
-/** The body names another object than the path. */
+/** The error for a body that names another object than the path. */
 export function nameMismatch(given: string, wanted: string): StatusError {
   return badRequest(`the name of the object (${given}) does not match the name on the URL (${wanted})`);
 }
 
-/** A new number of replicas under the subresource `scale`: its managers are only kept where somebody has owned them. */
+/** Sets the replicas under the subresource `scale`. It tracks managers only if a manager already owns the field. */
 export function rescaleObject(
   request: WriteRequest,
   live: JsonObject,
@@ -287,13 +287,13 @@ export function rescaleObject(
   return overwrite(request, live, withManagedFields(next, managedFieldsList(live) ?? []));
 }
 
-/** PUT and the patches that are no apply: the managers are settled, then the object is stored. */
+/** PUT and all patches except apply: updates the managers, then stores the object. */
 export function updateObject(request: WriteRequest, live: JsonObject, next: JsonObject): Written {
   const managedFields = trackUpdate(live, next, fieldsContext(request));
   return overwrite(request, live, withManagedFields(next, managedFields));
 }
 
-/** What the endpoint may not touch is as it was. */
+/** Keeps the stored value of the fields that the endpoint may not change. */
 function keepForeignParts(request: WriteRequest, live: JsonObject, next: JsonObject): JsonObject {
   const { kind, subresource } = request;
   if (subresource === "status") {
@@ -317,7 +317,7 @@ function checkVersion(request: WriteRequest, live: JsonObject, next: JsonObject)
   }
 }
 
-/** Stores the new state of an object, unless nothing of it is new. @throws StatusError 400, 409 or 422. */
+/** Stores the new state of an object if it differs. @throws StatusError 400, 409 or 422. */
 export function overwrite(asked: WriteRequest, live: JsonObject, given: JsonObject): Written {
   const request = { ...asked, kind: storedKind(asked.kind) };
   const { cluster, kind } = request;
@@ -370,7 +370,7 @@ function isFinished(request: WriteRequest, object: JsonObject): boolean {
   return !Array.isArray(metadata.finalizers) || metadata.finalizers.length === 0;
 }
 
-/** The last finalizer is gone: the object goes with this write, and is answered as it was last. */
+/** Removes an object whose last finalizer this write removes, and answers with its last state. */
 function finishDelete(request: WriteRequest, object: JsonObject): JsonObject {
   if (request.dryRun) return object;
   const { cluster, kind } = request;

@@ -22,14 +22,14 @@ import {
 /** A request that may change an object. */
 export interface WriteRequest {
   readonly cluster: Cluster;
-  /** Undefined for the controllers of the cluster itself. */
+  /** Undefined for the controllers of the cluster. */
   readonly user?: User;
   readonly kind: Kind;
-  /** "" for cluster-scoped kinds. */
+  /** Empty for cluster-scoped kinds. */
   readonly namespace: string;
-  /** "" on a collection. */
+  /** Empty for a collection. */
   readonly name: string;
-  /** "" for the object itself. */
+  /** Empty for the object itself. */
   readonly subresource: string;
   readonly manager: string;
   readonly force: boolean;
@@ -62,7 +62,7 @@ export interface WriteOptions {
 
 const validations = ["", "Ignore", "Strict", "Warn"];
 
-/** Reads and checks the query of a write; `kind` is what messages call the options. @throws StatusError 422. */
+/** Reads and checks the query of a write. `kind` names the options in messages. @throws StatusError 422. */
 export function readWriteOptions(
   query: URLSearchParams,
   request: {
@@ -98,15 +98,21 @@ export function dryRunErrors(query: URLSearchParams): FieldError[] {
   return values.every((value) => value === "All") ? [] : [fieldErrors.unsupported("dryRun", values, ["All"])];
 }
 
-/** Where an object to decode comes from: a client, the merge of an apply (of which nothing is unknown), or a patch. */
+/**
+ * The origin of an object to decode: a client, the result of an apply (it has no unknown fields), or the result of a
+ * patch.
+ */
 export type ObjectSource = "client" | "configuration" | "patch";
 
-/** What a patch leaves cannot be decoded. */
+/** The error for the result of a patch that cannot be decoded. */
 export function unfitPatch(value: JsonObject, why: string): StatusError {
   return invalid({ group: "", kind: "", name: "" }, [fieldErrors.invalid("patch", stringifyJson(value), why)]);
 }
 
-/** What a strict decoder objects to: an error, warnings or nothing, as the request asks. @throws DecodeError. */
+/**
+ * Reports the problems of a strict decoder as an error, as warnings or not at all, as the request asks. @throws
+ * DecodeError.
+ */
 export function reportStrict(request: WriteRequest, problems: readonly string[]): void {
   if (problems.length === 0 || request.fieldValidation === "Ignore") return;
   if (request.fieldValidation === "Warn") {
@@ -116,7 +122,7 @@ export function reportStrict(request: WriteRequest, problems: readonly string[])
   throw new DecodeError(`strict decoding error: ${problems.join(", ")}`);
 }
 
-/** What an apply makes of an object cannot be decoded. */
+/** The error for the result of an apply that cannot be decoded. */
 function unfitMerge(value: JsonObject, why: string): StatusError {
   const type = objectType(value);
   const cause = why.startsWith("illegal base64") ? `error decoding from json: ${why}` : why;
@@ -126,7 +132,7 @@ function unfitMerge(value: JsonObject, why: string): StatusError {
   );
 }
 
-/** `shop/web; apps/v1, Kind=Deployment` */
+/** An object as messages show it: `shop/web; apps/v1, Kind=Deployment`. */
 export function shownObject(object: JsonObject): string {
   const place = `${stringAt(object, "metadata", "namespace") ?? ""}/${stringAt(object, "metadata", "name") ?? ""}`;
   return `${place}; ${objectType(object)}`;
@@ -137,12 +143,12 @@ function objectType({ apiVersion, kind }: JsonObject): string {
   return `${version.includes("/") ? version : `/${version}`}, Kind=${String(kind)}`;
 }
 
-/** A body that cannot be decoded. */
+/** The error for a body that cannot be decoded. */
 export function unfitObject({ kind, version }: Kind, why: string): StatusError {
   return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`);
 }
 
-/** An object as the server holds it. @throws StatusError 400, or 422 for a patch. */
+/** An object as the server stores it. @throws StatusError 400, or 422 for a patch. */
 export function toServerObject(request: WriteRequest, value: JsonObject, from: ObjectSource): JsonObject {
   const { kind } = request;
   const unknown: string[] = [];
@@ -164,7 +170,7 @@ export function toServerObject(request: WriteRequest, value: JsonObject, from: O
   }
 }
 
-/** An empty list of managedFields asks to forget all managers, so it must not be dropped as empty. */
+/** An empty list of managedFields resets all managers, so the encoder must not drop it as empty. */
 function keepReset(given: JsonObject, object: JsonObject): JsonObject {
   const managedFields = valueAt(given, "metadata", "managedFields");
   const reset = Array.isArray(managedFields) && managedFields.length === 0;
@@ -178,7 +184,7 @@ function typeNameOf(kind: Kind): string {
 
 const zeroObjects = new Map<string, JsonObject>();
 
-/** The object as an empty Go struct is written; custom resources start from nothing. */
+/** The object as Go encodes an empty struct; an empty object for custom resources. */
 function zeroObject(kind: Kind): JsonObject {
   if (kind.custom !== undefined) return {};
   const name = typeNameOf(kind);
@@ -198,7 +204,7 @@ function filterFor(kind: Kind, subresource: string): FieldFilter {
   return {};
 }
 
-/** What the tracking of managers needs to know of a request. */
+/** The input of managedFields tracking for a request. */
 export function fieldsContext(request: WriteRequest): FieldsContext {
   const { kind } = request;
   return {

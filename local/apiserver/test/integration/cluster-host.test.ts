@@ -41,7 +41,7 @@ test("clusters share a port and nothing else", async () => {
   expect(() => host.addCluster("b")).toThrow('cluster "b" exists already');
 });
 
-test("an authenticator knows tokens the cluster does not", async () => {
+test("an authenticator accepts tokens that the cluster itself does not know", async () => {
   const authenticator = async (token: string, cluster: string) => {
     if (token === "broken") throw new Error("no answer");
     return token === `of-${cluster}` ? { username: "jane", groups: ["system:masters"] } : undefined;
@@ -74,7 +74,7 @@ test("a kubeconfig has a context for each cluster", async () => {
   });
 });
 
-test("every request is recorded, and told to listeners", async () => {
+test("every request is recorded and passed to listeners", async () => {
   const host = await start();
   const cluster = host.addCluster("a");
   const heard: string[] = [];
@@ -103,7 +103,7 @@ test("every request is recorded, and told to listeners", async () => {
   expect(host.requests()).toEqual([]);
 });
 
-test("a connection can be cut before or after the effect, and answers can be others", async () => {
+test("an interceptor can cut a connection before or after the effect, and can answer itself", async () => {
   const host = await start();
   const cluster = host.addCluster("a");
   for (const [phase, effect] of [
@@ -123,7 +123,7 @@ test("a connection can be cut before or after the effect, and answers can be oth
   expect((await clusterRequest(cluster, { path: configMaps })).status).toBe(200);
 });
 
-test("clusters come back from their files with the same tokens and objects", async () => {
+test("clusters start from their state files with the same tokens and objects", async () => {
   const stateDir = await mkdtemp(join(tmpdir(), "clusters-"));
   try {
     const before = await startClusterHost({ stateDir, controllers: "off" });
@@ -143,7 +143,7 @@ test("clusters come back from their files with the same tokens and objects", asy
   }
 });
 
-test.each(["a.cluster.json", "tls.json"])("names %s where it is damaged", async (file) => {
+test.each(["a.cluster.json", "tls.json"])("the error for a damaged state file %s contains its path", async (file) => {
   const stateDir = await mkdtemp(join(tmpdir(), "clusters-"));
   try {
     await writeFile(join(stateDir, file), "{");
@@ -153,7 +153,7 @@ test.each(["a.cluster.json", "tls.json"])("names %s where it is damaged", async 
   }
 });
 
-test("who is nobody may look at the health and the version, and at nothing else", async () => {
+test("a request without credentials may read only the health and the version", async () => {
   const host = await start();
   const cluster = host.addCluster("a");
   const statuses = await Promise.all(
@@ -164,7 +164,7 @@ test("who is nobody may look at the health and the version, and at nothing else"
   expect(statuses).toEqual([200, 200, 403, 403]);
 });
 
-test("a watch tells what happens until it is closed", async () => {
+test("a watch streams every change until it ends", async () => {
   const host = await start();
   const cluster = host.addCluster("a");
   const watching = clusterRequest(cluster, { path: `${configMaps}?watch=true&timeoutSeconds=1` });

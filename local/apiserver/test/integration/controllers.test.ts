@@ -45,7 +45,7 @@ async function remove(path: string, options: JsonObject = {}): Promise<number> {
   return (await clusterRequest(cluster, { method: "DELETE", path, body: options })).status;
 }
 
-/** Steps of a second: a rollout waits for its Pods again and again. */
+/** Advances the clock in steps of a second, because a rollout waits for its Pods several times. */
 async function pass(seconds: number): Promise<void> {
   for (let step = 0; step < seconds; step += 1) {
     now += 1_000;
@@ -53,7 +53,7 @@ async function pass(seconds: number): Promise<void> {
   }
 }
 
-test("a Deployment is ready a while after it was applied, by a ReplicaSet and Pods of its own", async () => {
+test("a Deployment creates a ReplicaSet and Pods and becomes ready after a delay", async () => {
   await applyTo(cluster, `${apps}/deployments/web`, workload("Deployment", "web", { replicas: 2 }));
   const progressing = await readFrom(cluster, `${apps}/deployments/web`);
   expect(condition(progressing, "Available")).toBe("False MinimumReplicasUnavailable");
@@ -79,7 +79,7 @@ test("a Deployment is ready a while after it was applied, by a ReplicaSet and Po
   expect(stringAt(listAt(pod, "metadata", "ownerReferences")[0], "kind")).toBe("ReplicaSet");
 });
 
-test("an image that cannot be pulled keeps the old Pods and ends with the progress deadline", async () => {
+test("an image that cannot be pulled keeps the old Pods until the progress deadline fails the rollout", async () => {
   await applyTo(cluster, `${apps}/deployments/web`, workload("Deployment", "web", { replicas: 1 }));
   await pass(2);
   const template = podTemplate("web", "registry.invalid/web:2");
@@ -107,12 +107,12 @@ test("an image that cannot be pulled keeps the old Pods and ends with the progre
     workload("Deployment", "web", { template: podTemplate("web", "web:3") }),
   );
   await pass(3);
-  const mended = await readFrom(cluster, `${apps}/deployments/web`);
-  expect(condition(mended, "Progressing")).toBe("True NewReplicaSetAvailable");
+  const repaired = await readFrom(cluster, `${apps}/deployments/web`);
+  expect(condition(repaired, "Progressing")).toBe("True NewReplicaSetAvailable");
   expect(await names(`${core}/pods`)).toHaveLength(1);
 });
 
-test("a rolling update never leaves fewer Pods available than it may", async () => {
+test("a rolling update keeps the minimum number of Pods available", async () => {
   await applyTo(cluster, `${apps}/deployments/web`, workload("Deployment", "web", { replicas: 4 }));
   await pass(2);
   await applyTo(
@@ -131,7 +131,7 @@ test("a rolling update never leaves fewer Pods available than it may", async () 
   expect(done?.status).toMatchObject({ replicas: 4, updatedReplicas: 4, availableReplicas: 4 });
 });
 
-test("other workloads finish too", async () => {
+test("a StatefulSet, a DaemonSet, a Job and a claim become ready", async () => {
   await applyTo(cluster, `${apps}/statefulsets/db`, workload("StatefulSet", "db", { replicas: 2, serviceName: "db" }));
   await applyTo(cluster, `${apps}/daemonsets/agent`, workload("DaemonSet", "agent"));
   await applyTo(cluster, "/apis/batch/v1/namespaces/default/jobs/once", {
@@ -184,18 +184,21 @@ test.each([
   ["Background", []],
   ["Foreground", []],
   ["Orphan", ["web"]],
-] as const)("deleting a Deployment with %s leaves %j of its ReplicaSets", async (propagationPolicy, left) => {
-  await applyTo(cluster, `${apps}/deployments/web`, workload("Deployment", "web"));
-  await pass(1);
-  expect(await remove(`${apps}/deployments/web`, { propagationPolicy })).toBe(200);
-  expect(await readFrom(cluster, `${apps}/deployments/web`)).toBeUndefined();
-  const sets = await items(`${apps}/replicasets`);
-  expect(sets.map((set) => stringAt(set, "metadata", "labels", "app"))).toEqual(left);
-  expect(sets.every((set) => valueAt(set, "metadata", "ownerReferences") === undefined)).toBe(true);
-  expect(await names(`${core}/pods`)).toHaveLength(left.length);
-});
+] as const)(
+  "deleting a Deployment with propagation policy %s leaves these of its ReplicaSets: %j",
+  async (propagationPolicy, left) => {
+    await applyTo(cluster, `${apps}/deployments/web`, workload("Deployment", "web"));
+    await pass(1);
+    expect(await remove(`${apps}/deployments/web`, { propagationPolicy })).toBe(200);
+    expect(await readFrom(cluster, `${apps}/deployments/web`)).toBeUndefined();
+    const sets = await items(`${apps}/replicasets`);
+    expect(sets.map((set) => stringAt(set, "metadata", "labels", "app"))).toEqual(left);
+    expect(sets.every((set) => valueAt(set, "metadata", "ownerReferences") === undefined)).toBe(true);
+    expect(await names(`${core}/pods`)).toHaveLength(left.length);
+  },
+);
 
-test("a namespace empties itself, and waits for a finalizer", async () => {
+test("a deleted namespace empties itself and waits for finalizers of its objects", async () => {
   await applyTo(cluster, "/api/v1/namespaces/shop", {
     apiVersion: "v1",
     kind: "Namespace",
@@ -213,7 +216,7 @@ test("a namespace empties itself, and waits for a finalizer", async () => {
   expect(host.objects("test").filter((object) => stringAt(object, "metadata", "namespace") === "shop")).toEqual([]);
 });
 
-test("a custom kind is served a moment after its definition, and keeps 64-bit integers", async () => {
+test("a custom kind is served a moment after its definition and keeps 64-bit integers", async () => {
   const spec = { type: "object", properties: { size: { type: "integer", format: "int64" } } };
   await applyTo(cluster, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com", {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -246,7 +249,7 @@ test("a custom kind is served a moment after its definition, and keeps 64-bit in
   expect(valueAt(await readFrom(cluster, path), "spec", "size")).toBe(9007199254740993n);
 });
 
-test("an APIService is available while a Pod behind its Service is ready, and its API is there", async () => {
+test("an APIService is available, and its API is served, while a Pod of its Service is ready", async () => {
   const path = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io";
   const service = { name: "adapter", namespace: "default" };
   const api = { group: "metrics.k8s.io", version: "v1beta1", groupPriorityMinimum: 100, versionPriority: 100 };

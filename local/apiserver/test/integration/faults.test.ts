@@ -37,7 +37,7 @@ function exists(name: string): boolean {
   return host.objects("a").some((object) => stringAt(object, "metadata", "name") === name);
 }
 
-/** The status of a request over a connection of its own, or the code of the error that ends it. */
+/** Sends a request over a new connection. Returns its status, or the code of the error that ended it. */
 async function outcome(path = configMaps): Promise<string | number> {
   try {
     return (await clusterRequest(cluster, { path, headers: { connection: "close" } })).status;
@@ -46,8 +46,8 @@ async function outcome(path = configMaps): Promise<string | number> {
   }
 }
 
-describe("a port of a cluster's own", () => {
-  test("is another address of the same cluster", async () => {
+describe("ports of single clusters", () => {
+  test("a cluster answers at its own port as well as at the shared one", async () => {
     const other = host.addCluster("b");
     const own = await host.openPort("b");
     expect(own.server).not.toBe(other.server);
@@ -57,13 +57,13 @@ describe("a port of a cluster's own", () => {
     expect(host.connections()).toContainEqual(own);
   });
 
-  test("closes with its cluster", async () => {
+  test("the port of a cluster closes when the cluster is removed", async () => {
     expect(await outcome()).toBe(200);
     host.removeCluster("a");
     expect(await outcome()).toBe("ECONNREFUSED");
   });
 
-  test("is asked for before the faults that need it", async () => {
+  test("network and certificate faults are refused for a cluster without its own port", async () => {
     host.addCluster("b");
     for (const faults of [{ network: "hangs" }, { certificate: "expired" }] satisfies ClusterFaults[]) {
       await expect(host.setFaults("b", faults)).rejects.toThrow('cluster "b" has no port of its own: call openPort');
@@ -71,15 +71,15 @@ describe("a port of a cluster's own", () => {
   });
 });
 
-describe("answers", () => {
-  test("come late by the latency and its jitter", async () => {
+describe("faulty answers", () => {
+  test("an answer is late by the latency and its jitter", async () => {
     await host.setFaults("a", { latency: { ms: 30, jitterMs: 20 } });
     const before = performance.now();
     expect(await outcome()).toBe(200);
     expect(performance.now() - before).toBeGreaterThanOrEqual(29);
   });
 
-  test("are 429 for the next requests, with the seconds to wait", async () => {
+  test("throttling answers the next requests with 429 and Retry-After", async () => {
     await host.setFaults("a", { throttle: { next: 2, retryAfterSeconds: 3 } });
     const busy = await put("x");
     expect([busy.status, busy.headers["retry-after"], busy.text]).toEqual([
@@ -96,7 +96,7 @@ describe("answers", () => {
   test.each([
     ["before", false],
     ["after", true],
-  ] as const)("are 5xx %s the effect", async (phase, effect) => {
+  ] as const)("an injected 5xx answer is sent %s the effect of the request", async (phase, effect) => {
     await host.setFaults("a", { errors: { status: 504, phase, methods: ["POST"] } });
     const failed = await put("x");
     expect([failed.status, objectOf(failed)]).toMatchObject([504, { kind: "Status", code: 504, reason: "Timeout" }]);
@@ -111,14 +111,14 @@ describe("answers", () => {
   test.each([
     ["before", false],
     ["after", true],
-  ] as const)("are lost with their connection %s the effect", async (phase, effect) => {
+  ] as const)("a reset cuts the connection %s the effect of the request", async (phase, effect) => {
     await host.setFaults("a", { resets: { phase, pathIncludes: "/configmaps" } });
     await expect(put("x")).rejects.toThrow("socket hang up");
     expect(exists("x")).toBe(effect);
     expect(await outcome("/api/v1/namespaces")).toBe(200);
   });
 
-  test("fail by the same chance for the same seed", async () => {
+  test("the same seed makes the same requests fail", async () => {
     const runs: (string | number)[][] = [];
     for (const seed of [7, 7, 8]) {
       await host.setFaults("a", { seed, errors: { status: 503, probability: 0.5 } });
@@ -131,7 +131,7 @@ describe("answers", () => {
     expect(new Set(runs[0])).toEqual(new Set([200, 503]));
   });
 
-  test("of one cluster are no other cluster's", async () => {
+  test("faults of one cluster do not affect another", async () => {
     const other = host.addCluster("b");
     await host.setFaults("a", { errors: { status: 500 } });
     expect((await clusterRequest(other, { path: configMaps })).status).toBe(200);
@@ -141,15 +141,15 @@ describe("answers", () => {
   });
 });
 
-describe("the network", () => {
-  test("refuses, and comes back at the same address", async () => {
+describe("network faults", () => {
+  test("a network that refused connections works again at the same address", async () => {
     await host.setFaults("a", { network: "refused" });
     expect(await outcome()).toBe("ECONNREFUSED");
     await host.setFaults("a", {});
     expect(await outcome()).toBe(200);
   });
 
-  test("takes connections and is silent, before TLS has begun", async () => {
+  test("a hanging network accepts connections and never starts TLS", async () => {
     const other = host.addCluster("b");
     await host.setFaults("a", { network: "hangs" });
     const seen: string[] = [];
@@ -163,7 +163,7 @@ describe("the network", () => {
     expect(await outcome()).toBe(200);
   });
 
-  test("is silent on the connections that were there, at whatever address", async () => {
+  test("a hanging network answers nothing on existing connections at any address", async () => {
     const other = { ...cluster, server: host.addCluster("b").server.replace("/b", "/a") };
     expect((await clusterRequest(other, { path: configMaps })).status).toBe(200);
     await host.setFaults("a", { network: "hangs" });
@@ -173,7 +173,7 @@ describe("the network", () => {
     await expect(silent).rejects.toThrow("socket hang up");
   });
 
-  test("has no place for a certificate that has expired", async () => {
+  test("a client refuses an expired certificate", async () => {
     await host.setFaults("a", { certificate: "expired" });
     expect(await outcome()).toBe("CERT_HAS_EXPIRED");
     await host.setFaults("a", {});
@@ -181,10 +181,10 @@ describe("the network", () => {
   });
 });
 
-describe("a webhook", () => {
+describe("webhooks", () => {
   const deny = { name: "policy.example.com", does: "deny", message: "no data, no map" } as const;
 
-  test("refuses what it is asked about, and nothing else", async () => {
+  test("a webhook denies the objects that it selects and no others", async () => {
     await host.setFaults("a", { webhooks: [{ ...deny, kinds: ["ConfigMap"], namespaces: ["default"] }] });
     const refused = await put("x");
     expect([refused.status, objectOf(refused)]).toEqual([
@@ -207,7 +207,7 @@ describe("a webhook", () => {
     expect(silent).not.toHaveProperty("reason");
   });
 
-  test("is asked about updates, and about deletes where it says so", async () => {
+  test("a webhook is called for updates, and for deletes only if it lists DELETE", async () => {
     await applyTo(cluster, `${configMaps}/x`, configMap("x"));
     await host.setFaults("a", { webhooks: [deny] });
     await expect(applyTo(cluster, `${configMaps}/x`, configMap("x", { k: "2" }))).rejects.toThrow("denied the request");
@@ -220,7 +220,7 @@ describe("a webhook", () => {
     expect((await remove()).status).toBe(200);
   });
 
-  test("rewrites what is stored, and the fields it sets are nobody's", async () => {
+  test("a webhook rewrites the stored object, and no manager owns the fields that it sets", async () => {
     const patch = [{ op: "add", path: "/data/injected", value: "yes" }];
     await host.setFaults("a", { webhooks: [{ name: "inject.example.com", does: "rewrite", patch }] });
     const stored = await applyTo(cluster, `${configMaps}/x`, configMap("x"));
@@ -229,7 +229,7 @@ describe("a webhook", () => {
     expect(await applyTo(cluster, `${configMaps}/x`, configMap("x"))).toEqual(stored);
   });
 
-  test("that is not reached fails the request, unless it may be ignored", async () => {
+  test("a webhook that cannot be called fails the request unless its failure policy is Ignore", async () => {
     const webhook = {
       name: "away.example.com",
       does: "fail",
@@ -246,7 +246,7 @@ describe("a webhook", () => {
     expect((await put("x")).status).toBe(201);
   });
 
-  test("with side effects refuses dry runs", async () => {
+  test("a webhook with side effects makes dry runs fail", async () => {
     await host.setFaults("a", { webhooks: [{ ...deny, sideEffects: "Some" }] });
     const dry = await put("x", `${configMaps}?dryRun=All`);
     expect([dry.status, objectOf(dry).message]).toEqual([
@@ -256,10 +256,10 @@ describe("a webhook", () => {
   });
 });
 
-describe("an aggregated API that is down", () => {
+describe("aggregated APIs", () => {
   const aggregated = { accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" };
 
-  test("is announced as stale, and answers 503", async () => {
+  test("an aggregated API that is down is listed as stale and answers 503", async () => {
     await host.setFaults("a", { unavailableApis: ["v1beta1.metrics.k8s.io", "v1.batch"] });
     const groups = listAt(objectOf(await clusterRequest(cluster, { path: "/apis", headers: aggregated })), "items");
     const group = (name: string) => groups.find((each) => stringAt(each, "metadata", "name") === name);
@@ -280,8 +280,8 @@ describe("an aggregated API that is down", () => {
   });
 });
 
-describe("a cluster that is replaced", () => {
-  test("has its address and token, another uid, and nothing in it", async () => {
+describe("replaced clusters", () => {
+  test("a replaced cluster keeps its address and token, gets a new uid and is empty", async () => {
     await applyTo(cluster, `${configMaps}/x`, configMap("x"));
     await host.setFaults("a", { network: "refused" });
     const { uid, ...rest } = await host.replaceCluster("a");
@@ -293,7 +293,7 @@ describe("a cluster that is replaced", () => {
   });
 });
 
-test("a port of a cluster's own comes back with its state", async () => {
+test("a cluster from a state file has its own port again", async () => {
   const stateDir = await mkdtemp(join(tmpdir(), "clusters-"));
   try {
     const before = await startClusterHost({ stateDir, controllers: "off" });

@@ -4,12 +4,12 @@ import { isJsonObject, type JsonObject, parseJson, stringifyJson } from "#apiser
 
 export interface ClusterRequest {
   readonly method?: string;
-  /** Below the cluster, with its query. */
+  /** The path below the cluster, with its query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A string is sent as it is. */
+  /** A string is sent unchanged. */
   readonly body?: unknown;
-  /** The cluster's own by default; null sends none. */
+  /** The default is the cluster's token. With null, the request has no token. */
   readonly token?: string | null;
 }
 
@@ -23,7 +23,7 @@ type ClusterAddress = Pick<ClusterConnection, "server" | "caData" | "token">;
 
 const agent = new Agent({ keepAlive: true });
 
-/** One exchange with a cluster; every status is an answer. @throws Error when the connection is lost. */
+/** Sends one request to a cluster; every status is an answer. @throws Error when the connection is lost. */
 export function clusterRequest(connection: ClusterAddress, call: ClusterRequest): Promise<ClusterAnswer> {
   const text = call.body === undefined || typeof call.body === "string" ? call.body : stringifyJson(call.body);
   const token = call.token === undefined ? connection.token : call.token;
@@ -33,7 +33,7 @@ export function clusterRequest(connection: ClusterAddress, call: ClusterRequest)
     ca: Buffer.from(connection.caData, "base64"),
     headers: {
       accept: "application/json",
-      // Node sends a body without its length with a DELETE.
+      // For a DELETE with a body, Node sets no content-length itself.
       ...(text === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
       ...call.headers,
@@ -54,14 +54,14 @@ export function clusterRequest(connection: ClusterAddress, call: ClusterRequest)
   });
 }
 
-/** The object of an answer. @throws Error when it is none. */
+/** The object in an answer. @throws Error when the answer is not an object. */
 export function objectOf(answer: ClusterAnswer): JsonObject {
   const parsed = parseJson(answer.text);
   if (isJsonObject(parsed)) return parsed;
   throw new Error(`expected an object, got ${answer.text.slice(0, 200)}`);
 }
 
-/** Applies an object as a manager and answers what is stored. @throws Error when it is refused. */
+/** Applies an object as a manager and returns the stored object. @throws Error when the server refuses it. */
 export async function applyTo(connection: ClusterAddress, path: string, object: JsonObject): Promise<JsonObject> {
   const answer = await clusterRequest(connection, {
     method: "PATCH",
@@ -73,7 +73,7 @@ export async function applyTo(connection: ClusterAddress, path: string, object: 
   throw new Error(`apply of ${path} answered ${answer.status}: ${answer.text}`);
 }
 
-/** The object at a path, or undefined where there is none. */
+/** The object at a path, if it exists. */
 export async function readFrom(connection: ClusterAddress, path: string): Promise<JsonObject | undefined> {
   const answer = await clusterRequest(connection, { path });
   return answer.status === 404 ? undefined : objectOf(answer);

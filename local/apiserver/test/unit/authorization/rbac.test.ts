@@ -87,37 +87,37 @@ test.each([
   ["system:serviceaccount:a:robot", "get core/pods/log a/x", 'to ServiceAccount "robot"'],
   ["system:serviceaccount:b:robot", "get core/pods/log a/x", 'to ServiceAccount "robot/b"'],
   ["anyone+system:masters", "delete core/nodes /n", ""],
-])("%s may %s", (who, what, reason) => {
+])("bindings allow %s to %s", (who, what, reason) => {
   const decision = decide(store, access(who, what));
   expect(decision.allowed).toBe(true);
   expect(decision.reason).toContain(reason);
 });
 
 test.each([
-  ["ann+readers", "get core/pods/log a/x", "a subresource is not its object"],
-  ["ann+readers", "delete core/pods a/x", "another verb"],
-  ["ann+readers", "get apps/pods a/x", "another group"],
-  ["ann", "get core/pods a/x", "a group she is not in"],
-  ["reader", "get core/pods a/x", "a user named like a role"],
-  ["ann", "get core/secrets a/three", "another name"],
-  ["ann", "list core/secrets a", "no name"],
-  ["ann", "get core/secrets b/one", "a Role of another namespace"],
-  ["ann", "deletecollection core/pods", "a namespace's rights over the whole cluster"],
-  ["ann", "get URL:/healthzz", "a longer path"],
-  ["ann", "get URL:/api", "the folder itself"],
-  ["ann", "post URL:/healthz", "another method"],
-  ["owner", "get core/pods b/x", "a ClusterRole bound in one namespace"],
-  ["owner", "get URL:/healthz", "URLs by a RoleBinding"],
-  ["scaler", "update apps/deployments a/web", "the object of a subresource"],
-  ["scaler", "update apps/deployments/status a/web", "another subresource"],
-  ["system:serviceaccount:c:robot", "get core/pods/log a/x", "an account of another namespace"],
-  ["robot", "get core/pods/log a/x", "a user named like an account"],
-  ["system:masters", "get core/pods a/x", "a user named like the group"],
-])("%s may not %s: %s", (who, what) => {
+  ["ann+readers", "get core/pods/log a/x", "the role covers the object but not its subresource"],
+  ["ann+readers", "delete core/pods a/x", "the role has other verbs"],
+  ["ann+readers", "get apps/pods a/x", "the role has another API group"],
+  ["ann", "get core/pods a/x", "the user is not in the bound group"],
+  ["reader", "get core/pods a/x", "a user with the name of a role is not bound to it"],
+  ["ann", "get core/secrets a/three", "the role names other objects"],
+  ["ann", "list core/secrets a", "the role names objects and the request does not"],
+  ["ann", "get core/secrets b/one", "the Role is in another namespace"],
+  ["ann", "deletecollection core/pods", "a RoleBinding grants nothing in the whole cluster"],
+  ["ann", "get URL:/healthzz", "the role has a shorter path"],
+  ["ann", "get URL:/api", "a trailing star does not cover the folder itself"],
+  ["ann", "post URL:/healthz", "the role has another method"],
+  ["owner", "get core/pods b/x", "the ClusterRole is bound in another namespace only"],
+  ["owner", "get URL:/healthz", "a RoleBinding grants no URLs"],
+  ["scaler", "update apps/deployments a/web", "the role covers the subresource but not its object"],
+  ["scaler", "update apps/deployments/status a/web", "the role has another subresource"],
+  ["system:serviceaccount:c:robot", "get core/pods/log a/x", "the account is in another namespace"],
+  ["robot", "get core/pods/log a/x", "a user with the name of an account is not the account"],
+  ["system:masters", "get core/pods a/x", "a user with the name of the group is not in the group"],
+])("bindings do not allow %s to %s, because %s", (who, what) => {
   expect(decide(store, access(who, what)).allowed).toBe(false);
 });
 
-test("a missing role is the reason of a refusal", () => {
+test("the reason of a refusal names the missing role of a binding", () => {
   const { reason } = decide(store, access("lost", "get core/pods a/x"));
   expect(reason).toBe('RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found');
   expect(decide(store, access("ann", "get core/pods b/x")).reason).toBe(
@@ -125,7 +125,7 @@ test("a missing role is the reason of a refusal", () => {
   );
 });
 
-test("the rules of a user are those of the cluster and of the namespace", () => {
+test("the rules of a user come from bindings of the cluster and of the namespace", () => {
   const ann = { username: "ann", groups: ["readers"] };
   expect(rulesFor(store, ann, "").map(({ verbs }) => verbs.join(" "))).toEqual(["get list watch", "get"]);
   expect(rulesFor(store, ann, "a")).toHaveLength(4);
@@ -138,19 +138,29 @@ function policy(...parts: Parameters<typeof rule>) {
 }
 
 test.each([
-  ["the same", policy("get", "core", "pods"), policy("get", "core", "pods"), []],
-  ["less", policy("get list", "core apps", "pods secrets"), policy("list", "apps", "pods"), []],
-  ["by a star", policy("*", "*", "*"), policy("get", "core", "pods/log", "x"), []],
-  ["a star subresource", policy("get", "apps", "*/scale"), policy("get", "apps", "deployments/scale"), []],
-  ["a name of all", policy("get", "core", "pods"), policy("get", "core", "pods", "x"), []],
+  ["nothing for equal rules", policy("get", "core", "pods"), policy("get", "core", "pods"), []],
+  ["nothing for a subset", policy("get list", "core apps", "pods secrets"), policy("list", "apps", "pods"), []],
+  ["nothing if the owned rule has stars", policy("*", "*", "*"), policy("get", "core", "pods/log", "x"), []],
   [
-    "all names for one",
+    "nothing if the owned rule has a star before the subresource",
+    policy("get", "apps", "*/scale"),
+    policy("get", "apps", "deployments/scale"),
+    [],
+  ],
+  [
+    "nothing for one name of an owned rule for all names",
+    policy("get", "core", "pods"),
+    policy("get", "core", "pods", "x"),
+    [],
+  ],
+  [
+    "the rule for all names if the owned rule has one name",
     policy("get", "core", "pods", "x"),
     policy("get", "core", "pods"),
     ['{APIGroups:[""], Resources:["pods"], Verbs:["get"]}'],
   ],
   [
-    "more verbs, in one line for each resource",
+    "the missing verbs, one line per resource",
     policy("get", "core", "pods"),
     policy("list get delete", "core", "pods configmaps"),
     [
@@ -159,7 +169,7 @@ test.each([
     ],
   ],
   [
-    "a line for each name",
+    "one line per object name",
     policy("get", "core", "pods"),
     policy("get", "core", "secrets", "b a"),
     [
@@ -168,7 +178,7 @@ test.each([
     ],
   ],
   [
-    "a line for each verb of a URL",
+    "one line per verb of a URL",
     { ...none, verbs: ["get"], nonResourceURLs: ["/a/*"] },
     { ...none, verbs: ["get", "put"], nonResourceURLs: ["/a/b", "/x"] },
     [
@@ -177,6 +187,6 @@ test.each([
       '{NonResourceURLs:["/x"], Verbs:["put"]}',
     ],
   ],
-])("what is missing: %s", (_name, owned, wanted, missing) => {
+])("the list of missing permissions contains %s", (_name, owned, wanted, missing) => {
   expect(missingPermissions([owned], [wanted])).toEqual(missing);
 });

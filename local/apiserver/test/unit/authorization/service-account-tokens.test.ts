@@ -14,7 +14,7 @@ function account(uid: string): JsonObject {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: "a", name: "robot", uid } };
 }
 
-/** A cluster with one account, and the seconds since a token for it was issued. */
+/** A cluster with one account, at a time in seconds after the token of the tests was issued. */
 function clusterAt(seconds: number, { token = "secret", uid = "1" } = {}): Cluster {
   const clock = () => (issuedAt + seconds) * 1000;
   const cluster = new Cluster({
@@ -46,11 +46,11 @@ test("a token names the account and its groups until it expires", () => {
 
 test.each([
   ["of another cluster", clusterAt(0, { token: "other" }), issued()],
-  ["of an account that was made anew", clusterAt(0, { uid: "2" }), issued()],
+  ["of an account that was deleted and created again", clusterAt(0, { uid: "2" }), issued()],
   ["for another audience", clusterAt(0), issued(["vault"])],
-  ["that was changed", clusterAt(0), issued().replace(/\.[^.]+\./, (payload) => `${payload.slice(0, -2)}A.`)],
+  ["with a changed payload", clusterAt(0), issued().replace(/\.[^.]+\./, (payload) => `${payload.slice(0, -2)}A.`)],
   ["without a signature", clusterAt(0), issued().replace(/[^.]+$/, "")],
-  ["that is none", clusterAt(0), "secret"],
-])("a token %s is nobody's", (_what, cluster, token) => {
+  ["that is not a JSON web token", clusterAt(0), "secret"],
+])("a token %s belongs to no account", (_what, cluster, token) => {
   expect(serviceAccountOfToken(cluster, token)).toBeUndefined();
 });

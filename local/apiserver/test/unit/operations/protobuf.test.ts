@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { parseJson } from "#apiserver/json.ts";
 import { protobufToJson } from "#apiserver/operations/protobuf.ts";
 
-/** What kubectl 1.36.2 sent; Go writes the zero of every field that is no pointer. */
+/** Bodies that kubectl 1.36.2 sent. Go writes the zero of every field that is not a pointer. */
 const bodies = {
   configMap: "azhzAAoPCgJ2MRIJQ29uZmlnTWFwEhsKEQoBZBIAGgAiACoAMgA4AEIAEgYKAWsSATEaACIA",
   deployment:
@@ -41,18 +41,18 @@ test.each([
   ["quota", { kind: "ResourceQuota", spec: { hard: { pods: "3" } } }],
   ["secret", { kind: "Secret", data: { a: "Yg==", c: "" } }],
   ["tokenRequest", { apiVersion: "authentication.k8s.io/v1", spec: { expirationSeconds: 600 } }],
-] as const)("reads the %s that kubectl creates", (name, object) => {
+] as const)("the protobuf of kubectl's %s is read as the same JSON", (name, object) => {
   expect(read(bodies[name])).toMatchObject(object);
 });
 
-test("a time that is zero is no time", () => {
+test("a zero time in protobuf is left out of the JSON", () => {
   expect(read(bodies.configMap)).not.toHaveProperty("metadata.creationTimestamp");
 });
 
 test.each([
-  ["no envelope", Buffer.from("{}")],
+  ["a body without an envelope", Buffer.from("{}")],
   ["an envelope that is cut off", Buffer.from(bodies.deployment, "base64").subarray(0, 60)],
   ["an unknown kind", Buffer.from("azhzAAoKCgJ2MRIETm9wZRIAGgAiAA==", "base64")],
-])("does not read %s", (_name, body) => {
+])("the protobuf reader returns undefined for %s", (_name, body) => {
   expect(protobufToJson(body)).toBeUndefined();
 });

@@ -1,7 +1,6 @@
 /** The command tree: what there is, and what it calls. Verbs are loaded when they run. */
 
 import { Argument, Command, Option } from "commander";
-import { askVerbs } from "#cli/ask-verbs.ts";
 import type { ApplyOptions } from "#cli/commands/apply.ts";
 import type { AcceptOptions } from "#cli/commands/cluster.ts";
 import type { AddOptions } from "#cli/commands/cluster-add.ts";
@@ -17,15 +16,16 @@ import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
 import type { UiOptions } from "#cli/commands/ui.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
-import { localVerbs } from "#cli/local-verbs.ts";
-import { kindArgument, lookVerbs } from "#cli/look-verbs.ts";
+import { localCommands } from "#cli/local-commands.ts";
 import { outputs, parseOutput } from "#cli/output/output.ts";
+import { kindArgument, readCommands } from "#cli/read-commands.ts";
 import { exitCodes } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { refuseRepeated } from "#cli/session/refuse-repeated.ts";
 import { type GlobalOptions, openSession } from "#cli/session/session.ts";
 import { usageWords } from "#cli/session/usage-words.ts";
-import { type Action, type AddVerb, repeated, wholeNumber } from "#cli/session/verb.ts";
+import { type Action, type AddCommand, repeated, wholeNumber } from "#cli/session/verb.ts";
+import { writeCommands } from "#cli/write-commands.ts";
 import { starlingVersion } from "#shared/base/version.ts";
 
 const exitHelp = `
@@ -67,14 +67,14 @@ export function createProgram(io: CliIo, finish: Finish): Command {
     });
   }
 
-  lookVerbs(program, verb);
-  askVerbs(program, verb);
-  changeVerbs(program, verb);
-  freezeVerbs(program, verb);
-  rolloutVerbs(program, verb);
-  clusterVerbs(program, verb);
+  readCommands(program, verb);
+  writeCommands(program, verb);
+  changeCommands(program, verb);
+  freezeCommands(program, verb);
+  rolloutCommands(program, verb);
+  clusterCommands(program, verb);
   recoverVerb(program, verb);
-  runVerbs(program, verb);
+  runCommands(program, verb);
   refuseRepeated(program);
   return program;
 }
@@ -96,7 +96,7 @@ function globalOptions(program: Command): void {
     .option("--yes", "answer questions with yes");
 }
 
-function changeVerbs(program: Command, verb: AddVerb): void {
+function changeCommands(program: Command, verb: AddCommand): void {
   verb(program, "apply", async (session, _args, options: ApplyOptions) =>
     (await import("#cli/commands/apply.ts")).apply(session, options),
   )
@@ -156,7 +156,7 @@ function changeVerbs(program: Command, verb: AddVerb): void {
     .option("--wait", "until it is done; fails unless all is well");
 }
 
-function freezeVerbs(program: Command, verb: AddVerb): void {
+function freezeCommands(program: Command, verb: AddCommand): void {
   verb(program, "freeze", async (session, args, options: FreezeOptions) =>
     (await import("#cli/commands/freeze.ts")).freeze(session, args[0], options),
   )
@@ -170,7 +170,7 @@ function freezeVerbs(program: Command, verb: AddVerb): void {
     .addArgument(new Argument("[name]", "which one; the only one when left out"));
 }
 
-function rolloutVerbs(program: Command, verb: AddVerb): void {
+function rolloutCommands(program: Command, verb: AddCommand): void {
   const rollout = program.command("rollout").description("How a revision travels through the clusters.");
   verb(rollout, "list", async (session, args, options: RolloutListOptions) =>
     (await import("#cli/commands/rollout.ts")).rolloutList(session, args[0], options),
@@ -199,7 +199,7 @@ function rolloutVerbs(program: Command, verb: AddVerb): void {
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"));
 }
 
-function clusterVerbs(program: Command, verb: AddVerb): void {
+function clusterCommands(program: Command, verb: AddCommand): void {
   const cluster = program.command("cluster").description("What is done to a cluster itself.");
   verb(cluster, "accept", async (session, args, options: AcceptOptions) =>
     (await import("#cli/commands/cluster.ts")).clusterAccept(session, args[0] ?? "", options),
@@ -251,7 +251,7 @@ function clusterVerbs(program: Command, verb: AddVerb): void {
     .option("--assume-role <name>", "with --as-me: role to read it with, in the account of each cluster");
 }
 
-function recoverVerb(program: Command, verb: AddVerb): void {
+function recoverVerb(program: Command, verb: AddCommand): void {
   verb(program, "recover", async (session, args, options: RecoverOptions) =>
     (await import("#cli/commands/recover.ts")).recover(session, args, options),
   )
@@ -262,7 +262,7 @@ function recoverVerb(program: Command, verb: AddVerb): void {
     .option("--from <owner>", "take over from an installation, or a Sync's uid, that is gone");
 }
 
-function runVerbs(program: Command, verb: AddVerb): void {
+function runCommands(program: Command, verb: AddCommand): void {
   verb(program, "init", async (session, args, options: InitOptions) =>
     options.local === true
       ? (await import("#cli/commands/local-fleet.ts")).initLocal(session, args[0], options)
@@ -319,7 +319,7 @@ function runVerbs(program: Command, verb: AddVerb): void {
     "Look at each link between this command and an installation that works. Exit 1 when one is wrong.",
   );
 
-  localVerbs(program, verb);
+  localCommands(program, verb);
 
   verb(program, "version", async (session) => (await import("#cli/commands/version.ts")).version(session)).description(
     "Version of this command.",

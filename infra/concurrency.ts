@@ -3,7 +3,7 @@ import type { IConstruct } from "constructs";
 import type { Settings } from "#infra/settings.ts";
 
 /** How many invocations each queue may have at once. */
-export type Bounds = Readonly<Record<keyof typeof wanted, number>>;
+export type Bounds = Readonly<Record<keyof typeof desired, number>>;
 
 /** What may run at once, and the account that it has to fit into: both are the operator's to say. */
 export interface Concurrency {
@@ -28,7 +28,7 @@ const fewest = 2;
  * 10 minutes between two looks: half of the workers are left for rollouts. How much is pushed, planned and rendered has
  * little to do with the number of clusters; a fleet of a thousand gets the most that ever had something to do.
  */
-const wanted = {
+const desired = {
   resolve: { clustersEach: 100, most: 10, takes: 1 },
   rollout: { clustersEach: 50, most: 20, takes: 1 },
   // It waits for a `build`, which runs as well.
@@ -40,10 +40,10 @@ const wanted = {
   report: { clustersEach: 200, most: 5, takes: 1 },
 } as const;
 
-const queues = Object.keys(wanted) as readonly (keyof Bounds)[];
+const queues = Object.keys(desired) as readonly (keyof Bounds)[];
 
 /** Of `api`, `webhook`, `tick` and `discover`, together. A burst at the front door may be larger, and takes more for a moment. */
-const roomForDoors = 10;
+const sparedForHttp = 10;
 
 /** It looks for seconds every ten minutes, whatever the fleet: the fewest that Lambda takes. */
 export const discoverAtOnce = 2;
@@ -68,7 +68,7 @@ export function concurrency(settings: ConcurrencySettings): Concurrency {
       return bound === undefined ? [] : [[queue, bound]];
     }),
   );
-  const bounds = boundsFor(clusters, { said, room: quota - roomForDoors });
+  const bounds = boundsFor(clusters, { said, room: quota - sparedForHttp });
   const boundsThen = boundsFor(clusters, { said, room: Number.POSITIVE_INFINITY });
   if (Object.keys(said).length > 0) refuseTooMuch(said, { bounds, quota });
   return {
@@ -76,14 +76,14 @@ export function concurrency(settings: ConcurrencySettings): Concurrency {
     ...(quota - tickAtOnce < unreservedAtLeast ? {} : { reservedForTick: tickAtOnce }),
     clusters,
     quota,
-    quotaToAskFor: Math.max(taken(boundsThen) + roomForDoors, unreservedAtLeast + tickAtOnce),
+    quotaToAskFor: Math.max(taken(boundsThen) + sparedForHttp, unreservedAtLeast + tickAtOnce),
     boundsThen,
   };
 }
 
 function refuseTooMuch(said: Said, { bounds, quota }: { readonly bounds: Bounds; readonly quota: number }): void {
   if (fitsInto(quota, bounds)) return;
-  const needed = taken(bounds) + roomForDoors;
+  const needed = taken(bounds) + sparedForHttp;
   const names = Object.entries(said).map(([queue, bound]) => `${queue}Concurrency ${bound}`);
   throw new Error(
     `setting ${names.join(" and ")}: with the other queues, the API and the timer that takes ${needed} concurrent ` +
@@ -96,7 +96,7 @@ function refuseTooMuch(said: Said, { bounds, quota }: { readonly bounds: Bounds;
 function boundsFor(clusters: number, { said, room }: { readonly said: Said; readonly room: number }): Bounds {
   const least = each((queue) => said[queue] ?? fewest);
   const full = each((queue) => {
-    const { clustersEach, most } = wanted[queue];
+    const { clustersEach, most } = desired[queue];
     return said[queue] ?? Math.min(most, Math.max(fewest, Math.ceil(clusters / clustersEach)));
   });
   const beyond = taken(full) - taken(least);
@@ -111,11 +111,11 @@ function each(bound: (queue: keyof Bounds) => number): Bounds {
 
 /** Of the account's concurrency, when all of it runs. */
 function taken(bounds: Bounds): number {
-  return queues.reduce((sum, queue) => sum + bounds[queue] * wanted[queue].takes, 0);
+  return queues.reduce((sum, queue) => sum + bounds[queue] * desired[queue].takes, 0);
 }
 
 function fitsInto(quota: number, bounds: Bounds): boolean {
-  return taken(bounds) + roomForDoors <= quota;
+  return taken(bounds) + sparedForHttp <= quota;
 }
 
 /** Told at each synthesis: an account that is too small shows as a fleet that is slow, and as nothing else. */

@@ -8,7 +8,7 @@ import { nearestName } from "#shared/base/nearest-name.ts";
 export interface SettingRow {
   readonly type: string;
   /** Ends "setting x is y; give it ...". */
-  readonly wanted: string;
+  readonly desired: string;
   readonly does: string;
 }
 
@@ -41,7 +41,7 @@ const concurrencyOf = (queue: string, what: string) =>
     .optional()
     .register(settingRows, {
       type: "number",
-      wanted: "a whole number from 2 to 1000, or leave it out",
+      desired: "a whole number from 2 to 1000, or leave it out",
       does: `How many ${what} at once, instead of what \`clusters\` and \`concurrency\` come to for \`${queue}\`.`,
     });
 
@@ -52,21 +52,21 @@ export const settingsSchema = z.strictObject({
     .default("starling")
     .register(settingRows, {
       type: "name",
-      wanted: "1 to 40 letters, digits and dashes, a letter first",
+      desired: "1 to 40 letters, digits and dashes, a letter first",
       does:
         "Name of the installation: first part of the names of its stacks, queues and secrets, and of the path of the roles " +
         "that clusters are reached by. Another name is another installation.",
     }),
   clusters: wholeNumber({ least: 1, most: 999_999 }).default(100).register(settingRows, {
     type: "number",
-    wanted: "a whole number of at least 1",
+    desired: "a whole number of at least 1",
     does: "How many clusters the fleet has, or is to have. What runs at once follows from it.",
   }),
   concurrency: wholeNumber({ least: 10, most: 999_999 })
     .default(10)
     .register(settingRows, {
       type: "number",
-      wanted: "a whole number of at least 10",
+      desired: "a whole number of at least 10",
       does:
         "The account's quota of concurrent executions of Lambda in this region, or the part of it that is Starling's. " +
         "Everything that runs at once fits into it; from 102 on two places are kept for the timer.",
@@ -84,14 +84,14 @@ export const settingsSchema = z.strictObject({
     .optional()
     .register(settingRows, {
       type: "path and name",
-      wanted: "a path and a name, such as starling/clusters/*, so that no role of Starling's own is among them",
+      desired: "a path and a name, such as starling/clusters/*, so that no role of Starling's own is among them",
       does: "Path and name of the IAM roles that Clusters may be reached by. Left out: `<installation>/clusters/*`.",
     }),
   clusterAccounts: listOf(/^\d{12}$/)
     .default([])
     .register(settingRows, {
       type: "list",
-      wanted: "account ids of 12 digits, separated by commas",
+      desired: "account ids of 12 digits, separated by commas",
       does: "Accounts whose cluster roles may be assumed, besides Starling's own account.",
     }),
   organization: z
@@ -100,7 +100,7 @@ export const settingsSchema = z.strictObject({
     .optional()
     .register(settingRows, {
       type: "id",
-      wanted: "the id of an organization, such as o-a1b2c3d4e5",
+      desired: "the id of an organization, such as o-a1b2c3d4e5",
       does:
         "Organization whose member accounts may have clusters. With `clusterAccounts` only those that are named there, as " +
         "long as they are members.",
@@ -109,7 +109,7 @@ export const settingsSchema = z.strictObject({
     .default([])
     .register(settingRows, {
       type: "list",
-      wanted: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
+      desired: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
       does: "Private hosts and address ranges that git may be fetched from. Public ones need no entry.",
     }),
   gitCa: z
@@ -125,7 +125,7 @@ export const settingsSchema = z.strictObject({
     .optional()
     .register(settingRows, {
       type: "file",
-      wanted: "the path of a file of certificates in PEM, or the certificates themselves",
+      desired: "the path of a file of certificates in PEM, or the certificates themselves",
       does:
         "Certificates to trust for git besides the public authorities: a file of up to 1 MB, read at synthesis. They go to " +
         "the function in a layer.",
@@ -134,7 +134,7 @@ export const settingsSchema = z.strictObject({
     .optional()
     .register(settingRows, {
       type: "name or ARN",
-      wanted: "the name or the ARN of a table of this account and region",
+      desired: "the name or the ARN of a table of this account and region",
       does:
         "Table to work on that is there already, such as one that was restored to a point in time, or that an earlier " +
         "installation left. The table that the state stack has made stays as it is.",
@@ -143,7 +143,7 @@ export const settingsSchema = z.strictObject({
     .optional()
     .register(settingRows, {
       type: "name",
-      wanted: "the name of a bucket of this account and region",
+      desired: "the name of a bucket of this account and region",
       does:
         "Bucket to keep artifacts, renderings, inventories and plans in that is there already: the one that goes with " +
         "`table`. The bucket that the state stack has made stays as it is.",
@@ -152,7 +152,7 @@ export const settingsSchema = z.strictObject({
     .optional()
     .register(settingRows, {
       type: "ARN",
-      wanted: "the whole ARN of a secret, with the six characters at its end",
+      desired: "the whole ARN of a secret, with the six characters at its end",
       does:
         "Secret that senders of push events sign with that is there already. None is made then; one that the state stack " +
         "has made leaves the stack, and is kept.",
@@ -161,47 +161,47 @@ export const settingsSchema = z.strictObject({
     .optional()
     .register(settingRows, {
       type: "ARN",
-      wanted: "the ARN of a role of this account, such as the output ApplyRole of the control stack had",
+      desired: "the ARN of a role of this account, such as the output ApplyRole of the control stack had",
       does:
         "Role of the function that reaches clusters, where there is one that they trust already. None is made then; one " +
         "that the control stack has made leaves the stack, and is kept.",
     }),
   oldestRevisionDays: wholeNumber({ least: 1, most: 999 }).default(14).register(settingRows, {
     type: "number",
-    wanted: "a whole number of days, from 1 to 999",
+    desired: "a whole number of days, from 1 to 999",
     does: "An alarm rings when a stage has waited for a newer revision for so many days. What bakes and waits for windows in turn has to fit.",
   }),
   discoverRole: nameOf(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/)
     .optional()
     .register(settingRows, {
       type: "ARN",
-      wanted: "the ARN of a role of this account, such as the output DiscoverRole of the control stack had",
+      desired: "the ARN of a role of this account, such as the output DiscoverRole of the control stack had",
       does: "The same for the function that looks for clusters, which the roles of ClusterDiscoveries trust.",
     }),
   domain: nameOf(/^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/)
     .optional()
     .register(settingRows, {
       type: "host name",
-      wanted: "a host name in small letters, such as starling.example.com, together with domainCertificate",
+      desired: "a host name in small letters, such as starling.example.com, together with domainCertificate",
       does: "Host name of the API and the webhook, instead of one that is made anew with the control stack. Needs `domainCertificate`.",
     }),
   domainCertificate: nameOf(/^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[\w-]{1,64}$/)
     .optional()
     .register(settingRows, {
       type: "ARN",
-      wanted: "the ARN of a certificate of ACM in this region, together with domain",
+      desired: "the ARN of a certificate of ACM in this region, together with domain",
       does: "Certificate for `domain`, in ACM of the stack's region.",
     }),
   alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
     .optional()
     .register(settingRows, {
       type: "ARN",
-      wanted: "the ARN of an SNS topic, such as arn:aws:sns:eu-west-1:111122223333:on-call",
+      desired: "the ARN of an SNS topic, such as arn:aws:sns:eu-west-1:111122223333:on-call",
       does: "Topic of this region that every alarm is sent to, when it begins and when it is over. Its policy has to let CloudWatch publish.",
     }),
   alarmEmail: z.email().optional().register(settingRows, {
     type: "address",
-    wanted: "an e-mail address, such as on-call@example.com",
+    desired: "an e-mail address, such as on-call@example.com",
     does: "Address that every alarm is sent to. Amazon asks it to confirm, once; until then nothing is sent.",
   }),
 });
@@ -233,9 +233,9 @@ function refuseHalfADomain(settings: Settings): Settings {
 
 function wrongValue(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
   const name = String(issue.path[0]);
-  const wanted = settingRows.get(settingsSchema.shape[name as keyof Settings])?.wanted;
+  const desired = settingRows.get(settingsSchema.shape[name as keyof Settings])?.desired;
   const why = issue.code === "custom" && issue.params?.told === true ? `, and ${issue.message}` : "";
-  return `setting ${name} is ${shown(given[name])}${why}; give it ${wanted}`;
+  return `setting ${name} is ${shown(given[name])}${why}; give it ${desired}`;
 }
 
 /** PEM is long, and may be a key by mistake. */

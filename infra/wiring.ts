@@ -27,11 +27,11 @@ import {
   secretDescriptionOf,
   secretOf,
 } from "#infra/constructs/access.ts";
+import { ApiEntry, type ApiEntryProps } from "#infra/constructs/api-entry.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FleetDashboard } from "#infra/constructs/fleet-dashboard.ts";
 import { FleetWatch } from "#infra/constructs/fleet-watch.ts";
-import { FrontDoor, type FrontDoorProps } from "#infra/constructs/front-door.ts";
 import { GitCaLayer } from "#infra/constructs/git-ca-layer.ts";
 import { OperationsDashboard } from "#infra/constructs/operations-dashboard.ts";
 import { SavedQueries } from "#infra/constructs/saved-queries.ts";
@@ -45,7 +45,7 @@ import { partitions } from "#shared/fleet/rows/keys.ts";
 
 const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
 const objects = [...ofNamespaces, partitions.discoveries] as const;
-const listed = [partitions.subjectEntries, partitions.sourceEntries] as const;
+const listed = [partitions.ownerEntries, partitions.sourceEntries] as const;
 const directories = [partitions.fleet, ...listed] as const;
 const whatPeopleWrite = [...objects, partitions.clusters, partitions.clusterValues, ...directories] as const;
 
@@ -61,7 +61,7 @@ export interface WiringProps {
   readonly oldestRevisionDays: number;
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
-  readonly domain?: FrontDoorProps["domain"];
+  readonly domain?: ApiEntryProps["domain"];
   /** PEM certificates to trust for git besides the public authorities. */
   readonly gitCa?: string;
   /** Whom clusters trust already. */
@@ -152,7 +152,7 @@ export class Wiring extends Construct {
             ...whatPeopleWrite,
             partitions.fleetVersion,
             partitions.uses,
-            partitions.brake,
+            partitions.freezeState,
             partitions.checks,
             partitions.rollouts,
             partitions.renderings,
@@ -160,7 +160,13 @@ export class Wiring extends Construct {
             partitions.revisions,
             partitions.tick,
           ],
-          put: [...whatPeopleWrite, partitions.uses, partitions.repositories, partitions.brake, partitions.checks],
+          put: [
+            ...whatPeopleWrite,
+            partitions.uses,
+            partitions.repositories,
+            partitions.freezeState,
+            partitions.checks,
+          ],
           update: [partitions.fleetVersion],
           delete: [
             partitions.sources,
@@ -217,7 +223,7 @@ export class Wiring extends Construct {
       timeout: Duration.seconds(10),
       memoryMiB: 512,
     });
-    const door = new FrontDoor(this, "FrontDoor", {
+    const door = new ApiEntry(this, "ApiEntry", {
       api: api.lambda,
       webhook: webhook.lambda,
       ...defined({ domain: props.domain }),
@@ -240,7 +246,7 @@ export class Wiring extends Construct {
             partitions.clusters,
             partitions.fleet,
             partitions.fleetVersion,
-            partitions.subjectEntries,
+            partitions.ownerEntries,
             partitions.syncGroups,
             partitions.syncs,
           ],
@@ -304,7 +310,7 @@ export class Wiring extends Construct {
             partitions.clusterValues,
             partitions.fleet,
             partitions.fleetVersion,
-            partitions.brake,
+            partitions.freezeState,
             partitions.rollouts,
             partitions.renderings,
           ],
@@ -321,7 +327,7 @@ export class Wiring extends Construct {
             partitions.syncs,
             partitions.clusters,
             partitions.rollouts,
-            partitions.subjectEntries,
+            partitions.ownerEntries,
             partitions.uses,
           ],
           check: [partitions.syncGroups, partitions.syncs, partitions.clusters, partitions.fleet],
@@ -391,7 +397,13 @@ export class Wiring extends Construct {
       access: {
         STARLING_TABLE: rowsOf(table, {
           // The subjects and the brake, because a suspend or a freeze holds back what was queued before it.
-          read: [partitions.clusters, partitions.checks, partitions.syncGroups, partitions.syncs, partitions.brake],
+          read: [
+            partitions.clusters,
+            partitions.checks,
+            partitions.syncGroups,
+            partitions.syncs,
+            partitions.freezeState,
+          ],
           put: [partitions.clusters, partitions.checks],
           update: [partitions.clusters],
           check: [partitions.clusters],
@@ -462,7 +474,7 @@ export class Wiring extends Construct {
             ...directories,
             partitions.clusters,
             partitions.clusterValues,
-            partitions.brake,
+            partitions.freezeState,
             partitions.rollouts,
             partitions.renderings,
             partitions.events,

@@ -8,12 +8,12 @@ const objectRef = z.strictObject({ namespace: z.string(), name: z.string() });
 const sourceRef = objectRef.extend({ revision: z.string().optional() });
 
 /** What the planner plans for: a SyncGroup, or a Sync that a user wrote. */
-export const subjectRef = z.strictObject({
+export const ownerRef = z.strictObject({
   namespace: z.string(),
   kind: z.enum(["SyncGroup", "Sync"]),
   name: z.string(),
 });
-export type SubjectRef = z.infer<typeof subjectRef>;
+export type OwnerRef = z.infer<typeof ownerRef>;
 
 /**
  * api, webhook, render, tick -> resolve: look at the Source's reference; `lost` is an artifact that was not to be read, of
@@ -32,7 +32,7 @@ export const resolveMessage = z.strictObject({
  */
 export const rolloutMessage = z.strictObject({
   to: z.literal("rollout"),
-  subject: subjectRef,
+  owner: ownerRef,
   clusters: z.array(z.string()).optional(),
   after: z.string().optional(),
 });
@@ -45,7 +45,7 @@ export const rolloutMessage = z.strictObject({
 export const renderMessage = z.strictObject({
   to: z.literal("render"),
   input: z.string(),
-  notify: subjectRef.optional(),
+  notify: ownerRef.optional(),
   source: sourceRef.optional(),
   besides: z.array(sourceRef.extend({ besides: z.string() })).optional(),
   lost: z.string().optional(),
@@ -71,8 +71,8 @@ export const reportMessage = z.strictObject({
     z.strictObject({ kind: z.literal("Sync"), cluster: z.string(), namespace: z.string(), name: z.string() }),
     z.strictObject({
       kind: z.literal("Rollout"),
-      subject: subjectRef,
-      leg: z.strictObject({ content: z.number().int(), stage: z.string(), seal: z.number().int() }),
+      owner: ownerRef,
+      stageRun: z.strictObject({ rollout: z.number().int(), stage: z.string(), snapshot: z.number().int() }),
     }),
   ]),
 });
@@ -99,8 +99,8 @@ export type Message = z.infer<typeof message> & {
 };
 export type QueueName = Message["to"];
 
-export function subjectKey(subject: SubjectRef): string {
-  return `${subject.namespace}/${subject.kind}/${subject.name}`;
+export function ownerKey(owner: OwnerRef): string {
+  return `${owner.namespace}/${owner.kind}/${owner.name}`;
 }
 
 /** Each once: a second one finds nothing to do. */

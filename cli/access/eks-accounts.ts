@@ -92,8 +92,8 @@ export interface FoundClusters {
 export async function clustersByTags(accounts: EksAccounts, search: TagSearch): Promise<FoundClusters> {
   const clusters: FoundCluster[] = [];
   const unasked: string[] = [];
-  const wanted = search.accounts.length === 0 ? [""] : search.accounts;
-  const places = wanted.flatMap((accountId) => search.regions.map((region) => ({ accountId, region })));
+  const desired = search.accounts.length === 0 ? [""] : search.accounts;
+  const places = desired.flatMap((accountId) => search.regions.map((region) => ({ accountId, region })));
   await runConcurrently(places, concurrency, async (place) => {
     try {
       clusters.push(...(await clustersIn(accounts, place, search.tags)));

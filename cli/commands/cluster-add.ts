@@ -63,13 +63,13 @@ export async function clusterAdd(session: Session, arns: readonly string[], opti
     );
     return "done";
   }
-  const wanted = await wantedAccess(session, planned, { options, installation });
+  const desired = await wantedAccess(session, planned, { options, installation });
   await write(session, documents, options);
   if (options.dryRun === true || options.grant !== true) {
-    remains(session, wanted, { title: "what remains", steps: (one) => [...roleSteps(one), ...clusterSteps(one)] });
+    remains(session, desired, { title: "what remains", steps: (one) => [...roleSteps(one), ...clusterSteps(one)] });
     return "done";
   }
-  return grant(session, wanted, accounts);
+  return grant(session, desired, accounts);
 }
 
 function listed(items: readonly unknown[]) {
@@ -226,21 +226,21 @@ interface Remaining {
   readonly steps: (access: WantedAccess) => readonly string[];
 }
 
-function remains(session: Session, wanted: readonly WantedAccess[], { title, steps }: Remaining): void {
-  const lines = wanted.flatMap((access) => {
+function remains(session: Session, desired: readonly WantedAccess[], { title, steps }: Remaining): void {
+  const lines = desired.flatMap((access) => {
     const { cluster, eks } = access;
     const of = steps(access);
     return of.length === 0 ? [] : [`# ${cluster}: ${title} (account ${eks.accountId}, ${eks.region})`, ...of];
   });
   if (lines.length > 0) session.io.out(`${lines.join("\n")}\n`);
-  session.note(`  next: starling cluster check ${wanted.map(({ cluster }) => quoted(cluster)).join(" ")}`);
+  session.note(`  next: starling cluster check ${desired.map(({ cluster }) => quoted(cluster)).join(" ")}`);
 }
 
-async function grant(session: Session, wanted: readonly WantedAccess[], accounts: EksAccounts): Promise<ExitReason> {
+async function grant(session: Session, desired: readonly WantedAccess[], accounts: EksAccounts): Promise<ExitReason> {
   const clock = { now: () => session.io.now(), sleep: session.pause };
   const told = new Map<string, string>();
   const failed = new Set<string>();
-  await runConcurrently(wanted, concurrency, async (access) => {
+  await runConcurrently(desired, concurrency, async (access) => {
     try {
       const done = await grantAccess(access, { accounts, clock });
       told.set(access.cluster, done.length === 0 ? "access unchanged" : done.join(", "));
@@ -249,10 +249,10 @@ async function grant(session: Session, wanted: readonly WantedAccess[], accounts
       told.set(access.cluster, `access not granted: ${errorMessage(error)}`);
     }
   });
-  for (const { cluster } of wanted) session.io.out(`cluster/${cluster} ${told.get(cluster)}\n`);
-  remains(session, wanted, { title: "the role, where it is not there yet", steps: roleSteps });
+  for (const { cluster } of desired) session.io.out(`cluster/${cluster} ${told.get(cluster)}\n`);
+  remains(session, desired, { title: "the role, where it is not there yet", steps: roleSteps });
   if (failed.size === 0) return "done";
-  throw new CliFailure(`access to ${failed.size} of ${wanted.length} clusters was not granted`, {
+  throw new CliFailure(`access to ${failed.size} of ${desired.length} clusters was not granted`, {
     exit: "no",
     next: "the same command again: it leaves what is there, and goes on",
   });

@@ -55,7 +55,7 @@ export async function clusterCheck(
   const accounts = options.asMe === true ? new EksAccounts(session, options) : undefined;
   await runConcurrently(clusters, concurrency, async (cluster) => {
     const found = await checkOne(session, cluster);
-    checked.set(cluster, accounts === undefined ? found : await lookedInto(session, found, accounts));
+    checked.set(cluster, accounts === undefined ? found : await followedInto(session, found, accounts));
   });
   const items = clusters.flatMap((cluster) => checked.get(cluster) ?? []);
   print(session, items);
@@ -86,7 +86,7 @@ async function checkOne(session: Session, cluster: string): Promise<CheckedClust
 }
 
 /** Whatever refused is broken as before; what it is called may be narrower. */
-async function lookedInto(session: Session, found: CheckedCluster, accounts: EksAccounts): Promise<CheckedCluster> {
+async function followedInto(session: Session, found: CheckedCluster, accounts: EksAccounts): Promise<CheckedCluster> {
   const finding = found.links.find(({ link, code }) => link === "role" && code === "RoleDenied");
   if (finding === undefined) return found;
   const path = objectPath({ kind: "Cluster", name: found.cluster }, "");

@@ -45,7 +45,7 @@ async function wordsFor(session: Session, { last, command, args, flag }: Place):
   if (children.length > 0 && args.length > 0) return [];
   if (children.length > 0) return children.map((child) => child.name());
   const [first] = command.registeredArguments.map((argument) => argument.name());
-  if (first === "group" || first === "groups" || first === "subject") return namesOf(session, "SyncGroup");
+  if (first === "group" || first === "groups" || first === "owner") return namesOf(session, "SyncGroup");
   if (command.parent?.name() === "cluster") return namesOf(session, "Cluster");
   if (first !== "kind" && first !== "object") return [];
   const [kindWord, rest] = last.split("/");

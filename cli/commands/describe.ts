@@ -27,7 +27,7 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 
 /** Syncs in trouble on the page of a group; the list has them all. */
 const failingShown = 10;
@@ -105,14 +105,14 @@ async function syncPage(
   const { cluster } = sync.spec;
   const found = await events(session, path, { ...options, cluster });
   const { group, template } = sync.status;
-  const subject: Subject =
+  const owner: Owner =
     group === undefined
       ? { namespace: session.namespace(), kind: "Sync", name: object.name }
       : { namespace: session.namespace(), kind: "SyncGroup", name: group };
   return describeSync({
     sync,
     events: found,
-    inputs: await inputsOf(session, subject, { cluster, template }),
+    inputs: await inputsOf(session, owner, { cluster, template }),
     objects: await objectsOf(session, path, { ...options, cluster }),
     columns: tableStyle(session).columns,
     now: session.io.now(),
@@ -122,12 +122,12 @@ async function syncPage(
 /** Likewise where a Source has nothing yet, or the group is gone. */
 async function inputsOf(
   session: Session,
-  subject: Subject,
+  owner: Owner,
   { cluster, template }: { readonly cluster: string; readonly template?: string | undefined },
 ): Promise<ShownInputs> {
   try {
-    const all = await inputsOn(session, subject, cluster);
-    if (all.length === 0) return { unknown: `${subject.kind} ${subject.name} does not select cluster ${cluster}` };
+    const all = await inputsOn(session, owner, cluster);
+    if (all.length === 0) return { unknown: `${owner.kind} ${owner.name} does not select cluster ${cluster}` };
     return all.filter(({ template: of }) => template === undefined || of === template);
   } catch (error) {
     if (error instanceof CliFailure) return { unknown: error.message };
@@ -152,10 +152,10 @@ async function objectsOf(
 async function rolloutPage(session: Session, path: string): Promise<string> {
   const rollout = await read<RolloutObject>(session, path);
   if (isUnreadable(rollout)) return describeUnreadable(rollout, session.io.now());
-  const { subject, number } = rollout.spec;
+  const { owner, number } = rollout.spec;
   const small = rollout.status.size <= manyClusters;
   const targets = await readList<TargetItem>(session, {
-    path: `${objectPath({ kind: subject.kind, name: subject.name }, subject.namespace)}/rollouts/${number}/targets`,
+    path: `${objectPath({ kind: owner.kind, name: owner.name }, owner.namespace)}/rollouts/${number}/targets`,
     ...(small ? {} : { query: { state: "Failed,Unreachable" } }),
     limit: 1000,
   });

@@ -39,12 +39,18 @@ export async function diff(session: Session, targets: readonly string[], options
     throw usageFailure("--offline asks no cluster", "starling diff --against assigned, or without --offline");
   const diffs: ShownDiff[] = [];
   const sources = new Set<string>();
-  for (const { subject, template } of await planTargets(session, targets, changes)) {
-    const view = await viewFleet(session, subject, changes);
-    for (const source of sourcesOf(view.wanted)) sources.add(source);
+  for (const { owner, template } of await planTargets(session, targets, changes)) {
+    const view = await viewFleet(session, owner, changes);
+    for (const source of sourcesOf(view.desired)) sources.add(source);
     const found =
       against === "live"
-        ? await liveDiffs(session, { view, template, cluster, access: options, of: hasChanges ? "wanted" : "assigned" })
+        ? await liveDiffs(session, {
+            view,
+            template,
+            cluster,
+            access: options,
+            of: hasChanges ? "desired" : "assigned",
+          })
         : await assignedDiffs(session, view, template);
     diffs.push(...found);
   }
@@ -64,7 +70,7 @@ async function assignedDiffs(
   template: string | undefined,
 ): Promise<readonly ShownDiff[]> {
   const { found, sidesOf } = await groupPlan(session, view);
-  const name = template === undefined ? undefined : `${view.subject.name}.${template}`;
+  const name = template === undefined ? undefined : `${view.owner.name}.${template}`;
   return found.differences.flatMap(({ clusters, changes }) =>
     changes
       .filter(({ sync }) => name === undefined || sync === name)

@@ -37,7 +37,7 @@ function print({ io, options }: Session, findings: readonly Finding[]): void {
     io.out(`${lines[index]}\n`);
     if (finding.state !== "wrong") continue;
     io.out(`  problem: ${plainLine(finding.problem)}\n`);
-    io.out(`  mend:    ${plainLine(finding.mend)}\n`);
+    io.out(`  mend:    ${plainLine(finding.remedy)}\n`);
   }
 }
 

@@ -66,14 +66,14 @@ function ofOne(session: Session, args: readonly string[], options: EventsOptions
 function ofAll(session: Session, { cluster, limit }: EventsOptions): EventSource {
   if (cluster !== undefined) throw usageFailure("--cluster goes with a Sync", "starling events sync/NAME --cluster C");
   const list = { path: "/v1/events", query: { namespace: session.scope() }, limit };
-  let isTold = false;
+  let isReported = false;
   return {
     async read() {
       const found = await readList<Told>(session, list);
-      const { known, asked } = (found as unknown as EventList).subjects;
-      if (asked < known && !isTold) {
+      const { known, asked } = (found as unknown as EventList).owners;
+      if (asked < known && !isReported) {
         session.note(`of the ${asked} groups that changed last, of ${known}; of one: starling events GROUP`);
-        isTold = true;
+        isReported = true;
       }
       return found.items.toReversed();
     },

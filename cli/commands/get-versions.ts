@@ -5,10 +5,10 @@ import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
-import type { SubjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
+import type { OwnerInFleet } from "#shared/fleet/api/fleet-overview.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { formatAge } from "#shared/words/age.ts";
-import { subjectState } from "#shared/words/object-state.ts";
+import { ownerState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
 export interface VersionsOptions {
@@ -24,7 +24,7 @@ export interface VersionsOptions {
 /** Of lists of objects: what does nothing here is refused. */
 const others = ["cluster", "selector", "state", "continue", "watch"] as const;
 
-type Listed = SubjectInFleet | UnreadableObject<"SyncGroup" | "Sync">;
+type Listed = OwnerInFleet | UnreadableObject<"SyncGroup" | "Sync">;
 
 /** Which version runs where, and who is behind: by what the stages of each group have passed. */
 export async function getVersions(session: Session, options: VersionsOptions): Promise<ExitReason> {
@@ -33,8 +33,8 @@ export async function getVersions(session: Session, options: VersionsOptions): P
   if (idle !== undefined)
     throw usageFailure(`versions are not listed by --${idle}`, "starling get versions --group NAME");
   const namespace = session.scope();
-  const wanted = group === undefined ? limit : Number.MAX_SAFE_INTEGER;
-  const list = await readList<Listed>(session, { path: "/v1/fleet", query: { namespace }, limit: wanted });
+  const desired = group === undefined ? limit : Number.MAX_SAFE_INTEGER;
+  const list = await readList<Listed>(session, { path: "/v1/fleet", query: { namespace }, limit: desired });
   const items = list.items.filter(({ metadata }) => group === undefined || metadata.name === group);
   if (items.length === 0 && group !== undefined) {
     throw usageFailure(`there is no ${group}`, `starling get versions${session.where()}`);
@@ -56,7 +56,7 @@ export async function getVersions(session: Session, options: VersionsOptions): P
 /** One line a version that clusters are on; the clusters of a group's lines are all that it selects. */
 function versionsTable(items: readonly Listed[], now: Date, namespaces: "all" | "one"): Table {
   const rows = items.flatMap((item) => {
-    const { word, remark } = subjectState(item);
+    const { word, remark } = ownerState(item);
     const place = [...(namespaces === "all" ? [item.metadata.namespace ?? ""] : []), item.metadata.name];
     if (isUnreadable(item)) return [[...place, "-", "-", "-", "-", "-", word, remark]];
     const [newest] = item.versions;

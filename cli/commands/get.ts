@@ -190,7 +190,7 @@ function print(session: Session, query: Query, list: ApiList<ListedObject>, name
     session.note(`… and more: --limit ${query.options.limit * 2}, or --continue ${list.metadata.continue}`);
   }
   const troubled = items.filter((object) => needsYou(objectState(object).word, planOf(object)));
-  if (troubled.length > 0 && items.length > 1) session.note(troubleText(troubled));
+  if (troubled.length > 0 && items.length > 1) session.note(problemText(troubled));
 }
 
 function tableText(
@@ -212,7 +212,7 @@ function tableText(
   return formatTable(contents, { ...tableStyle(session), ...defined({ headers: table.headers }) });
 }
 
-function troubleText(troubled: readonly ListedObject[]): string {
+function problemText(troubled: readonly ListedObject[]): string {
   const named = troubled.slice(0, namedBelow).map((object) => {
     const where = object.kind === "Sync" && object.spec.cluster !== undefined ? ` on ${object.spec.cluster}` : "";
     return `${object.metadata.name}${where} ${objectState(object).word.toLowerCase()}`;

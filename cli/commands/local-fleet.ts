@@ -56,7 +56,7 @@ export interface FleetQuestion extends FleetFlags {
  * @returns undefined where no documents are asked for.
  * @throws CliFailure naming the flag that is wrong, and what to give instead.
  */
-export async function lookAtFleet(question: FleetQuestion): Promise<LocalFleet | undefined> {
+export async function readFleetFile(question: FleetQuestion): Promise<LocalFleet | undefined> {
   const { folder, repo, known, path, ref } = question;
   const isWanted = path !== undefined || ref !== undefined;
   const isKnown = known !== undefined && (repo === undefined || isSameRepository(known, repo));
@@ -175,7 +175,7 @@ export async function initLocal(
   }
   const { folder: state, kept: choice } = machine;
   const path = options.path ?? ".";
-  const fleet = await lookAtFleet({ folder: state, repo: undefined, known, choice, path });
+  const fleet = await readFleetFile({ folder: state, repo: undefined, known, choice, path });
   if (fleet === undefined) throw new Error("a fleet that is asked for is found or refused");
   const { source, group } = documentsOf(machine, { ...fleet, namespace: session.options.namespace ?? localNamespace });
   noteTheirs(session, fleet);

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
-import { lookAtFleet, makeFleet } from "#cli/commands/local-fleet.ts";
+import { makeFleet, readFleetFile } from "#cli/commands/local-fleet.ts";
 import {
   adoptContext,
   forgetContext,
@@ -65,10 +65,12 @@ export async function localUp(session: Session, options: LocalUpOptions): Promis
     await prepareFolder(folder);
     return readIdentity(folder);
   });
-  const clusters = await withLocalFailures(() => clustersOf(folder, { known: known?.clusters, wanted: plan.clusters }));
+  const clusters = await withLocalFailures(() =>
+    clustersOf(folder, { known: known?.clusters, desired: plan.clusters }),
+  );
   refuseClusterPort(clusters, plan);
   const asked = { folder, repo: plan.repo, ...defined({ path: options.path, ref: options.ref }) };
-  const fleet = await lookAtFleet({ ...asked, known: known?.repository, choice: clusters });
+  const fleet = await readFleetFile({ ...asked, known: known?.repository, choice: clusters });
   if (clusters?.kind === "kubeconfig") await askForAccount(session, { clusters, known, options });
   warnOfGitPort(session, { known, plan });
   session.note(`starting Starling on this machine; its state is in ${folder}`);
@@ -89,13 +91,13 @@ function isUpAlready(
   { options, plan }: { readonly options: LocalUpOptions; readonly plan: ServePlan },
 ): Promise<ExitReason> {
   return withLocalFailures(async () => {
-    clustersOf(running.folder, { known: running.kept, wanted: plan.clusters });
+    clustersOf(running.folder, { known: running.kept, desired: plan.clusters });
     const state = stateFlag(session, running.folder);
     for (const [name, flag] of Object.entries(portFlags)) {
-      const wanted = plan.ports[name as keyof Ports];
+      const desired = plan.ports[name as keyof Ports];
       const has = running.ports[name as keyof Ports];
-      if (wanted === undefined || wanted === has) continue;
-      throw usageFailure(`${flag} is ${wanted}, and what is up has ${has ?? "none"}`, `starling local down${state}`);
+      if (desired === undefined || desired === has) continue;
+      throw usageFailure(`${flag} is ${desired}, and what is up has ${has ?? "none"}`, `starling local down${state}`);
     }
     const { repository } = running;
     if (plan.repo !== undefined && (repository === undefined || !isSameRepository(repository.url, plan.repo))) {
@@ -106,7 +108,7 @@ function isUpAlready(
       throw usageFailure(`it is up already, in the background: process ${running.pid}`, `starling local down${state}`);
     }
     const asked = { folder: running.folder, repo: plan.repo, ...defined({ path: options.path, ref: options.ref }) };
-    const fleet = await lookAtFleet({ ...asked, known: repository?.url, choice: running.kept });
+    const fleet = await readFleetFile({ ...asked, known: repository?.url, choice: running.kept });
     session.note("it is up already");
     adoptContext(session, running);
     printMachine(session, running);

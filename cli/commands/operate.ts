@@ -6,7 +6,7 @@ import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
-import type { Operations, SubjectState } from "#shared/fleet/rows/object-rows.ts";
+import type { Operations, OwnerState } from "#shared/fleet/rows/object-rows.ts";
 import { actText, objectState, planOf } from "#shared/words/object-state.ts";
 
 const pollMs = 1000;
@@ -30,7 +30,7 @@ const endWords = new Set([
   "Reconciling",
 ]);
 /** Of a group whose clusters were counted, since nothing is under way. */
-const countedWords: ReadonlySet<SubjectState> = new Set(["Degraded", "Drifted", "Complete", "Reconciling"]);
+const countedWords: ReadonlySet<OwnerState> = new Set(["Degraded", "Drifted", "Complete", "Reconciling"]);
 const goodWords = new Set(["Complete", "Ready"]);
 
 interface OperateAnswer {

@@ -24,11 +24,11 @@ export async function plan(session: Session, groups: readonly string[], options:
   const changes = { ...(await readChanges(session, options)), ...defined({ cluster: options.cluster }) };
   const plans: ShownPlan[] = [];
   const sources = new Set<string>();
-  for (const { target, subject, template } of await planTargets(session, groups, changes)) {
+  for (const { target, owner, template } of await planTargets(session, groups, changes)) {
     if (template !== undefined)
-      throw usageFailure(`${target} is one template; a plan is of its group`, `starling plan ${subject.name}`);
-    const view = await viewFleet(session, subject, changes);
-    for (const source of sourcesOf(view.wanted)) sources.add(source);
+      throw usageFailure(`${target} is one template; a plan is of its group`, `starling plan ${owner.name}`);
+    const view = await viewFleet(session, owner, changes);
+    for (const source of sourcesOf(view.desired)) sources.add(source);
     plans.push(await planOf(session, view));
   }
   refuseUnused(changes, sources);
@@ -65,8 +65,8 @@ async function planOf(session: Session, view: FleetView): Promise<ShownPlan> {
   });
   return {
     kind: "Plan",
-    namespace: view.subject.namespace,
-    subject: `${view.subject.kind.toLowerCase()}/${view.subject.name}`,
+    namespace: view.owner.namespace,
+    owner: `${view.owner.kind.toLowerCase()}/${view.owner.name}`,
     revision: describeRevisions(view.plan),
     ...found,
     differences,
@@ -76,7 +76,7 @@ async function planOf(session: Session, view: FleetView): Promise<ShownPlan> {
   };
 }
 
-function guardsOf({ present, subject, wanted }: FleetView, { differences }: Forecast): readonly string[] {
+function guardsOf({ present, owner, desired }: FleetView, { differences }: Forecast): readonly string[] {
   const guards: string[] = [];
   const gone = differences.filter(({ changes }) => changes.some(({ how }) => how === "delete"));
   const clusters = new Set(gone.flatMap((one) => one.clusters));
@@ -86,11 +86,9 @@ function guardsOf({ present, subject, wanted }: FleetView, { differences }: Fore
   );
   if (syncs > 0)
     guards.push(`the objects of ${syncs} Syncs on ${clusters.size} clusters are deleted: starling apply asks first`);
-  const { suspended } = present?.wanted.operations ?? {};
+  const { suspended } = present?.desired.operations ?? {};
   if (suspended !== undefined)
-    guards.push(
-      `${subject.kind} ${subject.name} is suspended by ${suspended.by}: nothing is assigned until it is resumed`,
-    );
-  if (wanted.operations.deletion !== undefined) guards.push(`${subject.kind} ${subject.name} is being deleted`);
+    guards.push(`${owner.kind} ${owner.name} is suspended by ${suspended.by}: nothing is assigned until it is resumed`);
+  if (desired.operations.deletion !== undefined) guards.push(`${owner.kind} ${owner.name} is being deleted`);
   return guards;
 }

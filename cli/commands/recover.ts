@@ -132,19 +132,19 @@ function fateOf({ sync, remembered }: Refused, isTaken: boolean): string {
   return remembered.token === undefined ? "is applied anew" : "goes on from there to what its Source has";
 }
 
-type LookedSource = { readonly namespace: string; readonly name: string; readonly number: number };
+type PolledSource = { readonly namespace: string; readonly name: string; readonly number: number };
 
 /** Asks for every Source of the subjects concerned, and waits until each has been looked at. */
-async function lookAtSources(session: Session, refused: readonly Refused[]): Promise<readonly LookedSource[]> {
-  const wanted = new Map<string, { readonly namespace: string; readonly name: string }>();
-  const ofSubject = new Map(refused.map((one) => [`${one.namespace}/${one.name}`, one]));
-  for (const one of ofSubject.values()) {
+async function lookAtSources(session: Session, refused: readonly Refused[]): Promise<readonly PolledSource[]> {
+  const desired = new Map<string, { readonly namespace: string; readonly name: string }>();
+  const ofOwner = new Map(refused.map((one) => [`${one.namespace}/${one.name}`, one]));
+  for (const one of ofOwner.values()) {
     for (const name of await sourcesOf(session, one)) {
-      wanted.set(`${one.namespace}/${name}`, { namespace: one.namespace, name });
+      desired.set(`${one.namespace}/${name}`, { namespace: one.namespace, name });
     }
   }
-  const looked: LookedSource[] = [];
-  for (const source of wanted.values()) {
+  const looked: PolledSource[] = [];
+  for (const source of desired.values()) {
     const path = objectPath({ kind: "Source", name: source.name }, source.namespace);
     const { reason } = session.options;
     const body = reason === undefined ? {} : { reason };
@@ -178,7 +178,7 @@ async function sourcesOf(session: Session, { namespace, sync }: Refused): Promis
 
 interface Accepting {
   readonly taken: readonly Refused[];
-  readonly sources: readonly LookedSource[];
+  readonly sources: readonly PolledSource[];
   readonly options: RecoverOptions;
 }
 

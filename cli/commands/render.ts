@@ -4,22 +4,22 @@ import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ChangeOptions, namespaceOf, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
 import { type FleetView, fleetOf, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
+import { ownerArgument } from "#cli/seeing/owner-argument.ts";
 import { isApart, Renderer, type Rendering } from "#cli/seeing/renderer.ts";
 import { assignedDigests } from "#cli/seeing/renderings-of.ts";
-import { subjectArgument } from "#cli/seeing/subject-argument.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
+import {
+  type DesiredCluster,
+  type DistinctInput,
+  desiredClusters,
+  distinctInputs,
+} from "#shared/fleet/forecast/desired-clusters.ts";
 import { eventOn } from "#shared/fleet/forecast/event-on.ts";
 import { maskedOrigins } from "#shared/fleet/forecast/masked-origins.ts";
 import { type Origin, originsOf } from "#shared/fleet/forecast/origins.ts";
-import {
-  type DistinctInput,
-  distinctInputs,
-  type WantedCluster,
-  wantedClusters,
-} from "#shared/fleet/forecast/wanted-clusters.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { isSecret, maskedObject } from "#shared/kube/masked-object.ts";
@@ -49,15 +49,15 @@ interface Shown {
 /** What a group or Sync comes to: each distinct rendering once, with the clusters that have it. */
 export async function render(session: Session, target: string, options: RenderOptions): Promise<ExitReason> {
   const changes = await readChanges(session, options);
-  const { subject, template } = subjectArgument(target, namespaceOf(session, changes));
-  const view = await viewFleet(session, subject, changes);
-  refuseUnused(changes, sourcesOf(view.wanted));
-  const clusters = chosen(wantedClusters(view.wanted, view.plan, fleetOf(view)), view, options);
+  const { owner, template } = ownerArgument(target, namespaceOf(session, changes));
+  const view = await viewFleet(session, owner, changes);
+  refuseUnused(changes, sourcesOf(view.desired));
+  const clusters = chosen(desiredClusters(view.desired, view.plan, fleetOf(view)), view, options);
   const found = distinctInputs(clusters);
   const inputs = found.distinct.filter((input) => template === undefined || input.template.name === template);
   if (template !== undefined && !view.plan.templates.some(({ name }) => name === template)) {
     const names = view.plan.templates.map(({ name }) => name).join(", ");
-    throw new CliFailure(`SyncGroup ${subject.name} has no template ${template}; it has ${names}`, {
+    throw new CliFailure(`SyncGroup ${owner.name} has no template ${template}; it has ${names}`, {
       exit: "wrongInput",
     });
   }
@@ -91,11 +91,11 @@ export async function render(session: Session, target: string, options: RenderOp
 }
 
 function chosen(
-  clusters: readonly WantedCluster[],
+  clusters: readonly DesiredCluster[],
   view: FleetView,
   { cluster: name, offline }: Pick<RenderOptions, "cluster" | "offline">,
-): readonly WantedCluster[] {
-  const { kind, name: of, namespace } = view.subject;
+): readonly DesiredCluster[] {
+  const { kind, name: of, namespace } = view.owner;
   const described = `starling describe ${kind.toLowerCase()}/${of} -n ${namespace}`;
   const [next, known] =
     offline === true

@@ -3,7 +3,7 @@ import {
   formatOverviewProgress,
   isStanding,
   membersOf,
-  shownLeg,
+  shownStageRun,
 } from "#cli/format/rollout-overview.ts";
 import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-status.ts";
 import { serialise } from "#cli/format/serialise.ts";
@@ -15,11 +15,11 @@ import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { isAwaited, isHeard } from "#cli/session/heard.ts";
 import { objectPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
-import { isNotFound, requireSubject, subjectPath } from "#cli/session/rollout-subject.ts";
+import { isNotFound, ownerPath, requireOwner } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { RolloutObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import { reachesNobody } from "#shared/fleet/rows/object-rows.ts";
 import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 import { formatTime } from "#shared/words/age.ts";
@@ -54,22 +54,22 @@ export async function rolloutStatus(
   options: RolloutStatusOptions,
 ): Promise<ExitReason> {
   checkState(options);
-  const subject = subjectPath(session, group);
+  const owner = ownerPath(session, group);
   return options.number === undefined
-    ? show(session, { subject, source: overviewSource(subject, options), options })
-    : show(session, { subject, source: rolloutSource(subject, options), options });
+    ? show(session, { owner, source: overviewSource(owner, options), options })
+    : show(session, { owner, source: rolloutSource(owner, options), options });
 }
 
 async function show<Shown extends object>(
   session: Session,
   {
-    subject,
+    owner,
     source,
     options,
-  }: { readonly subject: string; readonly source: Source<Shown>; readonly options: RolloutStatusOptions },
+  }: { readonly owner: string; readonly source: Source<Shown>; readonly options: RolloutStatusOptions },
 ): Promise<ExitReason> {
   const read = options.watch === true ? watch : readNow;
-  const shown = await read(session, subject, source);
+  const shown = await read(session, owner, source);
   const { output } = session.options;
   const view = await source.view(session, shown);
   if (isData(output)) session.io.out(serialise({ ...shown, targets: view.targets }, output));
@@ -104,22 +104,22 @@ interface Source<Shown> {
   readonly verdict: (shown: Shown) => { readonly exit: ExitReason; readonly note?: string };
 }
 
-function rolloutSource(subject: string, options: RolloutStatusOptions): Source<RolloutObject> {
+function rolloutSource(owner: string, options: RolloutStatusOptions): Source<RolloutObject> {
   return {
-    path: `${subject}/rollouts/${options.number}`,
+    path: `${owner}/rollouts/${options.number}`,
     mayCome: false,
-    isHeard: (session) => isHeard(session, subject),
+    isHeard: (session) => isHeard(session, owner),
     isEnd: ({ status }) => status.phase !== "Rolling" && status.phase !== "Waiting",
     progress: formatProgress,
     left: () => undefined,
     async hindered(session, { spec, status }) {
       const isChanging = status.stages.some(({ counts }) => counts.Assigned > 0);
-      return isChanging ? readHindered(session, spec.subject, { content: spec.number }) : [];
+      return isChanging ? readHindered(session, spec.owner, { rollout: spec.number }) : [];
     },
     async view(session, rollout) {
-      const { number, subject: about } = rollout.spec;
+      const { number, owner: about } = rollout.spec;
       const everything = isEverything(options, rollout.status.size);
-      const targets = await readTargets(session, `${subjectOf(about)}/rollouts/${number}/targets`, {
+      const targets = await readTargets(session, `${syncOwner(about)}/rollouts/${number}/targets`, {
         state: options.state ?? (everything ? undefined : troubledStates),
         stage: options.stage,
         limit: everything || options.state !== undefined ? allOfThem : troubledRead,
@@ -140,33 +140,33 @@ function rolloutSource(subject: string, options: RolloutStatusOptions): Source<R
   };
 }
 
-function overviewSource(subject: string, options: RolloutStatusOptions): Source<RolloutOverview> {
+function overviewSource(owner: string, options: RolloutStatusOptions): Source<RolloutOverview> {
   return {
-    path: `${subject}/rollout`,
+    path: `${owner}/rollout`,
     mayCome: true,
     // The overview says itself what was asked for.
     isHeard: async () => true,
-    isEnd: ({ status: { contents, newest, wanted, state, waits } }) => {
-      const phase = contents.find(({ number }) => number === newest)?.phase;
+    isEnd: ({ status: { rollouts, newest, desired, state, waits } }) => {
+      const phase = rollouts.find(({ number }) => number === newest)?.phase;
       if (isAwaited(waits)) return false;
       if (reachesNobody(state)) return true;
       // What is wanted takes over from what stands still.
-      if (phase === "Halted" || phase === "Stalled") return wanted === undefined || state === "Suspended";
-      return phase === "Complete" && wanted === undefined && !waits.some(({ on }) => on === "source");
+      if (phase === "Halted" || phase === "Stalled") return desired === undefined || state === "Suspended";
+      return phase === "Complete" && desired === undefined && !waits.some(({ current }) => current === "source");
     },
     progress: formatOverviewProgress,
     left: timeLeft,
     async hindered(session, { spec, status }) {
       const found: TargetItem[] = [];
-      for (const { name: stage, moving, changing } of status.stages) {
-        if (moving === undefined || changing === 0 || (options.stage ?? stage) !== stage) continue;
-        found.push(...(await readHindered(session, spec.subject, { content: moving.content, stage })));
+      for (const { name: stage, updatingTo, changing } of status.stages) {
+        if (updatingTo === undefined || changing === 0 || (options.stage ?? stage) !== stage) continue;
+        found.push(...(await readHindered(session, spec.owner, { rollout: updatingTo.rollout, stage })));
       }
       return found;
     },
     async view(session, overview) {
       const everything = isEverything(options, membersOf(overview)) || options.state !== undefined;
-      const slow = everything ? [] : await overviewSource(subject, options).hindered(session, overview);
+      const slow = everything ? [] : await overviewSource(owner, options).hindered(session, overview);
       const targets = [...(await readOverviewTargets(session, overview, options)), ...slow];
       return { targets, text: formatOverview({ overview, targets, lines: linesOf(options), ...terminalOf(session) }) };
     },
@@ -195,11 +195,11 @@ async function readOverviewTargets(
   const everything = isEverything(options, membersOf(overview));
   const targets: TargetItem[] = [];
   for (const stage of stages) {
-    const leg = shownLeg(stage);
-    if (leg === undefined || (options.stage ?? stage.name) !== stage.name) continue;
-    const isTroubled = leg.counts.Failed + leg.counts.Unreachable > 0;
+    const stageRun = shownStageRun(stage);
+    if (stageRun === undefined || (options.stage ?? stage.name) !== stage.name) continue;
+    const isTroubled = stageRun.counts.Failed + stageRun.counts.Unreachable > 0;
     if (!everything && options.state === undefined && !isTroubled) continue;
-    const path = `${subjectOf(overview.spec.subject)}/rollouts/${leg.content}/targets`;
+    const path = `${syncOwner(overview.spec.owner)}/rollouts/${stageRun.rollout}/targets`;
     const found = await readTargets(session, path, {
       state: options.state ?? (everything ? undefined : troubledStates),
       stage: stage.name,
@@ -212,10 +212,10 @@ async function readOverviewTargets(
 
 async function readHindered(
   session: Session,
-  subject: Subject,
-  { content, stage }: { readonly content: number; readonly stage?: string },
+  owner: Owner,
+  { rollout, stage }: { readonly rollout: number; readonly stage?: string },
 ): Promise<readonly TargetItem[]> {
-  const path = `${subjectOf(subject)}/rollouts/${content}/targets`;
+  const path = `${syncOwner(owner)}/rollouts/${rollout}/targets`;
   const found = await readTargets(session, path, { state: changingStates, stage, limit: changingRead });
   return hindered(found, session.io.now());
 }
@@ -229,7 +229,7 @@ function isEverything(options: RolloutStatusOptions, size: number): boolean {
   return options.all === true || size <= manyClusters;
 }
 
-function subjectOf({ kind, name, namespace }: Subject): string {
+function syncOwner({ kind, name, namespace }: Owner): string {
   return objectPath({ kind, name }, namespace);
 }
 
@@ -246,13 +246,13 @@ async function readTargets(
 }
 
 /** Redraws on a terminal; elsewhere one line for each change. @returns what is shown as it ended. */
-async function watch<Shown>(session: Session, subject: string, source: Source<Shown>): Promise<Shown> {
+async function watch<Shown>(session: Session, owner: string, source: Source<Shown>): Promise<Shown> {
   let line = "";
   let drawnLines = 0;
   const told = new Set<string>();
   for (;;) {
     const heard = await source.isHeard(session);
-    const shown = await readUnlessNone(session, subject, source);
+    const shown = await readUnlessNone(session, owner, source);
     if (shown === undefined) {
       if (line === "") session.note("waiting for the first rollout");
       line = "none";
@@ -293,22 +293,22 @@ function noteHindrances(session: Session, targets: readonly TargetItem[], told: 
 /** @returns undefined when there is none yet. @throws ApiFailure `NotFound` when there will be none. */
 async function readUnlessNone<Shown>(
   session: Session,
-  subject: string,
+  owner: string,
   source: Source<Shown>,
 ): Promise<Shown | undefined> {
   try {
     return await session.api.call<Shown>({ method: "GET", path: source.path });
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    await requireSubject(session, subject);
+    await requireOwner(session, owner);
     if (!source.mayCome) throw error;
     return undefined;
   }
 }
 
-async function readNow<Shown>(session: Session, subject: string, { path }: Source<Shown>): Promise<Shown> {
+async function readNow<Shown>(session: Session, owner: string, { path }: Source<Shown>): Promise<Shown> {
   return session.api.call<Shown>({ method: "GET", path }).catch(async (error: unknown) => {
-    if (isNotFound(error)) await requireSubject(session, subject);
+    if (isNotFound(error)) await requireOwner(session, owner);
     throw error;
   });
 }

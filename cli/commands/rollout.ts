@@ -6,7 +6,7 @@ import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { listPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
-import { requireSubject, subjectPath } from "#cli/session/rollout-subject.ts";
+import { ownerPath, requireOwner } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject, RolloutObject } from "#shared/fleet/api/objects.ts";
@@ -20,10 +20,10 @@ export async function rolloutList(
   group: string | undefined,
   options: RolloutListOptions,
 ): Promise<ExitReason> {
-  const subject = group === undefined ? undefined : subjectPath(session, group);
-  const path = subject === undefined ? listPath("Rollout", session.scope()) : `${subject}/rollouts`;
+  const owner = group === undefined ? undefined : ownerPath(session, group);
+  const path = owner === undefined ? listPath("Rollout", session.scope()) : `${owner}/rollouts`;
   const list = await readList<RolloutObject>(session, { path, limit: options.limit });
-  if (subject !== undefined && list.items.length === 0) await requireSubject(session, subject);
+  if (owner !== undefined && list.items.length === 0) await requireOwner(session, owner);
   const { output, allNamespaces } = session.options;
   if (isData(output)) {
     session.io.out(serialise(list, output));
@@ -51,9 +51,9 @@ export async function rolloutList(
 /** What goes through the stages is sealed anew, with the members, inputs and terms of now; what has passed stays. */
 export async function rolloutRestart(session: Session, group: string): Promise<ExitReason> {
   session.announce();
-  const subject = subjectPath(session, group);
+  const owner = ownerPath(session, group);
   const { reason } = session.options;
-  await session.api.call({ method: "POST", path: `${subject}/restart`, body: defined({ reason }) });
+  await session.api.call({ method: "POST", path: `${owner}/restart`, body: defined({ reason }) });
   session.io.out(`${group} restarts: what is under way is sealed anew\n`);
   if (reason === undefined) session.note("the next one who looks will want to know why: --reason TEXT");
   session.note(`  next: starling rollout status ${group}${session.where()} -w`);

@@ -5,7 +5,7 @@ import type { Session } from "#cli/session/session.ts";
 import { isUnreadable, type ListedObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import { isUnseen, objectState, planOf } from "#shared/words/object-state.ts";
-import { findState, hasWanted, stateWords } from "#shared/words/state-words.ts";
+import { findState, hasDesired, stateWords } from "#shared/words/state-words.ts";
 
 const pollMs = 1000;
 /** As kubectl's, where `--timeout` says nothing else. */
@@ -82,7 +82,7 @@ function hasCondition(object: ListedObject, type: string, status: string): boole
   if (isUnseen(object)) return false;
   const found = conditionsOf(object).find((condition) => condition.type.toLowerCase() === type.toLowerCase());
   if (found?.status.toLowerCase() !== status.toLowerCase()) return false;
-  return found.type !== "Ready" || found.status !== "True" || hasWanted(objectState(object).word);
+  return found.type !== "Ready" || found.status !== "True" || hasDesired(objectState(object).word);
 }
 
 function conditionsOf(object: ListedObject): readonly Pick<Condition, "type" | "status">[] {
@@ -91,8 +91,8 @@ function conditionsOf(object: ListedObject): readonly Pick<Condition, "type" | "
 }
 
 /** All of it is there and works: its whole text, the name before the `@`, or the beginning of the commit. */
-function runs(object: ListedObject, wanted: string): boolean {
-  if (isUnreadable(object) || !hasWanted(objectState(object).word)) return false;
+function runs(object: ListedObject, desired: string): boolean {
+  if (isUnreadable(object) || !hasDesired(objectState(object).word)) return false;
   const noted = object.kind === "SyncGroup" ? object.status.noted : undefined;
   const revision =
     object.kind === "Sync"
@@ -102,14 +102,16 @@ function runs(object: ListedObject, wanted: string): boolean {
         : object.kind === "Source"
           ? object.status.artifact?.revision
           : undefined;
-  return isNamed(revision, wanted) || isNamed(noted, wanted);
+  return isNamed(revision, desired) || isNamed(noted, desired);
 }
 
-function isNamed(revision: string | undefined, wanted: string): boolean {
+function isNamed(revision: string | undefined, desired: string): boolean {
   if (revision === undefined) return false;
   const [name, commit = revision] = revision.split("@");
   const id = commit.replace(/^sha1:/, "");
-  return revision === wanted || name === wanted || (wanted.length >= 7 && id.startsWith(wanted.replace(/^sha1:/, "")));
+  return (
+    revision === desired || name === desired || (desired.length >= 7 && id.startsWith(desired.replace(/^sha1:/, "")))
+  );
 }
 
 async function read(

@@ -1,7 +1,7 @@
 import type { STSClient } from "@aws-sdk/client-sts";
 import { type Check, type Outcome, once } from "#cli/doctor/checks.ts";
-import { invokePolicy, permissionCommand } from "#cli/doctor/mends.ts";
 import { type Probed, probe } from "#cli/doctor/probe.ts";
+import { invokePolicy, permissionCommand } from "#cli/doctor/remedies.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { chooseContext, type NamedContext } from "#cli/session/contexts.ts";
 import { credentialsOf } from "#cli/session/credentials.ts";
@@ -51,11 +51,11 @@ async function lookAtContext(session: Session, chosen: () => Promise<NamedContex
       state: "wrong",
       found,
       problem,
-      mend: `starling context add ${quoted(name)} --url ${quoted(endpoint)} --region ${named}`,
+      remedy: `starling context add ${quoted(name)} --url ${quoted(endpoint)} --region ${named}`,
     };
   } catch (error) {
     if (!(error instanceof CliFailure)) throw error;
-    return { state: "wrong", found: "none", problem: error.message, mend: error.next ?? "starling context list" };
+    return { state: "wrong", found: "none", problem: error.message, remedy: error.next ?? "starling context list" };
   }
 }
 
@@ -94,7 +94,7 @@ async function lookAtCredentials(
   } catch (error) {
     const keys = keysOf(session, chosen);
     if (error instanceof CliFailure) {
-      return { state: "wrong", found: keys.found, problem: error.message, mend: error.next ?? keys.mend };
+      return { state: "wrong", found: keys.found, problem: error.message, remedy: error.next ?? keys.remedy };
     }
     const problem = refusedKeys[(error as Error).name];
     if (problem === undefined) return { state: "unchecked", because: `STS cannot be asked: ${errorMessage(error)}` };
@@ -103,19 +103,22 @@ async function lookAtCredentials(
 }
 
 /** Where the keys are from, and the command that gets others. */
-function keysOf(session: Session, { name, context }: NamedContext): { readonly found: string; readonly mend: string } {
+function keysOf(
+  session: Session,
+  { name, context }: NamedContext,
+): { readonly found: string; readonly remedy: string } {
   const { credentials, endpoint, region } = context;
   const { profile } = session.options;
   if (profile === undefined && credentials !== undefined && "accessKeyId" in credentials) {
-    const mend = isOnLoopback(endpoint)
+    const remedy = isOnLoopback(endpoint)
       ? "starling local up"
       : `starling context add ${name} --url ${endpoint} --region ${region} --profile NAME`;
-    return { found: `key ${credentials.accessKeyId} of context ${name}`, mend };
+    return { found: `key ${credentials.accessKeyId} of context ${name}`, remedy };
   }
   const named = profile ?? (credentials !== undefined && "profile" in credentials ? credentials.profile : undefined);
   return named === undefined
-    ? { found: "the SDK's default chain", mend: "aws sso login, or add --profile NAME" }
-    : { found: `profile ${named}`, mend: `aws sso login --profile ${named}` };
+    ? { found: "the SDK's default chain", remedy: "aws sso login, or add --profile NAME" }
+    : { found: `profile ${named}`, remedy: `aws sso login --profile ${named}` };
 }
 
 function probeContext({ signal }: Session, { context }: NamedContext): Promise<Probed> {
@@ -129,7 +132,7 @@ async function lookAtEndpoint(
   probed: () => Promise<Probed>,
 ): Promise<Outcome> {
   const { endpoint, region, stack = "STACK" } = context;
-  const mend = isOnLoopback(endpoint)
+  const remedy = isOnLoopback(endpoint)
     ? "starling local up"
     : `starling context remove ${name}; starling context add ${name} --stack ${stack} --region ${region}`;
   try {
@@ -137,12 +140,12 @@ async function lookAtEndpoint(
     const found = `${status} in ${milliseconds} ms`;
     // Without a signature the API refuses; no other address does exactly that.
     if (status === 401 || status === 403 || status === 429 || status >= 500) return { state: "ok", found };
-    return { state: "wrong", found, problem: `${endpoint} is not the API of an installation`, mend };
+    return { state: "wrong", found, problem: `${endpoint} is not the API of an installation`, remedy };
   } catch (error) {
     if (signal.aborted) throw error;
     const code: unknown = (error as NodeJS.ErrnoException).code;
     const found = typeof code === "string" ? code : "no answer";
-    return { state: "wrong", found, problem: `no answer from ${endpoint}: ${errorMessage(error)}`, mend };
+    return { state: "wrong", found, problem: `no answer from ${endpoint}: ${errorMessage(error)}`, remedy };
   }
 }
 
@@ -152,7 +155,7 @@ function lookAtClock({ io }: Session, { date }: Probed): Outcome {
   const found = Math.abs(skew) <= 1 ? "in time" : `${Math.abs(skew)} s ${skew < 0 ? "behind" : "ahead"}`;
   if (Math.abs(skew) < maxSkewSeconds) return { state: "ok", found };
   const problem = `AWS refuses requests whose time is ${maxSkewSeconds} s or more from its own`;
-  return { state: "wrong", found, problem, mend: "sudo chronyc makestep" };
+  return { state: "wrong", found, problem, remedy: "sudo chronyc makestep" };
 }
 
 async function lookAtPermission(
@@ -176,9 +179,14 @@ async function lookAtPermission(
       const viewerOf = stack === undefined ? undefined : { stack, region };
       const who = arn ?? "this principal";
       const problem = `${who} may not execute-api:Invoke on ${policy.resource}`;
-      return { state: "wrong", found: String(status), problem, mend: permissionCommand(arn, { ...policy, viewerOf }) };
+      return {
+        state: "wrong",
+        found: String(status),
+        problem,
+        remedy: permissionCommand(arn, { ...policy, viewerOf }),
+      };
     }
     const found = status === undefined ? "no answer" : String(status);
-    return { state: "wrong", found, problem: error.message, mend: alarms };
+    return { state: "wrong", found, problem: error.message, remedy: alarms };
   }
 }

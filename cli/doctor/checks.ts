@@ -5,7 +5,7 @@ import { errorMessage } from "#shared/base/errors.ts";
 export type Outcome =
   | { readonly state: "ok"; readonly found: string }
   /** What is wrong, what was seen, and the command that mends it. */
-  | { readonly state: "wrong"; readonly found: string; readonly problem: string; readonly mend: string }
+  | { readonly state: "wrong"; readonly found: string; readonly problem: string; readonly remedy: string }
   | { readonly state: "unchecked"; readonly because: string };
 
 export interface Check {

@@ -47,6 +47,6 @@ async function lookAtInstallation(installation: () => Promise<Installation>): Pr
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.status !== 404) throw error;
     const problem = "the stack is older than this command, and says nothing of itself";
-    return { state: "wrong", found: "404", problem, mend: "npx cdk deploy --all" };
+    return { state: "wrong", found: "404", problem, remedy: "npx cdk deploy --all" };
   }
 }

@@ -24,8 +24,8 @@ export function judgeVersion({ stack, command }: { readonly stack: string; reado
   if (older === newer) return { state: "ok", found };
   const isStackOlder = stack.localeCompare(command, "en", { numeric: true }) < 0;
   const problem = isStackOlder ? "the stack is older than the command" : "the command is older than the stack";
-  const mend = isStackOlder ? "npx cdk deploy --all" : `git fetch --tags && git checkout v${stack} && npm ci`;
-  return { state: "wrong", found, problem, mend };
+  const remedy = isStackOlder ? "npx cdk deploy --all" : `git fetch --tags && git checkout v${stack} && npm ci`;
+  return { state: "wrong", found, problem, remedy };
 }
 
 /** Versions that go with each other have their first two numbers in common. */
@@ -39,23 +39,23 @@ export function judgeWebhookSecret({ arn, state }: WebhookSecret): Outcome {
     state: "wrong",
     found: "empty",
     problem: "nobody has written the webhook's secret: every push is refused, and found out by polling only",
-    mend: `aws secretsmanager put-secret-value --secret-id ${arn} --secret-string "[\\"$(openssl rand -hex 32)\\"]"`,
+    remedy: `aws secretsmanager put-secret-value --secret-id ${arn} --secret-string "[\\"$(openssl rand -hex 32)\\"]"`,
   };
 }
 
 export function judgeTick({ function: name, lastAt }: Tick, { at }: Told): Outcome {
-  const mend = `aws lambda invoke --function-name ${name} /dev/stdout   (runs it now, and says what fails)`;
+  const remedy = `aws lambda invoke --function-name ${name} /dev/stdout   (runs it now, and says what fails)`;
   const nothing = "nothing that is due is done: docs/runbook.md, Silent timer";
   if (lastAt === undefined)
     return {
       state: "wrong",
       found: "never",
       problem: `no tick got through yet, as in the first minute of an installation; ${nothing}`,
-      mend,
+      remedy,
     };
   const found = `${formatAge(lastAt, new Date(at))} ago`;
   if (secondsBetween(lastAt, at) <= silentSeconds) return { state: "ok", found };
-  return { state: "wrong", found, problem: `the timer is silent; ${nothing}`, mend };
+  return { state: "wrong", found, problem: `the timer is silent; ${nothing}`, remedy };
 }
 
 export function judgeDueWork({ rows, oldest }: DueWork, { at }: Told): Outcome {
@@ -63,11 +63,11 @@ export function judgeDueWork({ rows, oldest }: DueWork, { at }: Told): Outcome {
   const found = `${rows} ${rows === 1 ? "row" : "rows"}, the oldest since ${oldest.since}`;
   if (secondsBetween(oldest.since, at) <= stuckSeconds) return { state: "ok", found };
   const problem = `${oldest.row.pk} ${oldest.row.sk} is due, and no tick claims it: a newer version wrote it, or more is due than ticks get to; docs/runbook.md, Rows of a newer version`;
-  return { state: "wrong", found, problem, mend: lookAtRow(oldest.row) };
+  return { state: "wrong", found, problem, remedy: inspectRow(oldest.row) };
 }
 
-function lookAtRow(row: { readonly pk: string; readonly sk: string }): string {
-  const object = keys.object.parse(row) ?? keys.unit.parse(row);
+function inspectRow(row: { readonly pk: string; readonly sk: string }): string {
+  const object = keys.object.parse(row) ?? keys.rolloutState.parse(row);
   if (object !== undefined)
     return `starling describe ${object.kind.toLowerCase()}/${object.name} -n ${object.namespace}`;
   const sync = keys.sync.parse(row);
@@ -84,27 +84,27 @@ export function judgeDeadLetters(queues: readonly DeadLetters[]): Outcome {
   if (first === undefined) return { state: "ok", found: "none" };
   const found = full.map(({ of, messages }) => `${of} ${messages}`).join(", ");
   // Nothing of the schedule's is to be sent again: the next minute asks anew.
-  const mend =
+  const remedy =
     first.of === "tick"
       ? `aws sqs purge-queue --queue-url ${first.queueUrl}   (once they are read)`
       : `aws sqs start-message-move-task --source-arn ${first.queueArn}   (once their cause is gone)`;
-  return { state: "wrong", found, problem: "messages were not worked off; the function's log says why", mend };
+  return { state: "wrong", found, problem: "messages were not worked off; the function's log says why", remedy };
 }
 
-export function judgeConcurrency({ account, deployedFor, wanted, clusters }: AccountConcurrency): Outcome {
+export function judgeConcurrency({ account, deployedFor, desired, clusters }: AccountConcurrency): Outcome {
   const found = `${account} in the account, deployed for ${deployedFor}`;
-  const wants = `${clusters} clusters want ${wanted} concurrent executions of Lambda`;
-  if (account < wanted) {
-    const mend = `aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value ${wanted}`;
-    return { state: "wrong", found, problem: `${wants}, and the account has ${account}`, mend };
+  const wants = `${clusters} clusters want ${desired} concurrent executions of Lambda`;
+  if (account < desired) {
+    const remedy = `aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value ${desired}`;
+    return { state: "wrong", found, problem: `${wants}, and the account has ${account}`, remedy };
   }
-  if (deployedFor >= wanted) return { state: "ok", found };
+  if (deployedFor >= desired) return { state: "ok", found };
   const problem = `${wants}, and the stacks were deployed for ${deployedFor} (setting concurrency)`;
   return {
     state: "wrong",
     found,
     problem,
-    mend: `npx cdk deploy --all -c concurrency=${account} -c clusters=${clusters}`,
+    remedy: `npx cdk deploy --all -c concurrency=${account} -c clusters=${clusters}`,
   };
 }
 

@@ -6,7 +6,7 @@ import { formatTable } from "#cli/format/table.ts";
 import { plainLine, plainText } from "#shared/base/plain-text.ts";
 import type { ApiList, EventItem, SyncObject } from "#shared/fleet/api/objects.ts";
 import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
-import type { Drift, ObjectTrouble, ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
+import type { Drift, ObjectProblem, ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
@@ -51,8 +51,8 @@ export function describeSync({ sync, events, objects, inputs = [], columns, now 
     ]),
     inputsText(inputs, { cluster: spec.cluster, columns }),
     sectionText("Conditions", conditionsText(status.conditions, now)),
-    sectionText("Objects in trouble", troublesText(observed?.troubles)),
-    sectionText("Objects left alone", troublesText(observed?.leftAlone)),
+    sectionText("Objects in trouble", problemsText(observed?.problems)),
+    sectionText("Objects left alone", problemsText(observed?.leftAlone)),
     warningsText(observed?.warnings),
     leftOutText(status.desired?.leftOut),
     observed === undefined
@@ -94,13 +94,13 @@ function driftText(drift: Drift | undefined, now: Date): string {
   const word = objects === 1 ? "object" : "objects";
   const head = `Drift: ${objects} ${word} at ${formatTime(at, now)}${corrected ? ", corrected" : ", not corrected"}\n`;
   const rest = named.length > 0 && objects > named.length ? `  and ${objects - named.length} more\n` : "";
-  return `${head}${troublesText(named)}${rest}`;
+  return `${head}${problemsText(named)}${rest}`;
 }
 
 /** What is wanted and was not assigned. */
-function wantedText({ metadata, status: { wanted, group } }: SyncObject): string | undefined {
-  if (wanted === undefined) return undefined;
-  return `${revisionText(wanted.revision)}   by ${group ?? metadata.name}-${wanted.rollout}: ${wanted.reason}`;
+function wantedText({ metadata, status: { outOfSync, group } }: SyncObject): string | undefined {
+  if (outOfSync === undefined) return undefined;
+  return `${revisionText(outOfSync.revision)}   by ${group ?? metadata.name}-${outOfSync.rollout}: ${outOfSync.reason}`;
 }
 
 function desiredText({ status: { desired, group } }: SyncObject, now: Date): string {
@@ -128,8 +128,8 @@ function leftOutText(texts: readonly string[] = []): string {
   return texts.length === 0 ? "" : `\nNot honoured:\n${texts.map((text) => `  ${plainLine(text)}\n`).join("")}`;
 }
 
-function troublesText(troubles: readonly ObjectTrouble[] = []): string {
-  const rows = troubles.map(({ object, reason, message }) => [object, reasonText(reason, message)]);
+function problemsText(problems: readonly ObjectProblem[] = []): string {
+  const rows = problems.map(({ object, reason, message }) => [object, reasonText(reason, message)]);
   return formatTable({ columns: ["", ""], rows }, { headers: "hide", indent: "  " });
 }
 
@@ -163,12 +163,12 @@ function pruneCommands({ metadata, spec, status }: SyncObject): readonly string[
 
 function nextCommands({ metadata, status, spec }: SyncObject, word: string): readonly string[] {
   const namespace = `-n ${metadata.namespace ?? ""}`;
-  const subject = status.group === undefined ? `sync/${metadata.name}` : `syncgroup/${status.group}`;
+  const owner = status.group === undefined ? `sync/${metadata.name}` : `syncgroup/${status.group}`;
   const rollout = status.group ?? `sync/${metadata.name}`;
   if (word === "Failed") {
     return [
       `starling rollout status ${rollout} ${namespace}     how far it went, and where it failed`,
-      `starling reconcile ${subject} --with-source ${namespace}     after the source was mended`,
+      `starling reconcile ${owner} --with-source ${namespace}     after the source was mended`,
     ];
   }
   if (word === "Unreachable") return [`starling describe cluster/${spec.cluster}`];
@@ -177,11 +177,11 @@ function nextCommands({ metadata, status, spec }: SyncObject, word: string): rea
   if (word === "OutOfSync" || word === "Halted" || word === "Stalled") {
     return [`starling rollout status ${rollout} ${namespace}     how far it went, and where it failed`];
   }
-  if (word === "Retrying") return [`starling reconcile ${subject} ${namespace}     try now instead of later`];
+  if (word === "Retrying") return [`starling reconcile ${owner} ${namespace}     try now instead of later`];
   if (word === "Frozen" && status.frozen !== undefined) return [`starling thaw ${status.frozen.name}`];
   if ((status.observed?.leftAlone ?? []).length > 0) {
-    return [`starling reconcile ${subject} ${namespace}     put back what is left alone, once more`];
+    return [`starling reconcile ${owner} ${namespace}     put back what is left alone, once more`];
   }
-  if (word === "Suspended") return [`starling resume ${subject} ${namespace}`];
+  if (word === "Suspended") return [`starling resume ${owner} ${namespace}`];
   return [];
 }

@@ -1,9 +1,9 @@
-import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 const barCells = 20;
 
 /** How many are where they are to be; of many with a bar. */
-export function doneText({ counts, size }: Pick<LegRow, "counts" | "size">, clusters: "few" | "many"): string {
+export function doneText({ counts, size }: Pick<StageRunRow, "counts" | "size">, clusters: "few" | "many"): string {
   const done = counts.Succeeded + counts.Unchanged;
   return clusters === "few" ? String(done) : `${done.toLocaleString("en")} ${bar(done, size)}`;
 }

@@ -81,8 +81,8 @@ function sliceOf(list: Values, slice: Slice): Values {
   const { length } = list;
   const { from, to, step } = "index" in slice ? { from: slice.index, to: undefined, step: 1 } : { step: 1, ...slice };
   const first = (from ?? 0) < 0 ? length + (from ?? 0) : (from ?? 0);
-  const wanted = "index" in slice ? first + 1 : (to ?? length);
-  const end = wanted < 0 ? length + wanted : wanted;
+  const desired = "index" in slice ? first + 1 : (to ?? length);
+  const end = desired < 0 ? length + desired : desired;
   if (first === end) return [];
   if (first < 0 || first >= length) throw beyond(from ?? 0, length);
   if (end < 0 || end > length) throw beyond(to ?? 0, length);
@@ -100,11 +100,11 @@ function beyond(index: number, length: number): JsonPathError {
 function passes({ left, compared }: Filter, item: unknown): boolean {
   const found = valuesAt(left, [item]);
   if (compared === undefined) return found.length > 0;
-  const wanted = valuesAt(compared.right, [item]);
-  if (found.length > 1 || wanted.length > 1) {
+  const desired = valuesAt(compared.right, [item]);
+  if (found.length > 1 || desired.length > 1) {
     throw new JsonPathError("a filter compares one value with one; write an index instead of [*] in it");
   }
-  return found.length === 1 && wanted.length === 1 && compare(found[0], { ...compared, right: wanted[0] });
+  return found.length === 1 && desired.length === 1 && compare(found[0], { ...compared, right: desired[0] });
 }
 
 /** Of two numbers, two texts or two truth values; kubectl, too, compares nothing else. */

@@ -176,7 +176,7 @@ const syncColumns: readonly Column<SyncObject>[] = [
   seen,
   {
     name: "DESIRED",
-    cell: ({ status: { wanted, desired } }) => revisionText((wanted ?? desired)?.revision),
+    cell: ({ status: { outOfSync, desired } }) => revisionText((outOfSync ?? desired)?.revision),
     wideOnly: true,
   },
   { name: "DIGEST", cell: (sync) => digestText(sync.status.observed?.applied?.renderDigest), wideOnly: true },
@@ -226,10 +226,10 @@ function stageText({ status: { stages } }: RolloutObject): string {
 
 /** The first stage that is not on the newest content; `+` says how many more something goes through. */
 function groupStageText({ status: { stages = [], rollout } }: SyncGroupObject): string {
-  const moving = stages.flatMap((stage, index) => (stage.moving === undefined ? [] : [index]));
-  const behind = stages.findIndex(({ on }) => on !== rollout);
-  const text = placeText(stages, moving[0] ?? behind);
-  return moving.length > 1 ? `${text} +${moving.length - 1}` : text;
+  const updatingTo = stages.flatMap((stage, index) => (stage.updatingTo === undefined ? [] : [index]));
+  const behind = stages.findIndex(({ current }) => current !== rollout);
+  const text = placeText(stages, updatingTo[0] ?? behind);
+  return updatingTo.length > 1 ? `${text} +${updatingTo.length - 1}` : text;
 }
 
 function placeText(stages: readonly { readonly name: string }[], index: number): string {
@@ -239,8 +239,8 @@ function placeText(stages: readonly { readonly name: string }[], index: number):
 
 /** `canary 118→119, early 117`: what each stage is on, and moves to. */
 function onText({ status: { stages = [] } }: SyncGroupObject): string {
-  const texts = stages.map(({ name, on, moving }) => {
-    return `${name} ${on ?? "-"}${moving === undefined ? "" : `→${moving}`}`;
+  const texts = stages.map(({ name, current, updatingTo }) => {
+    return `${name} ${current ?? "-"}${updatingTo === undefined ? "" : `→${updatingTo}`}`;
   });
   return texts.length === 0 ? "-" : texts.join(", ");
 }

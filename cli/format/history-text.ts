@@ -23,11 +23,11 @@ export function formatHistory(
   view: HistoryView,
 ): string {
   return items
-    .map((item) => ("status" in item ? `${item.metadata.name}   Unreadable\n` : contentText(item, view)))
+    .map((item) => ("status" in item ? `${item.metadata.name}   Unreadable\n` : rolloutLine(item, view)))
     .join("");
 }
 
-function contentText(item: HistoryItem, view: HistoryView): string {
+function rolloutLine(item: HistoryItem, view: HistoryView): string {
   const { number, at, phase, clusters, trigger, skipped, onCluster } = item;
   const failed = clusters.failed === 0 ? "" : `, ${clusters.failed} failed`;
   const there =

@@ -10,12 +10,12 @@ import { shorten } from "#shared/words/shorten.ts";
 const valueWidth = 70;
 
 /**
- * - `assigned`: the cluster was assigned what these come to; `wanted`: it was assigned something else, or nothing yet;
+ * - `assigned`: the cluster was assigned what these come to; `desired`: it was assigned something else, or nothing yet;
  * - `disabled`: an override takes the template away from it; `problem`: it can be given nothing.
  */
 export interface TemplateInputs {
   readonly template: string;
-  readonly state: "assigned" | "wanted" | "disabled" | "problem";
+  readonly state: "assigned" | "desired" | "disabled" | "problem";
   readonly problem?: string;
   readonly origins: readonly Origin[];
 }
@@ -57,7 +57,7 @@ export function inputsText(
     .map(({ template, state, problem, origins }) => {
       const said = {
         assigned: "",
-        wanted: "; not assigned yet",
+        desired: "; not assigned yet",
         disabled: "; disabled there",
         problem: `; ${problem ?? ""}`,
       }[state];

@@ -4,7 +4,7 @@ import type { LogItem } from "#shared/fleet/api/objects.ts";
 /** What a line is about goes first; the rest follows as it was logged. */
 const first = ["kind", "namespace", "name", "cluster", "rollout", "revision", "phase", "reason"];
 /** Said by others of them. */
-const left = new Set([...first, "subject"]);
+const left = new Set([...first, "owner"]);
 const widest = 8;
 
 /** `2026-11-23T06:12:54.321Z apply    INFO  a sync on its cluster  cluster=c1 phase=Ready id=push-…` */

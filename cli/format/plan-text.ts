@@ -17,7 +17,7 @@ export interface PlannedChange extends TargetChange {
 export interface ShownPlan extends Omit<Forecast, "differences"> {
   readonly kind: "Plan";
   readonly namespace: string;
-  readonly subject: string;
+  readonly owner: string;
   readonly revision: string;
   readonly differences: readonly (Omit<ClusterDifference, "changes"> & {
     readonly changes: readonly PlannedChange[];
@@ -40,11 +40,11 @@ const marks = { created: "+", changed: "~", deleted: "-" } as const;
 
 /** As many lines for ten clusters as for ten thousand. */
 export function planText(plan: ShownPlan, extent: "some" | "all"): string {
-  const { hash, namespace, subject, revision, selected, unchanged, differences, stages, guards, unreadable } = plan;
+  const { hash, namespace, owner, revision, selected, unchanged, differences, stages, guards, unreadable } = plan;
   const changing = stages.reduce((all, stage) => all + stage.changing, 0);
   const shown = extent === "all" ? differences : differences.slice(0, differencesShown);
   const lines = [
-    `Plan ${hash.slice("sha256:".length, "sha256:".length + 7)} for ${subject} -n ${namespace}   (${revision}, against what was assigned; no cluster was asked)`,
+    `Plan ${hash.slice("sha256:".length, "sha256:".length + 7)} for ${owner} -n ${namespace}   (${revision}, against what was assigned; no cluster was asked)`,
     `${counted(selected, "cluster")} selected: ${changing} change, ${unchanged} unchanged`,
     ...shown.flatMap(({ clusters, changes }, index) => [
       "",

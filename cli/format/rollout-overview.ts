@@ -4,7 +4,7 @@ import { doneText } from "#cli/format/done-text.ts";
 import { foldLines } from "#cli/format/fold-lines.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
-import type { OverviewLeg, OverviewStage, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { isQuiet, worstFirst } from "#shared/words/causes.ts";
@@ -29,7 +29,7 @@ export function formatOverview(view: OverviewView): string {
   const { overview, lines } = view;
   const size = membersOf(overview);
   const many = size > manyClusters && lines === "some";
-  const command = `starling rollout status ${rolloutArgument(overview.spec.subject)} --state failed --all`;
+  const command = `starling rollout status ${rolloutArgument(overview.spec.owner)} --state failed --all`;
   const clusters = many ? reasonsText(view, { size, command }) : targetsText(view);
   const body = `${clusters}${lines === "some" ? nextText(view, many) : ""}`;
   const parts = [headText(view), stagesText(view), contentsText(view), waitsText(view), body];
@@ -39,11 +39,11 @@ export function formatOverview(view: OverviewView): string {
 /** `08:31:02Z shop: canary on 119, early 118 2/4, rest on 117, 2 changing, 0 failed`. */
 export function formatOverviewProgress(overview: RolloutOverview, now: Date): string {
   const { stages, slots, state } = overview.status;
-  const words = stages.map(({ name, on, moving }) => {
-    if (moving === undefined) return `${name} on ${on ?? "nothing"}`;
-    return `${name} ${moving.content} ${moving.counts.Succeeded + moving.counts.Unchanged}/${moving.size}`;
+  const words = stages.map(({ name, current, updatingTo }) => {
+    if (updatingTo === undefined) return `${name} on ${current ?? "nothing"}`;
+    return `${name} ${updatingTo.rollout} ${updatingTo.counts.Succeeded + updatingTo.counts.Unchanged}/${updatingTo.size}`;
   });
-  const failed = stages.reduce((sum, { moving }) => sum + (moving?.counts.Failed ?? 0), 0);
+  const failed = stages.reduce((sum, { updatingTo }) => sum + (updatingTo?.counts.Failed ?? 0), 0);
   const time = formatTime(now.toISOString(), now);
   return `${time} ${overview.metadata.name} ${state ?? "Pending"}: ${words.join(", ")}, ${slots.used} changing, ${failed} failed`;
 }
@@ -53,28 +53,28 @@ export function membersOf({ status }: RolloutOverview): number {
 }
 
 /** What a stage shows: the leg that goes through it, else the one that passed it last. */
-export function shownLeg({ moving, passed }: OverviewStage): OverviewLeg | undefined {
-  return moving ?? passed;
+export function shownStageRun({ updatingTo, passed }: OverviewStage): OverviewStageRun | undefined {
+  return updatingTo ?? passed;
 }
 
-export function isStanding({ moving }: OverviewStage): boolean {
-  return stalledPhases.some((phase) => phase === moving?.phase);
+export function isStanding({ updatingTo }: OverviewStage): boolean {
+  return stalledPhases.some((phase) => phase === updatingTo?.phase);
 }
 
 function headText({ overview, now }: OverviewView): string {
   const { metadata, spec, status } = overview;
-  const { newest, contents, stages, slots, arrivals, wanted, state } = status;
-  const [first] = contents;
-  const underWay = new Set(stages.flatMap(({ on, moving }) => moving?.content ?? on ?? [])).size;
-  const content =
+  const { newest, rollouts, stages, slots, catchUps, desired, state } = status;
+  const [first] = rollouts;
+  const underWay = new Set(stages.flatMap(({ current, updatingTo }) => updatingTo?.rollout ?? current ?? [])).size;
+  const rollout =
     first === undefined
       ? "nothing rolled out yet"
       : `newest ${newest} ${revisionText(first.revision)} (${first.phase})`;
   const several = underWay > 1 ? `   ${underWay} contents under way` : "";
-  const next = wanted === undefined ? "" : `   wanted: ${revisionText(wanted)}`;
-  const line = `${metadata.name}   ${state ?? "Pending"}   ${content}${several}${next}`;
+  const next = desired === undefined ? "" : `   wanted: ${revisionText(desired)}`;
+  const line = `${metadata.name}   ${state ?? "Pending"}   ${rollout}${several}${next}`;
   const { maxConcurrent, maxFailures, maxUnreachable } = spec.strategy;
-  const { waiting, changing, failed, away: unreachable = 0 } = arrivals;
+  const { waiting, changing, failed, away: unreachable = 0 } = catchUps;
   const came = Object.entries({ waiting, changing, failed, unreachable })
     .filter(([, count]) => count > 0)
     .map(([word, count]) => `${count.toLocaleString("en")} ${word}`);
@@ -92,15 +92,15 @@ function stagesText({ overview, columns: width, now }: OverviewView): string {
   const { stages } = overview.status;
   const size = membersOf(overview) > manyClusters ? "many" : "few";
   const rows = stages.map((stage, index) => {
-    const leg = shownLeg(stage);
+    const stageRun = shownStageRun(stage);
     return [
       `${index + 1} ${stage.name}`,
       stage.members.toLocaleString("en"),
-      String(stage.on ?? "-"),
-      String(stage.moving?.content ?? "-"),
-      leg === undefined ? "-" : doneText(leg, size),
-      budgetText(leg, "Failed"),
-      budgetText(leg, "Unreachable"),
+      String(stage.current ?? "-"),
+      String(stage.updatingTo?.rollout ?? "-"),
+      stageRun === undefined ? "-" : doneText(stageRun, size),
+      budgetText(stageRun, "Failed"),
+      budgetText(stageRun, "Unreachable"),
       String(stage.changing),
       stateText(stage, now),
     ];
@@ -110,36 +110,36 @@ function stagesText({ overview, columns: width, now }: OverviewView): string {
 }
 
 /** `2/5 (+1 before)`: so many of those that are allowed, beside what had failed before. */
-function budgetText(leg: OverviewLeg | undefined, state: BudgetState): string {
-  if (leg === undefined) return "-";
-  const { spent, allowed } = budgetOf(leg, state);
+function budgetText(stageRun: OverviewStageRun | undefined, state: BudgetState): string {
+  if (stageRun === undefined) return "-";
+  const { spent, allowed } = budgetOf(stageRun, state);
   if (allowed === undefined) return String(spent);
-  const { preexistingFailures } = leg;
+  const { preexistingFailures } = stageRun;
   const before = state === "Unreachable" || preexistingFailures === 0 ? "" : ` (+${preexistingFailures} before)`;
   return `${spent}/${allowed}${before}`;
 }
 
 function stateText(stage: OverviewStage, now: Date): string {
-  const { moving, passed, members, on } = stage;
-  if (moving !== undefined) {
-    const word = moving.phase === "Passed" || moving.phase === "Superseded" ? "" : phaseWords[moving.phase];
-    return `${word} for ${formatAge(moving.since, now)}`;
+  const { updatingTo, passed, members, current } = stage;
+  if (updatingTo !== undefined) {
+    const word = updatingTo.phase === "Passed" || updatingTo.phase === "Superseded" ? "" : phaseWords[updatingTo.phase];
+    return `${word} for ${formatAge(updatingTo.since, now)}`;
   }
   if (members === 0) return "empty";
-  if (on === undefined) return "waiting";
+  if (current === undefined) return "waiting";
   return passed?.endedAt === undefined ? "passed" : `passed ${formatTime(passed.endedAt, now)}`;
 }
 
 /** Told when there are several: of each its revision, and where it is. */
 function contentsText({ overview, columns: width, now }: OverviewView): string {
-  const { contents, stages } = overview.status;
-  if (contents.length < 2) return "";
-  const rows = contents.map(({ number, revision, at, phase }) => {
-    const on = stages.filter((stage) => stage.on === number).map(({ name }) => name);
-    const through = stages.filter(({ moving }) => moving?.content === number).map(({ name }) => name);
+  const { rollouts, stages } = overview.status;
+  if (rollouts.length < 2) return "";
+  const rows = rollouts.map(({ number, revision, at, phase }) => {
+    const current = stages.filter((stage) => stage.current === number).map(({ name }) => name);
+    const through = stages.filter(({ updatingTo }) => updatingTo?.rollout === number).map(({ name }) => name);
     const where = [
       ...(through.length === 0 ? [] : [`goes through ${through.join(", ")}`]),
-      ...(on.length === 0 ? [] : [`on ${on.join(", ")}`]),
+      ...(current.length === 0 ? [] : [`on ${current.join(", ")}`]),
     ];
     return [String(number), revisionText(revision), formatAge(at, now), phase, where.join("; ")];
   });
@@ -153,7 +153,7 @@ function waitsText({ overview, columns, now }: OverviewView): string {
   if (waits.length === 0) return "";
   const rows = waits.map((wait) => [
     wait.stage ?? "-",
-    wait.on,
+    wait.current,
     formatAge(wait.since, now),
     wait.clear.map(clearWord).join(", ") || "-",
     waitText(wait, now),
@@ -166,11 +166,11 @@ function waitsText({ overview, columns, now }: OverviewView): string {
 
 /** Whole commands for the worst of what is waited for, after the one that shows why. */
 function nextText({ overview, targets }: OverviewView, many: boolean): string {
-  const { subject } = overview.spec;
+  const { owner } = overview.spec;
   const { waits, stages } = overview.status;
   const worst = worstFirst(targets).find((target) => many || !isQuiet(target));
-  const look = stages.some(isStanding) && worst !== undefined ? [describeCommand(subject, worst)] : [];
-  const clearing = waits.find(({ clear, on }) => clear.length > 0 && on !== "slots")?.clear ?? [];
-  const lines = [...look, ...clearing.map((one) => clearCommand(one, subject))];
+  const look = stages.some(isStanding) && worst !== undefined ? [describeCommand(owner, worst)] : [];
+  const clearing = waits.find(({ clear, current }) => clear.length > 0 && current !== "slots")?.clear ?? [];
+  const lines = [...look, ...clearing.map((one) => clearCommand(one, owner))];
   return lines.map((line, index) => `  ${index === 0 ? "next:" : "     "} ${line}\n`).join("");
 }

@@ -17,9 +17,9 @@ export interface RolloutView extends TargetLines {
 /** The way of one content: the head, its stages, then clusters worst first, or reasons when they are many. */
 export function formatRolloutStatus(view: RolloutView): string {
   const { rollout, lines } = view;
-  const { subject, number } = rollout.spec;
+  const { owner, number } = rollout.spec;
   const many = rollout.status.size > manyClusters && lines === "some";
-  const command = `starling rollout status ${rolloutArgument(subject)} --number ${number} --state failed --all`;
+  const command = `starling rollout status ${rolloutArgument(owner)} --number ${number} --state failed --all`;
   const clusters = many ? reasonsText(view, { size: rollout.status.size, command }) : targetsText(view);
   const body = `${clusters}${lines === "some" ? nextText(view, many) : ""}`;
   const parts = [headText(view), stagesText(view), body];
@@ -42,7 +42,7 @@ function headText({ rollout, now }: RolloutView): string {
   const { spec, status, metadata } = rollout;
   const from = spec.fromRevision === undefined ? "" : `   from ${revisionText(spec.fromRevision)}`;
   const skipped = spec.skipped === undefined ? "" : `   ${spec.skipped.count} skipped before it`;
-  const first = `${metadata.name}   ${revisionText(spec.revision)}${from}   trigger: ${spec.trigger}   plan ${shortHash(spec.plan.contentHash)}${skipped}`;
+  const first = `${metadata.name}   ${revisionText(spec.revision)}${from}   trigger: ${spec.trigger}   plan ${shortHash(spec.plan.planHash)}${skipped}`;
   const started = metadata.creationTimestamp ?? "";
   const ended = status.endedAt === undefined ? "" : `, ended ${formatTime(status.endedAt, now)}`;
   const phase = reasonText(status.phase, status.message === "" ? status.reason : status.message);
@@ -94,9 +94,9 @@ function nextText({ rollout, targets }: RolloutView, many: boolean): string {
   const { phase } = rollout.status;
   const worst = worstFirst(targets).find((target) => many || !isQuiet(target));
   if ((phase !== "Halted" && phase !== "Stalled") || worst === undefined) return "";
-  const { subject } = rollout.spec;
-  const look = describeCommand(subject, worst);
-  return `  next: ${look}\n        mend the source and push, or see what clears it: starling rollout status ${rolloutArgument(subject)}\n`;
+  const { owner } = rollout.spec;
+  const look = describeCommand(owner, worst);
+  return `  next: ${look}\n        mend the source and push, or see what clears it: starling rollout status ${rolloutArgument(owner)}\n`;
 }
 
 function shortHash(hash: string): string {

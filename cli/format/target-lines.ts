@@ -2,7 +2,7 @@
 
 import { formatTable } from "#cli/format/table.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import { formatAge } from "#shared/words/age.ts";
 import { causesOf, isQuiet, worstFirst } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
@@ -84,9 +84,9 @@ export function reasonsText({ targets, columns }: Pick<TargetLines, "targets" | 
 }
 
 /** The command that shows the reason: nothing is on a cluster to which nothing was assigned. */
-export function describeCommand(subject: Subject, { sync, cluster }: TargetItem): string {
-  const where = `-n ${subject.namespace}`;
-  if (subject.kind === "Sync") return `starling describe sync/${subject.name} ${where}`;
-  if (sync === undefined) return `starling describe syncgroup/${subject.name} ${where}`;
+export function describeCommand(owner: Owner, { sync, cluster }: TargetItem): string {
+  const where = `-n ${owner.namespace}`;
+  if (owner.kind === "Sync") return `starling describe sync/${owner.name} ${where}`;
+  if (sync === undefined) return `starling describe syncgroup/${owner.name} ${where}`;
   return `starling describe sync/${sync} --cluster ${cluster} ${where}`;
 }

@@ -7,7 +7,7 @@ import { readRevision } from "#cli/seeing/source-revision.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import { listPath, objectPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
-import { isNotFound } from "#cli/session/rollout-subject.ts";
+import { isNotFound } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
 import { firstOf } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -23,10 +23,10 @@ import type {
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { effectiveValues, inOrder } from "#shared/fleet/effective-values.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
-import { desiredPlan, type PlannedArtifact, type PlannedSubject, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { desiredPlan, type PlannedArtifact, type PlannedOwner, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
-import type { Discovered, Operations, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
+import type { Discovered, Operations, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { Plan } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** More than any fleet has clusters. */
@@ -42,10 +42,10 @@ export interface ViewedCluster extends Omit<FleetMember, "cluster"> {
 }
 
 export interface FleetView {
-  readonly subject: Subject;
-  readonly wanted: PlannedSubject;
+  readonly owner: Owner;
+  readonly desired: PlannedOwner;
   /** As it is in the installation; absent: it is new there. */
-  readonly present?: { readonly wanted: PlannedSubject; readonly status: SubjectStatus };
+  readonly present?: { readonly desired: PlannedOwner; readonly status: OwnerStatus };
   readonly plan: Plan;
   readonly clusters: readonly ViewedCluster[];
   /** Of which nothing can be said: a newer version wrote them. */
@@ -56,24 +56,24 @@ export interface FleetView {
 }
 
 /** @throws CliFailure when there is no such subject, or nothing to plan yet. */
-export async function viewFleet(session: Session, subject: Subject, changes: Changes): Promise<FleetView> {
-  const present = await presentOf(session, subject, changes);
-  const wanted = writtenOf(subject, changes) ?? present?.wanted;
-  if (wanted === undefined) throw noSuchSubject(subject, changes);
-  const sources = await artifactsOf(session, wanted, changes);
-  const desired = desiredPlan(wanted, sources.artifacts);
+export async function viewFleet(session: Session, owner: Owner, changes: Changes): Promise<FleetView> {
+  const present = await presentOf(session, owner, changes);
+  const desired = writtenOf(owner, changes) ?? present?.desired;
+  if (desired === undefined) throw noSuchOwner(owner, changes);
+  const sources = await artifactsOf(session, desired, changes);
+  const desired = desiredPlan(desired, sources.artifacts);
   if (!desired.ok)
-    throw new CliFailure(desired.message, { exit: "no", next: `starling get sources -n ${subject.namespace}` });
+    throw new CliFailure(desired.message, { exit: "no", next: `starling get sources -n ${owner.namespace}` });
   const layers = inOrder(await layersOf(session, changes)).map(({ name, spec }) => ({ name, spec }));
-  const { members, unreadable } = await membersOf(session, subject, changes);
+  const { members, unreadable } = await membersOf(session, owner, changes);
   const clusters = members.map(({ cluster: name, ...member }) => ({
     ...member,
     name,
     effective: effectiveValues({ ...member, name }, layers),
   }));
   return {
-    subject,
-    wanted,
+    owner,
+    desired,
     ...(present === undefined ? {} : { present }),
     plan: desired.plan,
     clusters,
@@ -88,9 +88,9 @@ export function fleetOf({ clusters }: FleetView) {
   return clusters.map(({ effective, ...cluster }) => ({ ...cluster, values: effective }));
 }
 
-async function presentOf(session: Session, subject: Subject, { from }: Changes): Promise<FleetView["present"]> {
+async function presentOf(session: Session, owner: Owner, { from }: Changes): Promise<FleetView["present"]> {
   if (from === "documents alone") return undefined;
-  const { namespace, kind, name } = subject;
+  const { namespace, kind, name } = owner;
   const path = objectPath({ kind, name }, namespace);
   const found = await session.api
     .call<SyncGroupObject | SyncObject | UnreadableObject>({ method: "GET", path })
@@ -102,14 +102,14 @@ async function presentOf(session: Session, subject: Subject, { from }: Changes):
   const object = requireReadable(found);
   const operations = object.operations ?? {};
   return object.kind === "SyncGroup"
-    ? { wanted: { type: "SyncGroup", namespace, name, spec: object.spec, operations }, status: object.status }
-    : { wanted: { type: "Sync", namespace, name, spec: object.spec, operations }, status: object.status.plan ?? none };
+    ? { desired: { type: "SyncGroup", namespace, name, spec: object.spec, operations }, status: object.status }
+    : { desired: { type: "Sync", namespace, name, spec: object.spec, operations }, status: object.status.plan ?? none };
 }
 
-const none: SubjectStatus = { conditions: [] };
+const none: OwnerStatus = { conditions: [] };
 const noOperations: Operations = {};
 
-function writtenOf({ namespace, kind, name }: Subject, { documents }: Changes): PlannedSubject | undefined {
+function writtenOf({ namespace, kind, name }: Owner, { documents }: Changes): PlannedOwner | undefined {
   for (const document of documents) {
     if (document.kind !== kind || document.metadata.name !== name) continue;
     if (!("namespace" in document.metadata) || document.metadata.namespace !== namespace) continue;
@@ -125,18 +125,18 @@ interface SourceArtifacts {
   readonly local: FleetView["local"];
 }
 
-async function artifactsOf(session: Session, wanted: PlannedSubject, changes: Changes): Promise<SourceArtifacts> {
+async function artifactsOf(session: Session, desired: PlannedOwner, changes: Changes): Promise<SourceArtifacts> {
   const artifacts = new Map<string, { readonly status: { readonly artifact?: PlannedArtifact } }>();
   const local = new Map<string, LocalArtifact>();
-  const names = [...sourcesOf(wanted)];
+  const names = [...sourcesOf(desired)];
   const onlyOne = changes.revisions.get("");
   if (onlyOne !== undefined && names.length > 1) {
     const next = names.map((name) => `--revision ${quoted(`${name}=${onlyOne}`)}`).join(" or ");
-    throw usageFailure(`${wanted.name} has ${names.length} Sources; --revision does not say of which`, next);
+    throw usageFailure(`${desired.name} has ${names.length} Sources; --revision does not say of which`, next);
   }
   for (const name of names) {
-    const found = await sourceOf(session, wanted.namespace, name, changes);
-    const read = await instead(session, { wanted, name, found }, changes);
+    const found = await sourceOf(session, desired.namespace, name, changes);
+    const read = await instead(session, { desired, name, found }, changes);
     if (read !== undefined) {
       local.set(read.artifact.digest, read);
       artifacts.set(name, { status: { artifact: read.artifact } });
@@ -146,30 +146,30 @@ async function artifactsOf(session: Session, wanted: PlannedSubject, changes: Ch
 }
 
 /** Names of the Sources that it has. */
-export function sourcesOf(subject: PlannedSubject): ReadonlySet<string> {
-  return new Set(relationOf(subject).templates.flatMap(templateSources));
+export function sourcesOf(owner: PlannedOwner): ReadonlySet<string> {
+  return new Set(relationOf(owner).templates.flatMap(templateSources));
 }
 
 /** What is asked for in the place of what the Source has. */
 async function instead(
   session: Session,
   {
-    wanted,
+    desired,
     name,
     found,
-  }: { readonly wanted: PlannedSubject; readonly name: string; readonly found?: KnownSource | undefined },
+  }: { readonly desired: PlannedOwner; readonly name: string; readonly found?: KnownSource | undefined },
   { folders, revisions, from }: Changes,
 ): Promise<LocalArtifact | undefined> {
   const folder = folders.get(name);
   if (folder !== undefined) return readLocalArtifact(session.io, folder, found?.spec.paths ?? ["."]);
   const revision = revisions.get(name) ?? revisions.get("");
   if (revision === undefined) return undefined;
-  const { namespace, type: kind } = wanted;
+  const { namespace, type: kind } = desired;
   if (found === undefined)
     throw usageFailure(`nobody says where Source ${name} is`, `-f FILE with the Source, or --source ${name}=FOLDER`);
   const { paths, git } = found.spec;
-  const subject = { namespace, kind, name: wanted.name };
-  return readRevision(session, { subject, name, url: git.url, paths, revision }, from);
+  const owner = { namespace, kind, name: desired.name };
+  return readRevision(session, { owner, name, url: git.url, paths, revision }, from);
 }
 
 interface KnownSource extends Pick<SourceObject, "spec"> {
@@ -221,14 +221,14 @@ interface Members {
   readonly unreadable: readonly string[];
 }
 
-async function membersOf(session: Session, subject: Subject, changes: Changes): Promise<Members> {
+async function membersOf(session: Session, owner: Owner, changes: Changes): Promise<Members> {
   const { documents, from, cluster } = changes;
   const written = documents.flatMap((document) =>
     document.kind === "Cluster" && (cluster === undefined || document.metadata.name === cluster) ? [document] : [],
   );
   const stored: (FleetMember | UnreadableMember)[] = [];
   if (from === "installation") {
-    const path = `${objectPath({ kind: subject.kind, name: subject.name }, subject.namespace)}/fleet`;
+    const path = `${objectPath({ kind: owner.kind, name: owner.name }, owner.namespace)}/fleet`;
     stored.push(
       ...(await readList<FleetMember | UnreadableMember>(session, { path, limit: allOfThem, query: { cluster } }))
         .items,
@@ -266,7 +266,7 @@ async function discoveredOf(session: Session, name: string): Promise<Discovered 
 /** Of documents, in one line. */
 const mostKnown = 8;
 
-function noSuchSubject({ namespace, kind, name }: Subject, { from, documents }: Changes): CliFailure {
+function noSuchOwner({ namespace, kind, name }: Owner, { from, documents }: Changes): CliFailure {
   if (from === "installation")
     return new CliFailure(`no ${kind} ${namespace}/${name} there, nor in the documents of -f`, {
       exit: "no",

@@ -12,12 +12,12 @@ const patienceMs = 20_000;
  */
 export async function gitLogin({ env }: Pick<CliIo, "env">, address: string): Promise<GitCredentials | undefined> {
   const { protocol, host, pathname } = new URL(address);
-  const wanted = `protocol=${protocol.slice(0, -1)}\nhost=${host}\npath=${pathname.slice(1)}\n\n`;
+  const desired = `protocol=${protocol.slice(0, -1)}\nhost=${host}\npath=${pathname.slice(1)}\n\n`;
   const asking = startGit(["credential", "fill"], { env, reach: "remotes" });
   asking.stderr.resume();
   const timer = setTimeout(() => asking.kill(), patienceMs);
   // A git that is gone before it has read is one that gives nothing.
-  asking.stdin.on("error", () => undefined).end(wanted);
+  asking.stdin.on("error", () => undefined).end(desired);
   const [answer] = await Promise.all([text(asking.stdout), once(asking, "close")])
     .catch(() => [""] as const)
     .finally(() => clearTimeout(timer));

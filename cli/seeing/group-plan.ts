@@ -3,8 +3,8 @@ import { type FleetView, fleetOf } from "#cli/seeing/fleet-view.ts";
 import { isApart, Renderer } from "#cli/seeing/renderer.ts";
 import { assignedDigests, renderingsOf } from "#cli/seeing/renderings-of.ts";
 import type { Session } from "#cli/session/session.ts";
+import { desiredClusters, distinctInputs } from "#shared/fleet/forecast/desired-clusters.ts";
 import { type Forecast, forecast, type TargetChange } from "#shared/fleet/forecast/forecast.ts";
-import { distinctInputs, wantedClusters } from "#shared/fleet/forecast/wanted-clusters.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { ApplyEvent } from "#shared/kube/order-marks.ts";
@@ -18,8 +18,8 @@ export interface GroupPlan {
 
 export async function groupPlan(session: Session, view: FleetView): Promise<GroupPlan> {
   const renderer = new Renderer(session, view);
-  const wanted = wantedClusters(view.wanted, view.plan, fleetOf(view));
-  const { distinct } = distinctInputs(wanted);
+  const desired = desiredClusters(view.desired, view.plan, fleetOf(view));
+  const { distinct } = distinctInputs(desired);
   const assigned = assignedDigests(view);
   // What was assigned somewhere is known by its digest: it is read where it is compared.
   const made = await renderer.made(distinct.filter(({ digest }) => !assigned.has(digest)));
@@ -27,9 +27,9 @@ export async function groupPlan(session: Session, view: FleetView): Promise<Grou
     ...assigned,
     ...[...made.renderings].map(([input, { digest }]) => [input, digest] as const),
   ]);
-  const { stages } = relationOf(view.wanted).rollout;
+  const { stages } = relationOf(view.desired).rollout;
   const facts = {
-    wanted,
+    desired,
     fleet: view.clusters,
     renderings,
     failures: made.failures,

@@ -5,7 +5,7 @@ import type { FleetMember, UnreadableMember } from "#shared/fleet/api/fleet-memb
 import type { SyncGroupObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
-import { haveWanted } from "#shared/fleet/sync/tally.ts";
+import { haveDesired } from "#shared/fleet/sync/tally.ts";
 import { stateRank } from "#shared/words/state-words.ts";
 
 export interface LackingTarget {
@@ -26,7 +26,7 @@ export async function lackingTargets(
   { spec, status, operations, metadata }: SyncGroupObject,
 ): Promise<readonly LackingTarget[]> {
   const { clusters, rollout } = status;
-  const isWhole = clusters !== undefined && haveWanted(clusters) === clusters.selected;
+  const isWhole = clusters !== undefined && haveDesired(clusters) === clusters.selected;
   if (isWhole || operations?.deletion !== undefined) return [];
   const { items } = await readList<FleetMember | UnreadableMember>(session, {
     path: `${path}/fleet`,

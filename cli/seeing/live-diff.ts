@@ -6,8 +6,8 @@ import { Renderer } from "#cli/seeing/renderer.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { MemberSync } from "#shared/fleet/api/fleet-member.ts";
+import { desiredClusters, distinctInputs } from "#shared/fleet/forecast/desired-clusters.ts";
 import { eventOn } from "#shared/fleet/forecast/event-on.ts";
-import { distinctInputs, wantedClusters } from "#shared/fleet/forecast/wanted-clusters.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
@@ -25,7 +25,7 @@ export interface LiveQuestion {
   readonly cluster: string | undefined;
   readonly access: OwnAccess;
   /** What was assigned, or what it comes to with other documents and folders. */
-  readonly of: "assigned" | "wanted";
+  readonly of: "assigned" | "desired";
 }
 
 /** @throws CliFailure when it is of no cluster, or of several and nobody says which. */
@@ -33,7 +33,7 @@ export async function liveDiffs(session: Session, question: LiveQuestion): Promi
   const { view, access } = question;
   const cluster = clusterOf(question);
   const syncs = await syncsOn(session, cluster, question);
-  const { namespace } = view.subject;
+  const { namespace } = view.owner;
   return inOwnCluster(session, { cluster, access }, async (client) => {
     const diffs: ShownDiff[] = [];
     for (const sync of syncs) diffs.push(shown(sync, cluster, await found(client, { ...sync, namespace })));
@@ -50,8 +50,8 @@ interface LiveSync {
 }
 
 function clusterOf({ view, cluster, of }: LiveQuestion): string {
-  const { kind, name } = view.subject;
-  const selected = wantedClusters(view.wanted, view.plan, fleetOf(view)).map((one) => one.cluster);
+  const { kind, name } = view.owner;
+  const selected = desiredClusters(view.desired, view.plan, fleetOf(view)).map((one) => one.cluster);
   const having = view.clusters.filter(({ syncs }) => syncs.some(({ action }) => action === "apply"));
   const all = [...new Set([...selected, ...(of === "assigned" ? having.map((one) => one.name) : [])])];
   const said = `${kind} ${name}`;
@@ -67,18 +67,18 @@ function clusterOf({ view, cluster, of }: LiveQuestion): string {
 
 async function syncsOn(session: Session, cluster: string, question: LiveQuestion): Promise<readonly LiveSync[]> {
   const { view, template, of } = question;
-  const name = template === undefined ? undefined : `${view.subject.name}.${template}`;
+  const name = template === undefined ? undefined : `${view.owner.name}.${template}`;
   const isMeant = (sync: string) => name === undefined || sync === name;
   const member = view.clusters.find((one) => one.name === cluster);
   const assigned = (member?.syncs ?? []).filter((sync) => isMeant(sync.name) && sync.renderDigest !== undefined);
   const renderer = new Renderer(session, view);
   if (of === "assigned" && assigned.length > 0) return storedSyncs(renderer, assigned);
-  const wanted = wantedClusters(
-    view.wanted,
+  const desired = desiredClusters(
+    view.desired,
     view.plan,
     fleetOf({ ...view, clusters: member === undefined ? [] : [member] }),
   );
-  const { distinct, problems } = distinctInputs(wanted);
+  const { distinct, problems } = distinctInputs(desired);
   const inputs = distinct.filter(({ sync }) => isMeant(sync));
   const { renderings, failures } = await renderer.made(inputs);
   const [problem] = [...problems.map((one) => `template ${one.template}: ${one.problem}`), ...failures.values()];

@@ -1,7 +1,7 @@
 /** Which groups and Syncs are meant where somebody names some, or none. */
 import { namespaceOf } from "#cli/seeing/change-options.ts";
 import type { Changes } from "#cli/seeing/changes.ts";
-import { type SubjectArgument, subjectArgument } from "#cli/seeing/subject-argument.ts";
+import { type OwnerArgument, ownerArgument } from "#cli/seeing/owner-argument.ts";
 import { usageFailure } from "#cli/session/failure.ts";
 import { listPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -12,7 +12,7 @@ import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 
 const mostGroups = 1000;
 
-export interface PlanTarget extends SubjectArgument {
+export interface PlanTarget extends OwnerArgument {
   /** As it was given. */
   readonly target: string;
 }
@@ -31,7 +31,7 @@ export async function planTargets(
       `--revision does not say of which Source, for ${targets.length} groups`,
       `--revision NAME=${quoted(revision)}`,
     );
-  return targets.map((target) => ({ target, ...subjectArgument(target, namespace) }));
+  return targets.map((target) => ({ target, ...ownerArgument(target, namespace) }));
 }
 
 async function allGroups(

@@ -1,6 +1,6 @@
 /** Renderings as a fleet has them: those that are stored, and others made here with the same code. */
 import type { FleetView } from "#cli/seeing/fleet-view.ts";
-import { lost, type RenderingOnCluster, renderingLinks, storedArtifact } from "#cli/seeing/stored-contents.ts";
+import { lost, type RenderingOnCluster, renderingLinks, storedArtifact } from "#cli/seeing/stored-files.ts";
 import type { Session } from "#cli/session/session.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
@@ -13,8 +13,8 @@ import { sha256 } from "#shared/base/digest.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import type { DistinctInput } from "#shared/fleet/forecast/desired-clusters.ts";
 import type { ValuesFiles } from "#shared/fleet/forecast/origins.ts";
-import type { DistinctInput } from "#shared/fleet/forecast/wanted-clusters.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { ApplyEvent } from "#shared/kube/order-marks.ts";
 import type { TreeFile } from "#shared/ports.ts";
@@ -39,7 +39,7 @@ const transfersAtOnce = 8;
 /** kubectl and helm are processes that take a processor each. */
 const rendersAtOnce = 4;
 
-type RenderedView = Pick<FleetView, "subject" | "local" | "plan" | "clusters">;
+type RenderedView = Pick<FleetView, "owner" | "local" | "plan" | "clusters">;
 
 export class Renderer {
   readonly #session: Session;
@@ -80,7 +80,7 @@ export class Renderer {
       return all;
     });
     for (const part of inParts(places, syncsAtOnce / syncsOfEach)) {
-      const links = Object.entries(await renderingLinks(this.#session, this.#view.subject, part.flat()));
+      const links = Object.entries(await renderingLinks(this.#session, this.#view.owner, part.flat()));
       await runConcurrently(links, transfersAtOnce, async ([digest, url]) => {
         const bytes = await this.#transfer.download(url);
         if (sha256(bytes) !== digest) throw lost(`rendering ${digest}`, "its bytes are others");
@@ -139,7 +139,7 @@ export class Renderer {
     const pins = this.#view.plan.templates.flatMap(({ besides = [], ...own }) => [own, ...besides]);
     const pin = pins.find(({ artifactDigest }) => artifactDigest === digest);
     if (pin === undefined) throw lost(`artifact ${digest}`, "no template is of it");
-    const { namespace } = this.#view.subject;
+    const { namespace } = this.#view.owner;
     return storedArtifact(this.#session, { namespace, name: pin.source }, digest);
   }
 }

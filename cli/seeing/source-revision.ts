@@ -3,7 +3,7 @@
 import type { Changes } from "#cli/seeing/changes.ts";
 import { gitLogin } from "#cli/seeing/git-login.ts";
 import { type ArtifactAbout, artifactOf, type LocalArtifact } from "#cli/seeing/local-artifact.ts";
-import { storedArtifact } from "#cli/seeing/stored-contents.ts";
+import { storedArtifact } from "#cli/seeing/stored-files.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import { objectPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -15,7 +15,7 @@ import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { RevisionItem } from "#shared/fleet/api/history.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { GitRemote, GitRepository } from "#shared/ports.ts";
 import {
   commitIn,
@@ -31,7 +31,7 @@ const revisionsKept = 10_000;
 
 export interface AskedRevision {
   /** Of what uses the Source. */
-  readonly subject: Subject;
+  readonly owner: Owner;
   /** Name of the Source. */
   readonly name: string;
   readonly url: string;
@@ -62,11 +62,11 @@ export async function readRevision(
 /** The newest that the Source had of this commit, in the paths that it has now. */
 async function storedRevision(
   session: Session,
-  { subject, name, revision, paths }: AskedRevision,
+  { owner, name, revision, paths }: AskedRevision,
 ): Promise<LocalArtifact | undefined> {
   const [, digits] = /^(?:[^@]+@)?(?:sha1:)?([0-9a-f]{7,40})$/.exec(revision) ?? [];
   if (digits === undefined) return undefined;
-  const path = `${objectPath({ kind: "Source", name }, subject.namespace)}/revisions`;
+  const path = `${objectPath({ kind: "Source", name }, owner.namespace)}/revisions`;
   const { items } = await readList<RevisionItem>(session, { path, limit: revisionsKept });
   const had = items.filter((item) => commitIn(item.revision).startsWith(digits));
   const [newest] = had;
@@ -77,7 +77,7 @@ async function storedRevision(
       `--revision ${revision} of Source ${name} is ${commits.join(" or ")}`,
       `--revision ${commits[0]}`,
     );
-  const files = await storedArtifact(session, { namespace: subject.namespace, name }, newest.digest);
+  const files = await storedArtifact(session, { namespace: owner.namespace, name }, newest.digest);
   const own = files.filter((file) => isWithin(file.path, paths));
   return artifactOf(own, aboutOf({ name, paths }, newest.revision));
 }

@@ -5,8 +5,8 @@ import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import { folderInRepository, repositoryFolders } from "#cli/session/repository-folders.ts";
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { type FleetFolder, fleetFileSaid } from "#shared/fleet/foreign/fleet-file.ts";
-import { joined } from "#shared/fleet/foreign/said.ts";
 import { sameInStarling } from "#shared/fleet/foreign/same-in-starling.ts";
+import { joined } from "#shared/fleet/foreign/translation.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 import { kustomizationNames } from "#shared/source/kustomization.ts";
 

@@ -5,7 +5,7 @@ import type { Session } from "#cli/session/session.ts";
 /** What a verb does with its session, its arguments and its own options. */
 export type Action<Options> = (session: Session, args: readonly string[], options: Options) => Promise<ExitReason>;
 /** Adds a verb to a command. */
-export type AddVerb = <Options>(parent: Command, name: string, action: Action<Options>) => Command;
+export type AddCommand = <Options>(parent: Command, name: string, action: Action<Options>) => Command;
 
 export function wholeNumber(text: string): number {
   const number = Number(text);

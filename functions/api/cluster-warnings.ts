@@ -79,14 +79,14 @@ async function missingOf(
   selections: readonly (ClusterSelection | undefined)[],
   own: ReadonlySet<string>,
 ): Promise<readonly (readonly string[])[]> {
-  const wanted = selections.map((selection) =>
+  const desired = selections.map((selection) =>
     (selection?.names ?? []).filter((name) => !own.has(name) && selection?.notNames?.includes(name) !== true),
   );
-  const distinct = [...new Set(wanted.flat())];
+  const distinct = [...new Set(desired.flat())];
   const fleetKeys = distinct.map((name) => keys.fleet(name));
   const rows = await table.getMany(fleetKeys, { newer: "kept" });
   const registered = new Set(rows.map(clusterOf));
-  return wanted.map((names) => names.filter((name) => !registered.has(name)));
+  return desired.map((names) => names.filter((name) => !registered.has(name)));
 }
 
 /** Those that select nothing; the fleet is read no further than until each has found a cluster. */

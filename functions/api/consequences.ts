@@ -1,7 +1,7 @@
 import type { WrittenRow } from "#functions/api/object-change.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
-import { type Subject, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import { type Owner, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** What a write takes with it, counted, so that whoever confirms knows what. */
@@ -21,8 +21,8 @@ export async function consequencesOf(
   const kept = new Set(document.spec.templates.map((template) => template.name));
   const dropped = before.spec.templates.map((template) => template.name).filter((name) => !kept.has(name));
   if (dropped.length === 0) return undefined;
-  const subject: Subject = { namespace: before.namespace, kind: "SyncGroup", name: before.name };
-  const counted = await countSyncs(table, { subject, names: dropped.map((template) => syncName(subject, template)) });
+  const owner: Owner = { namespace: before.namespace, kind: "SyncGroup", name: before.name };
+  const counted = await countSyncs(table, { owner, names: dropped.map((template) => syncName(owner, template)) });
   if (counted.syncs === 0) return undefined;
   const templates = `${dropped.length === 1 ? "template" : "templates"} ${dropped.join(", ")}`;
   return {
@@ -34,11 +34,11 @@ export async function consequencesOf(
 /** Syncs of a subject on clusters, and how many clusters that is; only those of these names, when given. */
 export async function countSyncs(
   table: Table,
-  { subject, names }: { readonly subject: Subject; readonly names?: readonly string[] },
+  { owner, names }: { readonly owner: Owner; readonly names?: readonly string[] },
 ): Promise<{ readonly syncs: number; readonly clusters: number }> {
   const clusters = new Set<string>();
   let syncs = 0;
-  const range = stateIndex.range(subject);
+  const range = stateIndex.range(owner);
   for await (const { sort } of allItems((start) => table.queryIndex({ ...range, ...start }))) {
     const entry = stateIndex.parse(sort);
     // Forgotten before: nothing more happens to it.

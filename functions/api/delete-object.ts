@@ -1,12 +1,12 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { type Consequences, countSyncs, countText } from "#functions/api/consequences.ts";
-import { operationsChange, repositoryOf, subjectOf, unchanged } from "#functions/api/object-change.ts";
+import { operationsChange, repositoryOf, syncOwner, unchanged } from "#functions/api/object-change.ts";
 import { firstRows } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { registered } from "#functions/api/registered.ts";
 import { audit, sendAfter, sendSideBySide, writeObject } from "#functions/api/write-object.ts";
-import { everySubject, subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
+import { everyOwner, ownersTaking } from "#shared/adapters/concerned-owners.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { forgetSyncs, isAssigned, requireForgettable } from "#shared/adapters/forget-syncs.ts";
 import { isConflict } from "#shared/base/errors.ts";
@@ -18,8 +18,8 @@ import {
   type ClusterRow,
   type ClusterValuesRow,
   newestAct,
+  type OwnerRow,
   type SourceRow,
-  type SubjectRow,
 } from "#shared/fleet/rows/object-rows.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -52,14 +52,14 @@ export async function deleteObject(ports: ApiPorts, request: DeleteRequest): Pro
   if (row.type === "Cluster") return deleteCluster(ports, { row, request });
   if (row.type === "ClusterDiscovery") return deleteDiscovery(ports, { row, request });
   if (row.type === "ClusterValues") return deleteClusterValues(ports, { row, request });
-  return deleteSubject(ports, { row, request });
+  return deleteOwner(ports, { row, request });
 }
 
-async function deleteSubject(
+async function deleteOwner(
   ports: ApiPorts,
-  { row, request }: { readonly row: SubjectRow; readonly request: DeleteRequest },
+  { row, request }: { readonly row: OwnerRow; readonly request: DeleteRequest },
 ): Promise<DeleteAnswer> {
-  const counted = await countSyncs(ports.table, { subject: subjectOf(row) });
+  const counted = await countSyncs(ports.table, { owner: syncOwner(row) });
   const object = objectText(request.reference);
   const fate = request.cascade === "delete" ? "their objects are deleted" : "their objects stay and are forgotten";
   const consequences = { ...counted, message: `deleting ${object} takes ${countText(counted)} with it; ${fate}` };
@@ -95,7 +95,7 @@ async function deleteSource(
   const object = objectText(request.reference);
   const users = await firstRows(ports.table, { ...ranges.uses(row), limit: namesShown + 1, newer: "kept" });
   if (users.length > 0) {
-    const names = users.map((user) => keys.uses.read(user).subject).map(({ kind, name }) => `${kind}/${name}`);
+    const names = users.map((user) => keys.uses.read(user).owner).map(({ kind, name }) => `${kind}/${name}`);
     const shown = `${names.slice(0, namesShown).join(", ")}${names.length > namesShown ? " and more" : ""}`;
     throw refusal("InUse", `${object} is used by ${shown}; point them at another Source or delete them first`, {
       users: names,
@@ -142,7 +142,7 @@ async function deleteClusterValues(
     throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
   }
   await removeRow(ports, { row, request, also: [valuesVersionUpdate()] });
-  await sendSideBySide(ports, await subjectsTaking(selected, ports.table));
+  await sendSideBySide(ports, await ownersTaking(selected, ports.table));
   return { outcome: "deleted", consequences };
 }
 
@@ -171,7 +171,7 @@ async function deleteCluster(
   const also = [{ delete: keys.fleet(row.name) }, ...found];
   await removeRow(ports, { row, request, also });
   await forgetSyncs(ports, row.name, "delete it once more");
-  await ports.sender.send(await everySubject(ports.table));
+  await ports.sender.send(await everyOwner(ports.table));
   return { outcome: "deleted", consequences };
 }
 
@@ -186,7 +186,7 @@ async function deleteRemains(ports: ApiPorts, { reference }: DeleteRequest): Pro
   if (reference.kind !== "Cluster") throw refusal("NotFound", `${object} does not exist`);
   const forgotten = await forgetSyncs(ports, reference.name, "delete it once more");
   if (forgotten === 0) throw refusal("NotFound", `${object} does not exist`);
-  await ports.sender.send(await everySubject(ports.table));
+  await ports.sender.send(await everyOwner(ports.table));
   return { outcome: "deleted" };
 }
 

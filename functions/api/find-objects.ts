@@ -35,8 +35,8 @@ export async function findObjects(
   { table, blobs }: { readonly table: Table; readonly blobs: Pick<BlobStore, "get"> },
   { cluster, object, page }: ObjectQuery,
 ): Promise<ListPage<OwnedObject>> {
-  const wanted = object.trim().toLowerCase();
-  if (wanted.length < 2) {
+  const desired = object.trim().toLowerCase();
+  if (desired.length < 2) {
     throw refusal("BadRequest", `object is "${excerpt(object)}"; expected two letters of its name at least`);
   }
   if ((await readRow(table, keys.cluster(cluster))) === undefined) {
@@ -52,10 +52,10 @@ export async function findObjects(
   await runConcurrently(rows, readAtOnce, async (row) => {
     const inventory = await unlessLost(inventoryOf(row, blobs), () => undefined);
     const held = inventory === undefined ? [] : heldObjects(row, inventory);
-    const named = held.filter((item) => item.object.toLowerCase().includes(wanted)).slice(0, objectsPerSync);
+    const named = held.filter((item) => item.object.toLowerCase().includes(desired)).slice(0, objectsPerSync);
     const own = inventory === undefined ? [unseen(row)] : named;
-    const { namespace, name, subject } = row;
-    const sync = { namespace, name, ...(subject.kind === "SyncGroup" ? { group: subject.name } : {}) };
+    const { namespace, name, owner } = row;
+    const sync = { namespace, name, ...(owner.kind === "SyncGroup" ? { group: owner.name } : {}) };
     found.push(...own.map((item) => ({ ...item, sync, revision: row.observed?.applied?.revision ?? "" })));
   });
   const items = found.sort((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));

@@ -3,15 +3,21 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, sendSideBySide } from "#functions/api/write-object.ts";
-import { everySubject } from "#shared/adapters/concerned-subjects.ts";
+import { everyOwner } from "#shared/adapters/concerned-owners.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
 import { type FreezeObject, freezeObject } from "#shared/fleet/api/freeze-object.ts";
 import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { parseSelectorText } from "#shared/fleet/kinds/selector-text.ts";
-import { type BrakeRow, brakeAmong, type Freeze, isInForce, type LiftedFreeze } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
+import {
+  type Freeze,
+  type FreezesRow,
+  freezeStateAmong,
+  isInForce,
+  type LiftedFreeze,
+} from "#shared/fleet/rows/freezes-row.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -46,7 +52,7 @@ export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<F
   if (until !== undefined && until <= now.toISOString()) {
     throw refusal("BadRequest", `until is ${until}, which has passed; name a time to come, or none`);
   }
-  const wanted: Freeze = {
+  const desired: Freeze = {
     name,
     ...defined({ clusters }),
     by: caller.principal,
@@ -66,10 +72,10 @@ export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<F
     }
     if (same !== undefined && same.until === until) return undefined;
     // Who froze it first stays, whoever says until when.
-    const next = same === undefined ? wanted : withUntil(same, until);
+    const next = same === undefined ? desired : withUntil(same, until);
     return { freezes: [...kept.filter((one) => one !== same), next], lifted };
   });
-  const now_ = after.freezes.find((one) => one.name === name) ?? wanted;
+  const now_ = after.freezes.find((one) => one.name === name) ?? desired;
   const was = before?.freezes.find((one) => one.name === name && isInForce(one, now));
   const covered = coveredBy(now_, await readFleet(ports));
   const answer = freezeObject(now_, { row: after, clusters: covered.length, now });
@@ -107,7 +113,7 @@ export async function thaw(
 /** Those in force, the oldest first. */
 export async function listFreezes(ports: ApiPorts): Promise<readonly FreezeObject[]> {
   const now = ports.clock.now();
-  const row = await readBrake(ports);
+  const row = await readFreezesRow(ports);
   const freezes = (row?.freezes ?? []).filter((one) => isInForce(one, now));
   if (row === undefined || freezes.length === 0) return [];
   const fleet = await readFleet(ports);
@@ -116,31 +122,31 @@ export async function listFreezes(ports: ApiPorts): Promise<readonly FreezeObjec
     .map((one) => freezeObject(one, { row, clusters: coveredBy(one, fleet).length, now }));
 }
 
-/** @throws StarlingError `BrakeUnreadable` */
-async function readBrake({ table }: Pick<ApiPorts, "table">): Promise<BrakeRow | undefined> {
-  const row = await table.get(keys.brake);
+/** @throws StarlingError `FreezesUnreadable` */
+async function readFreezesRow({ table }: Pick<ApiPorts, "table">): Promise<FreezesRow | undefined> {
+  const row = await table.get(keys.freezeState);
   if (row === undefined) return undefined;
-  const reading = brakeAmong([row]);
-  if (!reading.ok) throw new StarlingError(reading.message, { code: "BrakeUnreadable", retry: "transient" });
-  return { ...row, type: "Brake", ...reading.brake };
+  const reading = freezeStateAmong([row]);
+  if (!reading.ok) throw new StarlingError(reading.message, { code: "FreezesUnreadable", retry: "transient" });
+  return { ...row, type: "Freezes", ...reading.freezeState };
 }
 
-type Halves = Pick<BrakeRow, "freezes" | "lifted">;
+type Halves = Pick<FreezesRow, "freezes" | "lifted">;
 
 /** Reads, decides and writes under the version that was read; leaves the audit line. */
 async function change(
   ports: ApiPorts,
   act: { readonly verb: string; readonly name: string; readonly caller: Caller },
-  decide: (row: BrakeRow | undefined) => Halves | undefined,
-): Promise<{ readonly before: BrakeRow | undefined; readonly after: BrakeRow }> {
+  decide: (row: FreezesRow | undefined) => Halves | undefined,
+): Promise<{ readonly before: FreezesRow | undefined; readonly after: FreezesRow }> {
   for (let attempt = 1; attempt <= maxTries; attempt++) {
-    const before = await readBrake(ports);
+    const before = await readFreezesRow(ports);
     const halves = decide(before);
     if (halves === undefined && before !== undefined) return { before, after: before };
     const version = (before?.version ?? 0) + 1;
-    const after: BrakeRow = {
-      ...keys.brake,
-      type: "Brake",
+    const after: FreezesRow = {
+      ...keys.freezeState,
+      type: "Freezes",
       schema: rowSchema,
       version,
       freezes: halves?.freezes ?? [],
@@ -160,7 +166,7 @@ async function change(
 }
 
 /** Those whose time has passed have ended by themselves; what ended long ago is forgotten. */
-function settled(row: BrakeRow | undefined, now: Date): { kept: readonly Freeze[]; lifted: readonly LiftedFreeze[] } {
+function settled(row: FreezesRow | undefined, now: Date): { kept: readonly Freeze[]; lifted: readonly LiftedFreeze[] } {
   const freezes = row?.freezes ?? [];
   const over = freezes
     .filter((one) => !isInForce(one, now))
@@ -222,7 +228,7 @@ function heldBy(
 /** Hints: whoever misses one finds the brake changed when his row is due. */
 async function tell(ports: ApiPorts, clusters: readonly string[]): Promise<void> {
   const messages: Message[] = [
-    ...(await everySubject(ports.table)),
+    ...(await everyOwner(ports.table)),
     ...clusters.map((cluster) => ({ to: "apply", cluster }) as const),
   ];
   await sendSideBySide(ports, messages);

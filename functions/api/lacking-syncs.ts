@@ -1,15 +1,15 @@
-import { readDistinct } from "#functions/api/wanted-renderings.ts";
+import { readDistinct } from "#functions/api/desired-renderings.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { type LackingFacts, lackingState, syncsFor } from "#shared/fleet/api/lacking.ts";
 import { lackingSyncObject } from "#shared/fleet/api/lacking-sync.ts";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
-import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { FleetRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutStateRow, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -23,7 +23,7 @@ export interface LackingFilter {
 
 /** A subject and a cluster that it selects, with the names of what is not there. */
 interface Gap {
-  readonly subject: SubjectRow;
+  readonly owner: OwnerRow;
   readonly cluster: FleetRow;
   readonly names: readonly string[];
 }
@@ -33,14 +33,14 @@ interface Gap {
  * clusters that lack something their targets and arrivals are.
  */
 export async function lackingSyncs(table: Table, filter: LackingFilter): Promise<readonly SyncObject[]> {
-  const subjects = await subjectsIn(table, filter.namespace);
-  const gaps = subjects.flatMap((subject) =>
+  const owners = await ownersIn(table, filter.namespace);
+  const gaps = owners.flatMap((owner) =>
     filter.clusters.flatMap((cluster): Gap | readonly never[] => {
-      const { namespace } = subject;
-      const names = syncsFor(subject, cluster).filter(
+      const { namespace } = owner;
+      const names = syncsFor(owner, cluster).filter(
         (name) => !filter.present.has(keyText(keys.sync(cluster.name, namespace, name))),
       );
-      return names.length === 0 ? [] : { subject, cluster, names };
+      return names.length === 0 ? [] : { owner, cluster, names };
     }),
   );
   if (gaps.length === 0) return [];
@@ -49,17 +49,17 @@ export async function lackingSyncs(table: Table, filter: LackingFilter): Promise
     const facts = factsOf(gap);
     return gap.names.flatMap((name) => {
       const lacking = lackingState(name, facts);
-      return lacking === undefined ? [] : lackingSyncObject(gap.subject, { cluster: gap.cluster.name, name, lacking });
+      return lacking === undefined ? [] : lackingSyncObject(gap.owner, { cluster: gap.cluster.name, name, lacking });
     });
   });
 }
 
-async function subjectsIn(table: Table, namespace: string | undefined): Promise<readonly SubjectRow[]> {
-  const range = ranges.subjects(namespace);
+async function ownersIn(table: Table, namespace: string | undefined): Promise<readonly OwnerRow[]> {
+  const range = ranges.owners(namespace);
   const entries = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
-  const wanted = entries.flatMap((entry) => keys.subject.parse(entry) ?? []);
+  const desired = entries.flatMap((entry) => keys.owner.parse(entry) ?? []);
   const rows = await table.getMany(
-    wanted.map(({ namespace: where, kind, name }) => keys.object(where, kind, name)),
+    desired.map(({ namespace: where, kind, name }) => keys.object(where, kind, name)),
     { newer: "kept" },
   );
   return rows.filter((row) => row.type === "SyncGroup" || row.type === "Sync");
@@ -67,39 +67,39 @@ async function subjectsIn(table: Table, namespace: string | undefined): Promise<
 
 interface Placed {
   readonly gap: Gap;
-  readonly unit: UnitRow;
-  readonly stage: UnitStage;
+  readonly rolloutState: RolloutStateRow;
+  readonly stage: StageRecord;
 }
 
 async function readFacts(table: Table, gaps: readonly Gap[]): Promise<(gap: Gap) => LackingFacts> {
-  const units = await readDistinct(
+  const rolloutStates = await readDistinct(
     table,
-    gaps.map(({ subject }) => keys.unit(subjectOf(subject))),
+    gaps.map(({ owner }) => keys.rolloutState(syncOwner(owner))),
   );
   const placed = new Map(
     gaps.flatMap((gap): readonly (readonly [Gap, Placed])[] => {
-      const unit = units.get(keyText(keys.unit(subjectOf(gap.subject))));
-      const name = stageOf(relationOf(gap.subject).rollout, gap.cluster);
-      const stage = unit?.stages.find((one) => one.name === name);
-      return unit === undefined || stage === undefined || unit.uid !== gap.subject.uid
+      const rolloutState = rolloutStates.get(keyText(keys.rolloutState(syncOwner(gap.owner))));
+      const name = stageOf(relationOf(gap.owner).rollout, gap.cluster);
+      const stage = rolloutState?.stages.find((one) => one.name === name);
+      return rolloutState === undefined || stage === undefined || rolloutState.uid !== gap.owner.uid
         ? []
-        : [[gap, { gap, unit, stage }]];
+        : [[gap, { gap, rolloutState, stage }]];
     }),
   );
   const rows = await readDistinct(table, [...placed.values()].flatMap(evidenceOf));
   return (gap) => {
     const place = placed.get(gap);
-    if (place === undefined) return { subject: gap.subject };
-    const { unit, stage } = place;
+    if (place === undefined) return { owner: gap.owner };
+    const { rolloutState, stage } = place;
     const found = evidenceOf(place).flatMap((key) => rows.get(keyText(key)) ?? []);
-    const legs = found.flatMap((row) => (row.type === "Leg" ? [[legKey(row), row] as const] : []));
-    const arrivals = found.filter((row) => row.type === "Arrival");
+    const stageRuns = found.flatMap((row) => (row.type === "StageRun" ? [[stageRunKey(row), row] as const] : []));
+    const catchUps = found.filter((row) => row.type === "CatchUp");
     const of = (state: "waiting" | "failed" | "away") =>
-      arrivals.find((row) => keyText(row) === keyText(keys.arrival(unit.subject, state, gap.cluster.name)));
+      catchUps.find((row) => keyText(row) === keyText(keys.catchUp(rolloutState.owner, state, gap.cluster.name)));
     return {
-      subject: gap.subject,
-      content: found.find((row) => row.type === "Content"),
-      place: legOf(stage, new Map(legs))?.phase ?? (of("waiting") === undefined ? undefined : "arrival"),
+      owner: gap.owner,
+      rollout: found.find((row) => row.type === "Rollout"),
+      place: stageRunOf(stage, new Map(stageRuns))?.phase ?? (of("waiting") === undefined ? undefined : "catchUp"),
       target: found.find((row) => row.type === "Target"),
       failed: of("failed"),
       away: of("away"),
@@ -108,20 +108,20 @@ async function readFacts(table: Table, gaps: readonly Gap[]): Promise<(gap: Gap)
 }
 
 /** Arrivals are read only where the unit counts some. */
-function evidenceOf({ gap: { cluster }, unit: { subject, arrivals }, stage }: Placed) {
-  const { moving, passed, on } = stage;
-  const number = moving?.content ?? on;
-  const leg = moving ?? passed;
-  const counted = defined({ waiting: arrivals.waiting, failed: arrivals.failed, away: arrivals.away });
+function evidenceOf({ gap: { cluster }, rolloutState: { owner, catchUps }, stage }: Placed) {
+  const { updatingTo, passed, current } = stage;
+  const number = updatingTo?.rollout ?? current;
+  const stageRun = updatingTo ?? passed;
+  const counted = defined({ waiting: catchUps.waiting, failed: catchUps.failed, away: catchUps.away });
   const states = (["waiting", "failed", "away"] as const).filter((state) => (counted[state] ?? 0) > 0);
   return [
-    ...(number === undefined ? [] : [keys.content(subject, number)]),
-    ...(moving === undefined ? [] : [keys.leg(subject, moving)]),
-    ...(leg === undefined ? [] : [keys.target(subject, leg, cluster.name)]),
-    ...states.map((state) => keys.arrival(subject, state, cluster.name)),
+    ...(number === undefined ? [] : [keys.rollout(owner, number)]),
+    ...(updatingTo === undefined ? [] : [keys.stageRun(owner, updatingTo)]),
+    ...(stageRun === undefined ? [] : [keys.target(owner, stageRun, cluster.name)]),
+    ...states.map((state) => keys.catchUp(owner, state, cluster.name)),
   ];
 }
 
-function subjectOf({ namespace, type: kind, name }: SubjectRow): Subject {
+function syncOwner({ namespace, type: kind, name }: OwnerRow): Owner {
   return { namespace, kind, name };
 }

@@ -3,8 +3,8 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import { subjectFields } from "#shared/fleet/log-fields.ts";
-import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
+import { ownerFields } from "#shared/fleet/log-fields.ts";
+import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import { renderingsNamed } from "#shared/fleet/rows/sync-row.ts";
 import type { BlobLinks, Table } from "#shared/ports.ts";
@@ -23,7 +23,7 @@ export interface RenderingOnCluster {
 }
 
 export interface RenderingsRequest {
-  readonly subject: Subject;
+  readonly owner: Owner;
   readonly renderings: readonly RenderingOnCluster[];
   readonly caller: Caller;
 }
@@ -34,9 +34,9 @@ export interface RenderingsRequest {
  */
 export async function linkRenderings(
   { table, links, log }: LinkPorts,
-  { subject, renderings, caller }: RenderingsRequest,
+  { owner, renderings, caller }: RenderingsRequest,
 ): Promise<{ readonly renderings: Links }> {
-  const { namespace, kind, name } = subject;
+  const { namespace, kind, name } = owner;
   const row = await table.get(keys.object(namespace, kind, name));
   if (row === undefined) throw refusal("NotFound", `${kind} ${namespace}/${name} does not exist`);
   const asked = new Map(
@@ -47,7 +47,7 @@ export async function linkRenderings(
   );
   const rows = await table.getMany([...asked.values()], { newer: "kept" });
   const readable = rows.filter((one) => !isNewer(one));
-  const own = readable.filter((one) => one.subject.kind === kind && one.subject.name === name);
+  const own = readable.filter((one) => one.owner.kind === kind && one.owner.name === name);
   const owned = new Map(own.map((one) => [keyText(one), renderingsNamed(one)]));
   const missing = new Map(renderings.map((one) => [one.digest, one]));
   for (const { digest, cluster, sync } of renderings) {
@@ -60,7 +60,7 @@ export async function linkRenderings(
   }
   const digests = [...new Set(renderings.map(({ digest }) => digest))];
   const answer = { renderings: await linked(links, digests, blobKeys.rendering) };
-  log.info("contents handed out", { ...subjectFields(subject), principal: caller.principal, renderings: digests });
+  log.info("contents handed out", { ...ownerFields(owner), principal: caller.principal, renderings: digests });
   return answer;
 }
 

@@ -5,12 +5,12 @@ import { allPages } from "#shared/base/all-pages.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import type { EventAbout, EventItem, EventList } from "#shared/fleet/api/objects.ts";
-import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** Of the directory; a fleet with more of them is asked namespace by namespace. */
-const mostSubjects = 1000;
+const mostOwners = 1000;
 /** Whose events are read: no index has them by time, and each group is a query of its own. */
 const mostAsked = 50;
 const atOnce = 10;
@@ -20,7 +20,7 @@ const first = " ";
 
 export interface AllEvents extends ListPage<EventItem & EventAbout> {
   /** Groups and Syncs that people wrote: how many there are, at most a thousand, and of how many the events were read. */
-  readonly subjects: EventList["subjects"];
+  readonly owners: EventList["owners"];
 }
 
 /**
@@ -33,7 +33,7 @@ export async function listAllEvents(
 ): Promise<AllEvents> {
   const limit = Math.min(page.limit, mostItems);
   const before = page.after === undefined ? undefined : decodeCursor(page.after).before;
-  const known = await subjectsOf(table, namespace);
+  const known = await ownersOf(table, namespace);
   const asked = known.length > mostAsked ? await changedLast(table, known) : known;
   const found: { readonly sk: string; readonly item: EventItem & EventAbout }[] = [];
   await runConcurrently(asked, atOnce, async (about) => {
@@ -50,30 +50,30 @@ export async function listAllEvents(
   const told = last === undefined ? newest : newest.filter(({ sk }) => sk >= last.sk);
   return {
     items: told.map(({ item }) => item),
-    subjects: { known: known.length, asked: asked.length },
+    owners: { known: known.length, asked: asked.length },
     ...(last === undefined || told.length === newest.length ? {} : { next: encodeCursor({ before: last.sk }) }),
   };
 }
 
-async function subjectsOf(table: Table, namespace: string | undefined): Promise<readonly Subject[]> {
-  const subjects: Subject[] = [];
-  const range = ranges.subjects(namespace);
+async function ownersOf(table: Table, namespace: string | undefined): Promise<readonly Owner[]> {
+  const owners: Owner[] = [];
+  const range = ranges.owners(namespace);
   for await (const entries of allPages((start) => table.query({ ...range, newer: "kept", limit: 100, ...start }))) {
-    subjects.push(...entries.flatMap((entry) => keys.subject.parse(entry) ?? []));
-    if (subjects.length >= mostSubjects) break;
+    owners.push(...entries.flatMap((entry) => keys.owner.parse(entry) ?? []));
+    if (owners.length >= mostOwners) break;
   }
-  return subjects.slice(0, mostSubjects);
+  return owners.slice(0, mostOwners);
 }
 
 /** By when the planner told of them last. */
-async function changedLast(table: Table, subjects: readonly Subject[]): Promise<readonly Subject[]> {
-  const rowKeys = subjects.map(({ namespace, kind, name }) => keys.object(namespace, kind, name));
+async function changedLast(table: Table, owners: readonly Owner[]): Promise<readonly Owner[]> {
+  const rowKeys = owners.map(({ namespace, kind, name }) => keys.object(namespace, kind, name));
   const rows = await table.getMany(rowKeys, { newer: "kept" });
   const changed = new Map<string, string>();
   for (const row of rows) {
     if (isNewer(row) || (row.type !== "SyncGroup" && row.type !== "Sync")) continue;
     changed.set(keyText(row), row.status.asOf ?? row.createdAt);
   }
-  const when = ({ namespace, kind, name }: Subject) => changed.get(keyText(keys.object(namespace, kind, name))) ?? "";
-  return subjects.toSorted((a, b) => compareText(when(b), when(a))).slice(0, mostAsked);
+  const when = ({ namespace, kind, name }: Owner) => changed.get(keyText(keys.object(namespace, kind, name))) ?? "";
+  return owners.toSorted((a, b) => compareText(when(b), when(a))).slice(0, mostAsked);
 }

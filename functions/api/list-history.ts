@@ -11,7 +11,7 @@ import {
 } from "#shared/fleet/api/history.ts";
 import type { RolloutObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
-import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
 import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
@@ -37,15 +37,15 @@ export type ListedHistory = HistoryItem | UnreadableObject<"Rollout">;
 
 /** What a subject was brought to, the newest first, with commits, authors and where the forge shows them. */
 export async function listHistory(table: Table, query: HistoryQuery): Promise<ListPage<ListedHistory>> {
-  const { subject, template } = aboutOf(query);
+  const { owner, template } = aboutOf(query);
   const limit = Math.min(query.page.limit, contentsPerAnswer);
   // One more: what a content is new against is the one before it.
-  const read = await listRollouts(table, { subject, page: { ...query.page, limit: limit + 1 } });
+  const read = await listRollouts(table, { owner, page: { ...query.page, limit: limit + 1 } });
   const shown = read.items.slice(0, limit);
   const ways = read.items.flatMap((item) => (isUnreadable(item) ? [] : [item]));
   const [known, ended] = await Promise.all([
-    knownSources(table, subject, ways),
-    query.cluster === undefined ? new Map() : endedOn(table, { subject, ways, cluster: query.cluster }),
+    knownSources(table, owner, ways),
+    query.cluster === undefined ? new Map() : endedOn(table, { owner, ways, cluster: query.cluster }),
   ]);
   const items = shown.map((item): ListedHistory => {
     if (isUnreadable(item)) return item;
@@ -80,10 +80,10 @@ function revisionItem({ artifact, at }: RevisionRow, url: string | undefined): R
   return { ...commitItem(artifact, url), at, digest: artifact.digest };
 }
 
-function aboutOf({ namespace, kind, name }: HistoryQuery): { readonly subject: Subject; readonly template?: string } {
+function aboutOf({ namespace, kind, name }: HistoryQuery): { readonly owner: Owner; readonly template?: string } {
   const dot = name.indexOf(".");
-  if (kind === "SyncGroup" || dot === -1) return { subject: { namespace, kind, name } };
-  return { subject: { namespace, kind: "SyncGroup", name: name.slice(0, dot) }, template: name.slice(dot + 1) };
+  if (kind === "SyncGroup" || dot === -1) return { owner: { namespace, kind, name } };
+  return { owner: { namespace, kind: "SyncGroup", name: name.slice(0, dot) }, template: name.slice(dot + 1) };
 }
 
 function headOf({ spec, status, metadata }: RolloutObject): Omit<HistoryItem, "templates"> {
@@ -118,7 +118,7 @@ function nextOf(
 
 async function knownSources(
   table: Table,
-  { namespace }: Subject,
+  { namespace }: Owner,
   ways: readonly RolloutObject[],
 ): Promise<ReadonlyMap<string, KnownSource>> {
   const named = ways.flatMap(({ spec }) => spec.plan.templates.map(({ source }) => source));
@@ -148,17 +148,20 @@ async function knownSources(
 /** Of each content the row of the last stage that has one for the cluster. */
 async function endedOn(
   table: Table,
-  about: { readonly subject: Subject; readonly ways: readonly RolloutObject[]; readonly cluster: string },
+  about: { readonly owner: Owner; readonly ways: readonly RolloutObject[]; readonly cluster: string },
 ): Promise<ReadonlyMap<number, NonNullable<HistoryItem["onCluster"]>>> {
-  const { subject, ways, cluster } = about;
-  const wanted = ways.flatMap(({ spec: { number }, status }) =>
-    status.stages.flatMap(({ name: stage, seal }) =>
-      seal === undefined ? [] : [keys.target(subject, { content: number, stage, seal }, cluster)],
+  const { owner, ways, cluster } = about;
+  const desired = ways.flatMap(({ spec: { number }, status }) =>
+    status.stages.flatMap(({ name: stage, snapshot }) =>
+      snapshot === undefined ? [] : [keys.target(owner, { rollout: number, stage, snapshot }, cluster)],
     ),
   );
-  const found = await table.getMany(wanted, { newer: "kept" });
+  const found = await table.getMany(desired, { newer: "kept" });
   const rows = found.filter((row): row is TargetRow => !isNewer(row));
   return new Map(
-    rows.map(({ leg, state, reason, endedAt }) => [leg.content, { stage: leg.stage, state, reason, endedAt }]),
+    rows.map(({ stageRun, state, reason, endedAt }) => [
+      stageRun.rollout,
+      { stage: stageRun.stage, state, reason, endedAt },
+    ]),
   );
 }

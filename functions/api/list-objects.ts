@@ -23,8 +23,8 @@ import {
 } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { WritableKind } from "#shared/fleet/kinds/document.ts";
-import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { fleetRow, labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { freezeOver, freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, ClusterValuesRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, type RowKey, type RowKeyOf, type RowRange } from "#shared/fleet/rows/row.ts";
@@ -68,10 +68,10 @@ export function listSyncGroups(
   const read = readNamespaced(table, {
     kind: "SyncGroup",
     namespace,
-    entries: ranges.subjects(),
+    entries: ranges.owners(),
     target(entry) {
-      const subject = keys.subject.parse(entry);
-      return subject?.kind === "SyncGroup" ? keys.object(subject.namespace, "SyncGroup", subject.name) : undefined;
+      const owner = keys.owner.parse(entry);
+      return owner?.kind === "SyncGroup" ? keys.object(owner.namespace, "SyncGroup", owner.name) : undefined;
     },
   });
   return collect(page, {
@@ -142,12 +142,12 @@ async function withSyncs({ table, installation, clock }: Ports, found: readonly 
   const lacking = await lackingSyncs(table, { clusters: clusters.map(fleetRow), present: new Set(rows.map(keyText)) });
   const byCluster = Map.groupBy([...(await syncObjects(table, rows)), ...lacking], (sync) => sync.spec.cluster);
   // Of freezes that cannot be read those tell who ask for them, and every worker.
-  const reading = brakeAmong(await table.getMany([keys.brake], { newer: "kept" }));
+  const reading = freezeStateAmong(await table.getMany([keys.freezeState], { newer: "kept" }));
   const now = clock.now();
   const values = await knownValues(table);
   return found.map((row) => {
     if (isNewer(row)) return unreadable(row, "Cluster");
-    const freeze = reading.ok ? freezeOver(reading.brake, labelsOf(row), now) : undefined;
+    const freeze = reading.ok ? freezeOver(reading.freezeState, labelsOf(row), now) : undefined;
     return clusterObject(row, installation, { syncs: byCluster.get(row.name) ?? [], freeze, values });
   });
 }

@@ -1,15 +1,15 @@
+import { findOutOfSync, ownerRowKey } from "#functions/api/desired-renderings.ts";
 import { lackingSyncs } from "#functions/api/lacking-syncs.ts";
 import { decodeCursor, encodeCursor, firstRows, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { findOutOfSync, subjectRowKey } from "#functions/api/wanted-renderings.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
-import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import { lastLook } from "#shared/fleet/rows/routine.ts";
+import { keys, type Owner, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { lastCheck } from "#shared/fleet/rows/routine.ts";
 import { isNewer, keyText, type NewerRow, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -25,7 +25,7 @@ const indexedWords: ReadonlyMap<string | undefined, string | undefined> = new Ma
 export type StoredSync = SyncRow | NewerRow;
 
 /** Subjects looked at for one answer; more is the next page's work. */
-const subjectsPerAnswer = 50;
+const ownersPerAnswer = 50;
 
 export type ListedSync = SyncObject | UnreadableObject<"Sync">;
 
@@ -33,7 +33,7 @@ export interface SyncFilter {
   /** Absent: all namespaces. */
   readonly namespace?: string;
   /** Only Syncs of this subject. */
-  readonly subject?: Subject;
+  readonly owner?: Owner;
   /** One word, as in `status.state`. */
   readonly state?: string;
   readonly page: PageRequest;
@@ -43,23 +43,23 @@ export interface SyncFilter {
 export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListPage<ListedSync>> {
   const items: ListedSync[] = [];
   let cursor = filter.page.after === undefined ? undefined : decodeCursor(filter.page.after);
-  for (let looked = 0; looked < subjectsPerAnswer; looked++) {
-    const subject = await subjectFrom(table, { filter, from: cursor?.subject });
-    if (subject === undefined) return { items };
+  for (let looked = 0; looked < ownersPerAnswer; looked++) {
+    const owner = await ownerFrom(table, { filter, from: cursor?.owner });
+    if (owner === undefined) return { items };
     const limit = filter.page.limit - items.length;
     const after = cursor?.after;
     const part = await syncsOf(table, {
-      subject,
+      owner,
       limit,
       ...defined({ after }),
       ...stateOf(filter),
     });
     items.push(...part.items);
     if (part.next !== undefined) {
-      cursor = { subject: keys.subject(subject).sk, after: part.next };
+      cursor = { owner: keys.owner(owner).sk, after: part.next };
     } else {
-      if (filter.subject !== undefined) return { items };
-      cursor = { subject: `${keys.subject(subject).sk}\u0000` };
+      if (filter.owner !== undefined) return { items };
+      cursor = { owner: `${keys.owner(owner).sk}\u0000` };
     }
     if (items.length >= filter.page.limit) break;
   }
@@ -73,7 +73,7 @@ export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListP
  */
 export async function listSyncsOnCluster(
   table: Table,
-  filter: Omit<SyncFilter, "subject"> & { readonly cluster: string },
+  filter: Omit<SyncFilter, "owner"> & { readonly cluster: string },
 ): Promise<ListPage<ListedSync>> {
   const key = keys.cluster(filter.cluster);
   const { limit, after } = filter.page;
@@ -122,7 +122,7 @@ export async function getSync(
 
 async function userSync(
   table: Table,
-  { namespace, name }: Pick<Subject, "namespace" | "name">,
+  { namespace, name }: Pick<Owner, "namespace" | "name">,
 ): Promise<ListedSync | undefined> {
   const row = await readRow(table, keys.object(namespace, "Sync", name));
   if (row === undefined) return undefined;
@@ -141,29 +141,29 @@ function isListed({ status }: ListedSync, state: string | undefined): boolean {
 }
 
 /** The first subject at or after `from` in the directory's order. */
-async function subjectFrom(
+async function ownerFrom(
   table: Table,
   { filter, from }: { readonly filter: SyncFilter; readonly from: string | undefined },
-): Promise<Subject | undefined> {
-  if (filter.subject !== undefined) return filter.subject;
-  const { pk, prefix = "" } = ranges.subjects(filter.namespace);
+): Promise<Owner | undefined> {
+  if (filter.owner !== undefined) return filter.owner;
+  const { pk, prefix = "" } = ranges.owners(filter.namespace);
   const between = [from ?? (prefix === "" ? " " : prefix), `${prefix}\uffff`] as const;
   const [entry] = await firstRows(table, { pk, between, limit: 1, newer: "kept" });
-  return entry && keys.subject.read(entry);
+  return entry && keys.owner.read(entry);
 }
 
 async function syncsOf(
   table: Table,
-  query: { readonly subject: Subject; readonly limit: number; readonly after?: string; readonly state?: string },
+  query: { readonly owner: Owner; readonly limit: number; readonly after?: string; readonly state?: string },
 ): Promise<ListPage<ListedSync>> {
-  const { subject, state } = query;
-  if (subject.kind === "Sync") {
-    const object = await userSync(table, subject);
+  const { owner, state } = query;
+  if (owner.kind === "Sync") {
+    const object = await userSync(table, owner);
     return { items: object === undefined || !isListed(object, state) ? [] : [object] };
   }
   const indexed = indexedWords.has(state) ? indexedWords.get(state) : state;
   const page = await table.queryIndex({
-    ...stateIndex.range(subject, indexed),
+    ...stateIndex.range(owner, indexed),
     limit: query.limit,
     ...defined({ after: query.after }),
   });
@@ -197,21 +197,21 @@ export async function syncObjects(table: Table, stored: readonly StoredSync[]): 
     stored.filter((row) => !isNewer(row)),
   );
   const seen = new Map(rows.map((row) => [keyText(row), row]));
-  const wanted = new Map(rows.map((row) => [keyText(subjectRowKey(row.subject)), subjectRowKey(row.subject)]));
-  const found = await table.getMany([...wanted.values()], { newer: "kept" });
+  const desired = new Map(rows.map((row) => [keyText(ownerRowKey(row.owner)), ownerRowKey(row.owner)]));
+  const found = await table.getMany([...desired.values()], { newer: "kept" });
   const unread = new Map(found.filter(isNewer).map((row) => [keyText(row), row]));
   const read = found.filter((row) => !isNewer(row));
-  const subjects = new Map(read.map((row) => [keyText(row), row]));
-  const behind = await findOutOfSync(table, rows, subjects);
+  const owners = new Map(read.map((row) => [keyText(row), row]));
+  const behind = await findOutOfSync(table, rows, owners);
   return stored.map((found) => {
     if (isNewer(found)) return unreadableSync(found);
     const row = seen.get(keyText(found)) ?? found;
-    const newer = unread.get(keyText(subjectRowKey(row.subject)));
+    const newer = unread.get(keyText(ownerRowKey(row.owner)));
     // A group's Sync is known without its group; a user's is what the user wrote.
-    if (newer !== undefined && row.subject.kind === "Sync") return unreadableObject(newer, { ...row, kind: "Sync" });
-    const subject = subjects.get(keyText(subjectRowKey(row.subject)));
+    if (newer !== undefined && row.owner.kind === "Sync") return unreadableObject(newer, { ...row, kind: "Sync" });
+    const owner = owners.get(keyText(ownerRowKey(row.owner)));
     const late = behind.get(keyText(row));
-    return subject?.type === "Sync" ? userSyncObject(subject, row, late) : groupSyncObject(row, subject, late);
+    return owner?.type === "Sync" ? userSyncObject(owner, row, late) : groupSyncObject(row, owner, late);
   });
 }
 
@@ -225,7 +225,7 @@ export async function asSeenLast(table: Table, rows: readonly SyncRow[]): Promis
     leases.flatMap((row) => (isNewer(row) ? [] : [[keys.lease.read(row).cluster, row.routine]])),
   );
   return rows.map((row) => {
-    const at = lastLook(row, routines.get(row.cluster));
+    const at = lastCheck(row, routines.get(row.cluster));
     return row.observed === undefined || at === undefined ? row : { ...row, observed: { ...row.observed, at } };
   });
 }

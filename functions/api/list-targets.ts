@@ -1,6 +1,6 @@
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
 import { storedList } from "#shared/adapters/stored-list.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -8,20 +8,25 @@ import { otherCode } from "#shared/base/error-codes.ts";
 import { errorCode, StarlingError, unlessLost } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
-import { type ContentOnItsWay, type FoundTarget, newestLegs, targetItem } from "#shared/fleet/api/rollout-object.ts";
-import { judge, wasSick } from "#shared/fleet/rollout/judge.ts";
-import { frozenIn, isSameLeg } from "#shared/fleet/rollout/legs.ts";
+import {
+  type FoundTarget,
+  newestStageRuns,
+  type RolloutInProgress,
+  targetItem,
+} from "#shared/fleet/api/rollout-object.ts";
+import { judge, wasUnhealthy } from "#shared/fleet/rollout/judge.ts";
+import { frozenIn, isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import {
-  type LegRow,
-  type SealedTarget,
   type SlotRow,
+  type SnapshotTarget,
+  type StageRunRow,
   type TargetRow,
   type TargetState,
   targetStates,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
-import { because } from "#shared/fleet/rows/said-reason.ts";
+import { because } from "#shared/fleet/rows/stated-reason.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { slotState } from "#shared/fleet/waits/slot-state.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
@@ -42,7 +47,7 @@ export interface TargetPorts {
 }
 
 export interface TargetFilter {
-  readonly way: ContentOnItsWay;
+  readonly way: RolloutInProgress;
   /** Name of a stage. */
   readonly stage?: string;
   readonly states?: readonly TargetState[];
@@ -65,7 +70,7 @@ interface Place {
   readonly after?: string;
 }
 
-interface LegPart {
+interface StageRunPart {
   readonly found: readonly Found[];
   /** Absent: the leg is through. */
   readonly next?: Place;
@@ -77,18 +82,18 @@ interface LegPart {
  */
 export async function listTargets(ports: TargetPorts, filter: TargetFilter): Promise<ListPage<TargetItem>> {
   const { way, page, states } = filter;
-  const legs = legsOf(filter);
+  const stageRuns = stageRunsOf(filter);
   const cursor = page.after === undefined ? {} : placeOf(page.after);
-  const first = legs.findIndex(({ stage }) => stage === cursor.stage);
+  const first = stageRuns.findIndex(({ stage }) => stage === cursor.stage);
   let index = Math.max(0, first);
   let place: Place = first === -1 ? {} : cursor;
   const found: Found[] = [];
   for (let reads = 0; reads < readsPerAnswer && found.length < page.limit; reads++) {
-    for (; legs[index] !== undefined && !hasAny(legs[index], states); index++) place = {};
-    const leg = legs[index];
-    if (leg === undefined) break;
+    for (; stageRuns[index] !== undefined && !hasAny(stageRuns[index], states); index++) place = {};
+    const stageRun = stageRuns[index];
+    if (stageRun === undefined) break;
     const most = Math.min(targetsPerRead, page.limit - found.length);
-    const part = await readLeg(ports, { leg, way, states, place, most });
+    const part = await readStageRun(ports, { stageRun, way, states, place, most });
     found.push(...part.found);
     if (part.next === undefined) index++;
     place = part.next ?? {};
@@ -97,17 +102,17 @@ export async function listTargets(ports: TargetPorts, filter: TargetFilter): Pro
   const items = found
     .map((target) => itemOf(target, syncs.get(target.cluster) ?? [], states))
     .filter((item) => item !== undefined);
-  const leg = legs[index];
-  if (leg === undefined) return { items };
+  const stageRun = stageRuns[index];
+  if (stageRun === undefined) return { items };
   const { at, after } = place;
-  return { items, next: encodeCursor({ stage: leg.stage, ...defined({ at: at?.toString(), after }) }) };
+  return { items, next: encodeCursor({ stage: stageRun.stage, ...defined({ at: at?.toString(), after }) }) };
 }
 
-function legsOf({ way, stage }: TargetFilter): readonly LegRow[] {
-  const legs = newestLegs(way.legs, way.stages);
-  if (stage === undefined) return legs;
-  const names = new Set([...legs.map((leg) => leg.stage), ...way.stages.map(({ name }) => name)]);
-  if (names.has(stage)) return legs.filter((leg) => leg.stage === stage);
+function stageRunsOf({ way, stage }: TargetFilter): readonly StageRunRow[] {
+  const stageRuns = newestStageRuns(way.stageRuns, way.stages);
+  if (stage === undefined) return stageRuns;
+  const names = new Set([...stageRuns.map((stageRun) => stageRun.stage), ...way.stages.map(({ name }) => name)]);
+  if (names.has(stage)) return stageRuns.filter((stageRun) => stageRun.stage === stage);
   throw refusal("BadRequest", `stage is "${excerpt(stage)}"; this rollout has ${[...names].join(", ")}`);
 }
 
@@ -121,81 +126,84 @@ function placeOf(token: string): Place & { readonly stage?: string } {
 }
 
 /** False where the counts say that there is none: then nothing of the leg is read. */
-function hasAny(leg: LegRow | undefined, states: readonly TargetState[] | undefined): boolean {
+function hasAny(stageRun: StageRunRow | undefined, states: readonly TargetState[] | undefined): boolean {
   // What a worker says meanwhile is counted as assigned.
   return (
     states === undefined ||
-    states.some((state) => (leg?.counts[slotStates.includes(state) ? "Assigned" : state] ?? 0) > 0)
+    states.some((state) => (stageRun?.counts[slotStates.includes(state) ? "Assigned" : state] ?? 0) > 0)
   );
 }
 
 interface Reading {
-  readonly leg: LegRow;
-  readonly way: ContentOnItsWay;
+  readonly stageRun: StageRunRow;
+  readonly way: RolloutInProgress;
   readonly states: readonly TargetState[] | undefined;
   readonly place: Place;
   readonly most: number;
 }
 
-async function readLeg(ports: TargetPorts, reading: Reading): Promise<LegPart> {
-  const { leg, states } = reading;
+async function readStageRun(ports: TargetPorts, reading: Reading): Promise<StageRunPart> {
+  const { stageRun, states } = reading;
   if (
     states?.every((state) => endStates.includes(state)) === true &&
-    (leg.phase !== "Superseded" || !states.includes("Superseded"))
+    (stageRun.phase !== "Superseded" || !states.includes("Superseded"))
   )
     return readEnds(ports, reading);
   if (states?.every((state) => slotStates.includes(state)) === true) return readSlots(ports, reading);
   return readOrders(ports, reading).catch((error: unknown) => {
     // The list of one that is over goes in time: what is left of it are the rows.
-    if (leg.endedAt === undefined || errorCode(error) !== "TargetsLost") throw error;
+    if (stageRun.endedAt === undefined || errorCode(error) !== "TargetsLost") throw error;
     return readEnds(ports, { ...reading, states: endStates });
   });
 }
 
-async function readEnds({ table }: TargetPorts, { leg, way, states = [], place, most }: Reading): Promise<LegPart> {
+async function readEnds(
+  { table }: TargetPorts,
+  { stageRun, way, states = [], place, most }: Reading,
+): Promise<StageRunPart> {
   // Where all that there are fit into the answer, no read finds too many: a few among thousands are not missed.
-  const matching = states.reduce((sum, state) => sum + leg.counts[state], 0);
+  const matching = states.reduce((sum, state) => sum + stageRun.counts[state], 0);
   const limit = matching <= most ? rowsPerRead : most;
-  const range = { ...ranges.targets(way.content.subject, leg), limit, newer: "kept", states } as const;
+  const range = { ...ranges.targets(way.rollout.owner, stageRun), limit, newer: "kept", states } as const;
   const { items, next } = await table.query({ ...range, ...defined({ after: place.after }) });
   const found = items.filter((row) => !isNewer(row));
-  return { found: found.map((row) => ended(row, leg)), ...(next === undefined ? {} : { next: { after: next } }) };
+  return { found: found.map((row) => ended(row, stageRun)), ...(next === undefined ? {} : { next: { after: next } }) };
 }
 
 /** There are never more of them than clusters that may be changing at once. */
-async function readSlots({ table }: TargetPorts, { leg, way, place, most }: Reading): Promise<LegPart> {
-  const range = ranges.slots(way.content.subject);
+async function readSlots({ table }: TargetPorts, { stageRun, way, place, most }: Reading): Promise<StageRunPart> {
+  const range = ranges.slots(way.rollout.owner);
   const slots = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
   const own = slots
     .filter((slot) => !isNewer(slot))
-    .filter((slot) => isSameLeg(slot.leg, leg) && slot.parking === undefined);
-  const ordered = own.map((slot) => changing(slot, leg)).sort((a, b) => a.order - b.order);
+    .filter((slot) => isSameStageRun(slot.stageRun, stageRun) && slot.releasing === undefined);
+  const ordered = own.map((slot) => changing(slot, stageRun)).sort((a, b) => a.order - b.order);
   const rest = ordered.filter(({ order }) => order >= (place.at ?? 0));
   const next = rest[most];
   return { found: rest.slice(0, most), ...(next === undefined ? {} : { next: { at: next.order } }) };
 }
 
-async function readOrders(ports: TargetPorts, { leg, way, states, place, most }: Reading): Promise<LegPart> {
+async function readOrders(ports: TargetPorts, { stageRun, way, states, place, most }: Reading): Promise<StageRunPart> {
   const orders: number[] = [];
   let at = place.at ?? 0;
-  const waits = waitingIn(leg);
-  for (; at < leg.size && orders.length < most; at++) {
+  const waits = waitingIn(stageRun);
+  for (; at < stageRun.size && orders.length < most; at++) {
     const state = waits(at);
     if (states === undefined || state === undefined || states.includes(state)) orders.push(at);
   }
-  const lists = { read: (key: string) => storedList<SealedTarget>(ports.blobs, key) };
-  const sealed = await unlessLost(readSealed(leg, orders, lists), () => {
-    const message = `the list of targets in stage ${leg.stage} is lost; it is made anew with the next look`;
+  const lists = { read: (key: string) => storedList<SnapshotTarget>(ports.blobs, key) };
+  const snapshot = await unlessLost(readSnapshot(stageRun, orders, lists), () => {
+    const message = `the list of targets in stage ${stageRun.stage} is lost; it is made anew with the next look`;
     throw new StarlingError(message, { code: otherCode("TargetsLost"), retry: "transient" });
   });
-  const { subject } = way.content;
+  const { owner } = way.rollout;
   const clusters = orders.flatMap((order) => {
-    const cluster = sealed.get(order)?.cluster;
+    const cluster = snapshot.get(order)?.cluster;
     return cluster === undefined ? [] : [{ order, cluster, state: waits(order) }];
   });
-  const looked = clusters.filter(({ order, state }) => state === undefined || leg.aside.includes(order));
+  const looked = clusters.filter(({ order, state }) => state === undefined || stageRun.aside.includes(order));
   const rows = await ports.table.getMany(
-    looked.flatMap(({ cluster }) => [keys.target(subject, leg, cluster), keys.slot(subject, cluster)]),
+    looked.flatMap(({ cluster }) => [keys.target(owner, stageRun, cluster), keys.slot(owner, cluster)]),
     { newer: "kept" },
   );
   const targets = new Map(rows.flatMap((row) => named(keys.target.parse(row), row)));
@@ -203,41 +211,49 @@ async function readOrders(ports: TargetPorts, { leg, way, states, place, most }:
   const found = clusters.map(({ cluster, order, state }): Found => {
     const [target, slot] = [targets.get(cluster), slots.get(cluster)];
     const newer = [target, slot].find((row) => row !== undefined && isNewer(row));
-    const about = { cluster, order, stage: leg.stage };
+    const about = { cluster, order, stage: stageRun.stage };
     if (newer !== undefined && isNewer(newer)) return { newer, ...about };
-    if (state === undefined && target?.type === "Target") return ended(target, leg);
+    if (state === undefined && target?.type === "Target") return ended(target, stageRun);
     const own = slot?.type === "Slot" ? slot : undefined;
-    if (state === undefined && own !== undefined && isSameLeg(own.leg, leg) && leg.endedAt === undefined)
-      return changing(own, leg);
-    const open = leg.phase === "Superseded" ? "Superseded" : (state ?? "Waiting");
-    return { ...about, state: open, reason: waitingReason(leg, { order, slot: own }), attempts: {} };
+    if (
+      state === undefined &&
+      own !== undefined &&
+      isSameStageRun(own.stageRun, stageRun) &&
+      stageRun.endedAt === undefined
+    )
+      return changing(own, stageRun);
+    const open = stageRun.phase === "Superseded" ? "Superseded" : (state ?? "Waiting");
+    return { ...about, state: open, reason: waitingReason(stageRun, { order, slot: own }), attempts: {} };
   });
   const kept = found.filter((target) => states === undefined || ("state" in target && isAsked(target, states)));
-  return { found: kept, ...(at < leg.size ? { next: { at } } : {}) };
+  return { found: kept, ...(at < stageRun.size ? { next: { at } } : {}) };
 }
 
 /** What is known of a target by its order alone; undefined: it was looked at, and has a row or a slot. */
-function waitingIn(leg: LegRow): (order: number) => "Waiting" | "Rendering" | undefined {
-  const [rendering, waiting] = [new Set(leg.rendering), new Set([...leg.aside, ...leg.returned, ...frozenIn(leg)])];
+function waitingIn(stageRun: StageRunRow): (order: number) => "Waiting" | "Rendering" | undefined {
+  const [rendering, waiting] = [
+    new Set(stageRun.rendering),
+    new Set([...stageRun.aside, ...stageRun.returned, ...frozenIn(stageRun)]),
+  ];
   return (order) => {
-    if (leg.phase === "Superseded") return undefined;
+    if (stageRun.phase === "Superseded") return undefined;
     if (rendering.has(order)) return "Rendering";
-    return order >= leg.next || waiting.has(order) ? "Waiting" : undefined;
+    return order >= stageRun.next || waiting.has(order) ? "Waiting" : undefined;
   };
 }
 
 function waitingReason(
-  leg: LegRow,
+  stageRun: StageRunRow,
   { order, slot }: { readonly order: number; readonly slot: SlotRow | undefined },
 ): string {
-  if (leg.phase === "Superseded") return leg.message;
-  if (leg.rendering.includes(order)) return "waiting for its rendering";
-  const freeze = Object.entries(leg.frozen?.by ?? {}).find(([, orders]) => orders.includes(order));
+  if (stageRun.phase === "Superseded") return stageRun.message;
+  if (stageRun.rendering.includes(order)) return "waiting for its rendering";
+  const freeze = Object.entries(stageRun.frozen?.by ?? {}).find(([, orders]) => orders.includes(order));
   if (freeze !== undefined) return `waits until freeze ${freeze[0]} ends`;
-  if (!leg.aside.includes(order)) return "";
+  if (!stageRun.aside.includes(order)) return "";
   if (slot === undefined) return "has its turn with the next look at all";
-  return slot.parking === undefined
-    ? `settles what content ${slot.content} began`
+  return slot.releasing === undefined
+    ? `settles what content ${slot.rollout} began`
     : "waits until its worker is through";
 }
 
@@ -250,12 +266,12 @@ function isAsked({ state }: FoundTarget, states: readonly TargetState[]): boolea
   return states.includes(state) || (state === "Assigned" && states.some((one) => slotStates.includes(one)));
 }
 
-function ended(row: TargetRow, { stage }: LegRow): FoundTarget {
+function ended(row: TargetRow, { stage }: StageRunRow): FoundTarget {
   const { cluster, order, state, reason, attempts, assignedAt, endedAt, preexisting } = row;
   return { cluster, order, stage, state, reason, attempts, endedAt, ...defined({ assignedAt, preexisting }) };
 }
 
-function changing({ cluster, order = 0, attempts, since }: SlotRow, { stage }: LegRow): FoundTarget {
+function changing({ cluster, order = 0, attempts, since }: SlotRow, { stage }: StageRunRow): FoundTarget {
   return {
     cluster,
     order,
@@ -283,7 +299,7 @@ function itemOf(
   // Whether it was in time is the planner's to say.
   const { reason } = judge(target, syncs, { now: new Date(0), progressSeconds: 0, pausedAt: target.assignedAt ?? "" });
   const assigned = syncs.filter(({ name }) => name in target.attempts);
-  return targetItem({ ...target, state, reason, ...(wasSick(assigned) ? { preexisting: true } : {}) }, syncs);
+  return targetItem({ ...target, state, reason, ...(wasUnhealthy(assigned) ? { preexisting: true } : {}) }, syncs);
 }
 
 /** @throws StarlingError `BadRequest` naming the state that is none. */
@@ -299,17 +315,17 @@ export function targetStatesOf(text: string): readonly TargetState[] {
 /** Of those that something was assigned to. */
 async function syncsOfTargets(
   table: Table,
-  { content: { subject, plan } }: ContentOnItsWay,
+  { rollout: { owner, plan } }: RolloutInProgress,
   found: readonly Found[],
 ): Promise<ReadonlyMap<string, readonly SyncRow[]>> {
-  const templates = plan.templates.map(({ name }) => syncName(subject, name));
+  const templates = plan.templates.map(({ name }) => syncName(owner, name));
   const touched = found
     .filter((target) => "state" in target)
     .filter(({ state }) => state !== "Waiting" && state !== "Rendering");
-  const wanted = touched.flatMap(({ cluster, attempts }) =>
-    [...new Set([...templates, ...Object.keys(attempts)])].map((name) => keys.sync(cluster, subject.namespace, name)),
+  const desired = touched.flatMap(({ cluster, attempts }) =>
+    [...new Set([...templates, ...Object.keys(attempts)])].map((name) => keys.sync(cluster, owner.namespace, name)),
   );
-  const rows = await table.getMany(wanted, { newer: "kept" });
+  const rows = await table.getMany(desired, { newer: "kept" });
   const syncs = rows.filter((row) => row.type === "SyncOnCluster");
   return Map.groupBy(syncs, ({ cluster }) => cluster);
 }

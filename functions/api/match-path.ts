@@ -1,5 +1,5 @@
 import { objectName } from "#functions/api/query-values.ts";
-import { pathChoices } from "#shared/fleet/api/door-routes.ts";
+import { pathChoices } from "#shared/fleet/api/api-routes.ts";
 
 export type PathParams = Readonly<Record<string, string>>;
 

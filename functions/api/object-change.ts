@@ -2,7 +2,7 @@
 import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { renewalAt } from "#shared/fleet/blob-life.ts";
-import { nextLook } from "#shared/fleet/discovery/next-look.ts";
+import { nextScan } from "#shared/fleet/discovery/next-scan.ts";
 import type { ClusterSelection, SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
@@ -11,15 +11,15 @@ import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type {
   ClusterRow,
   ClusterValuesRow,
   DirectoryRow,
   FleetRow,
   Operations,
+  OwnerRow,
   SourceRow,
-  SubjectRow,
   SyncGroupRow,
   UserSyncRow,
 } from "#shared/fleet/rows/object-rows.ts";
@@ -97,7 +97,7 @@ function rowChange(before: WrittenRow | undefined, after: WrittenRow, now: Date)
   if (after.type === "ClusterDiscovery") return discoveryChange(before as DiscoveryRow | undefined, after, now);
   if (after.type === "Cluster") return clusterChange(before as ClusterRow | undefined, due(after, renewalAt(after)));
   if (after.type === "ClusterValues") return valuesChange(before as ClusterValuesRow | undefined, after);
-  return subjectChange(before as SubjectRow | undefined, after, now);
+  return ownerChange(before as OwnerRow | undefined, after, now);
 }
 
 function newRow(document: Document, { now, uid }: ChangeContext): WrittenRow {
@@ -140,7 +140,7 @@ function sourceChange(before: SourceRow | undefined, after: SourceRow, now: Date
 }
 
 function discoveryChange(before: DiscoveryRow | undefined, after: DiscoveryRow, now: Date): RowChange {
-  const next = nextLook(after);
+  const next = nextScan(after);
   const dueNow = next !== undefined && next <= now.toISOString();
   const row = dueNow ? due(after, watchdogAt(now, 0), 1) : due(after, next);
   const messages: Message[] = dueNow ? [{ to: "discover", discovery: after.name }] : [];
@@ -173,25 +173,25 @@ function valuesChange(before: ClusterValuesRow | undefined, after: ClusterValues
   return { after, writes: [put, valuesVersionUpdate()], messages: [], clusters: [], selections };
 }
 
-function subjectChange(before: SubjectRow | undefined, after: SubjectRow, now: Date): RowChange {
-  const subject = subjectOf(after);
+function ownerChange(before: OwnerRow | undefined, after: OwnerRow, now: Date): RowChange {
+  const owner = syncOwner(after);
   const row = due(after, watchdogAt(now, 0), 1);
   const writes = [putRow(before, row)];
-  if (before === undefined) writes.push({ put: directoryRow(keys.subject(subject)) });
+  if (before === undefined) writes.push({ put: directoryRow(keys.owner(owner)) });
   const used = sourcesOf(after);
   const usedBefore = before === undefined ? new Set<string>() : sourcesOf(before);
-  const uses = (name: string) => keys.uses({ namespace: after.namespace, name }, subject);
+  const uses = (name: string) => keys.uses({ namespace: after.namespace, name }, owner);
   for (const name of used) if (!usedBefore.has(name)) writes.push({ put: directoryRow(uses(name)) });
   for (const name of usedBefore) if (!used.has(name)) writes.push({ delete: uses(name) });
-  return { after: row, writes, messages: [{ to: "rollout", subject, clusters: [] }], clusters: [] };
+  return { after: row, writes, messages: [{ to: "rollout", owner, clusters: [] }], clusters: [] };
 }
 
-export function subjectOf(row: SubjectRow): Subject {
+export function syncOwner(row: OwnerRow): Owner {
   return { namespace: row.namespace, kind: row.type, name: row.name };
 }
 
 /** Names of the Sources, of the same namespace, that the subject's templates name. */
-export function sourcesOf(row: SubjectRow): ReadonlySet<string> {
+export function sourcesOf(row: OwnerRow): ReadonlySet<string> {
   return new Set(relationOf(row).templates.flatMap(templateSources));
 }
 

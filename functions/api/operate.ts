@@ -11,7 +11,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
-import { deletionFailed } from "#shared/fleet/rollout/subject-status.ts";
+import { deletionFailed } from "#shared/fleet/rollout/owner-status.ts";
 import { type Act, newestAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
 

@@ -2,7 +2,7 @@
 import { type PathParams, part } from "#functions/api/match-path.ts";
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 
 const kindOfPlural = {
   sources: "Source",
@@ -38,14 +38,14 @@ export function valuesOf(params: PathParams): ObjectReference {
   return { kind: "ClusterValues", name: part(params, "name") };
 }
 
-export function subjectFrom(params: PathParams): Subject {
+export function ownerFrom(params: PathParams): Owner {
   const { namespace, name } = objectPath(params);
-  return { namespace, kind: params.subjects === "syncs" ? "Sync" : "SyncGroup", name };
+  return { namespace, kind: params.owners === "syncs" ? "Sync" : "SyncGroup", name };
 }
 
-export function rolloutOf(params: PathParams): { readonly subject: Subject; readonly number?: number } {
-  const subject = subjectFrom(params);
-  return params.number === "newest" ? { subject } : { subject, number: Number(params.number) };
+export function rolloutOf(params: PathParams): { readonly owner: Owner; readonly number?: number } {
+  const owner = ownerFrom(params);
+  return params.number === "newest" ? { owner } : { owner, number: Number(params.number) };
 }
 
 export function objectPath(params: PathParams): { readonly namespace: string; readonly name: string } {

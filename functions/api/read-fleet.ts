@@ -1,54 +1,62 @@
 import { collect, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { defined } from "#shared/base/defined.ts";
-import { type SubjectInFleet, subjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
+import { type OwnerInFleet, ownerInFleet } from "#shared/fleet/api/fleet-overview.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** As many as two batches hold, each with its row and its unit. */
-const subjectsPerAnswer = 100;
+const ownersPerAnswer = 100;
 
-export type ListedSubject = SubjectInFleet | UnreadableObject<"SyncGroup" | "Sync">;
+export type ListedOwner = OwnerInFleet | UnreadableObject<"SyncGroup" | "Sync">;
 
 /** What people wrote, of one namespace or of all, from their rows, their units' and those of what goes through their stages. */
 export async function listFleet(
   table: Table,
   { namespace, page }: { readonly namespace?: string; readonly page: PageRequest },
-): Promise<ListPage<ListedSubject>> {
-  const { items: subjects, next } = await collect(
-    { ...page, limit: Math.min(page.limit, subjectsPerAnswer) },
+): Promise<ListPage<ListedOwner>> {
+  const { items: owners, next } = await collect(
+    { ...page, limit: Math.min(page.limit, ownersPerAnswer) },
     {
-      read: (part) => table.query({ ...ranges.subjects(namespace), newer: "kept", ...part }),
-      keep: (entry) => keys.subject.parse(entry),
+      read: (part) => table.query({ ...ranges.owners(namespace), newer: "kept", ...part }),
+      keep: (entry) => keys.owner.parse(entry),
     },
   );
   const rows = await table.getMany(
-    subjects.flatMap((subject) => [keys.object(subject.namespace, subject.kind, subject.name), keys.unit(subject)]),
+    owners.flatMap((owner) => [keys.object(owner.namespace, owner.kind, owner.name), keys.rolloutState(owner)]),
     { newer: "kept" },
   );
   const found = new Map(rows.map((row) => [keyText(row), row]));
-  const units = rows.flatMap((row) => (!isNewer(row) && row.type === "Unit" ? [row] : []));
-  const moving = await table.getMany(units.flatMap(movingOf), { newer: "kept" });
-  const legs = new Map(moving.flatMap((leg) => (isNewer(leg) ? [] : [[keyText(leg), leg] as const])));
-  const items = subjects.flatMap((subject): readonly ListedSubject[] => {
-    const { kind, namespace: where, name } = subject;
+  const rolloutStates = rows.flatMap((row) => (!isNewer(row) && row.type === "RolloutState" ? [row] : []));
+  const updatingTo = await table.getMany(rolloutStates.flatMap(updatingOf), { newer: "kept" });
+  const stageRuns = new Map(
+    updatingTo.flatMap((stageRun) => (isNewer(stageRun) ? [] : [[keyText(stageRun), stageRun] as const])),
+  );
+  const items = owners.flatMap((owner): readonly ListedOwner[] => {
+    const { kind, namespace: where, name } = owner;
     const row = found.get(keyText(keys.object(where, kind, name)));
-    const its = found.get(keyText(keys.unit(subject)));
+    const its = found.get(keyText(keys.rolloutState(owner)));
     if (row === undefined) return [];
     if (isNewer(row)) return [unreadableObject(row, { kind, namespace: where, name })];
     if (its !== undefined && isNewer(its)) return [unreadableObject(its, { kind, namespace: where, name })];
     if (row.type !== "SyncGroup" && row.type !== "Sync") return [];
-    const unit = its?.type === "Unit" ? its : undefined;
-    const own = movingOf(unit).flatMap((key) => legs.get(keyText(key)) ?? []);
-    return [subjectInFleet(row, { unit, legs: new Map(own.map((leg) => [legKey(leg), leg])) })];
+    const rolloutState = its?.type === "RolloutState" ? its : undefined;
+    const own = updatingOf(rolloutState).flatMap((key) => stageRuns.get(keyText(key)) ?? []);
+    return [
+      ownerInFleet(row, { rolloutState, stageRuns: new Map(own.map((stageRun) => [stageRunKey(stageRun), stageRun])) }),
+    ];
   });
   return { items, ...defined({ next }) };
 }
 
 /** The keys of what goes through its stages. */
-function movingOf(unit: UnitRow | undefined) {
-  return unit?.stages.flatMap(({ moving }) => (moving === undefined ? [] : [keys.leg(unit.subject, moving)])) ?? [];
+function updatingOf(rolloutState: RolloutStateRow | undefined) {
+  return (
+    rolloutState?.stages.flatMap(({ updatingTo }) =>
+      updatingTo === undefined ? [] : [keys.stageRun(rolloutState.owner, updatingTo)],
+    ) ?? []
+  );
 }

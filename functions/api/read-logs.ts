@@ -26,10 +26,10 @@ const loggedKinds: ReadonlySet<string> = new Set([
 export function linesAbout(object: ObjectReference & { readonly cluster?: string }): LogFilter {
   const { kind, namespace = "", name, cluster } = object;
   if (kind === "Cluster") return [{ cluster: name }, { kind, name }];
-  const on = cluster === undefined ? {} : { cluster };
+  const current = cluster === undefined ? {} : { cluster };
   if (kind === "ClusterDiscovery" || kind === "ClusterValues") return [{ kind, name }];
-  const itself = { kind, namespace, name, ...on };
-  return kind === "Source" ? [itself] : [itself, { namespace, subject: `${kind}/${name}`, ...on }];
+  const itself = { kind, namespace, name, ...current };
+  return kind === "Source" ? [itself] : [itself, { namespace, owner: `${kind}/${name}`, ...current }];
 }
 
 /** @throws StarlingError `BadRequest` of an id that is none. */
@@ -83,8 +83,8 @@ function sinceOf(text: string | undefined, now: Date, days: number): Date {
   const since = new Date(/^\d{4}-\d\d-\d\dT/.test(text) ? text : Number.NaN);
   const age = now.getTime() - since.getTime();
   if (age <= days * 24 * hourMs) return since;
-  const wanted = `expected a time within the last ${days} days, such as 2026-11-23T06:00:00Z`;
-  throw refusal("BadRequest", `since is "${excerpt(text)}"; ${wanted}`);
+  const desired = `expected a time within the last ${days} days, such as 2026-11-23T06:00:00Z`;
+  throw refusal("BadRequest", `since is "${excerpt(text)}"; ${desired}`);
 }
 
 function limitOf(text: string | undefined): number {

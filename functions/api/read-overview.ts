@@ -5,18 +5,18 @@ import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions, desiredPlan, identityNow, relationOf } from "#shared/fleet/rollout/plan.ts";
-import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";
-import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
-import { reachesNobody, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ArrivalRow, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
+import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
+import { type OwnerRow, reachesNobody, type SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { CatchUpRow, RolloutStateRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
-import { isLookAwaited } from "#shared/fleet/waits/asked-waits.ts";
-import { slotsLookedAt, type WaitFacts } from "#shared/fleet/waits/wait.ts";
+import { isCheckAwaited } from "#shared/fleet/waits/asked-waits.ts";
+import { checkedSlots, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 import type { Table } from "#shared/ports.ts";
 
-const arrivalsNamed = 5;
+const catchUpsNamed = 5;
 
 interface OverviewPorts {
   readonly table: Table;
@@ -24,25 +24,30 @@ interface OverviewPorts {
 }
 
 /** @throws StarlingError `NotFound`, `NewerRow` */
-export async function overviewOf({ table, clock }: OverviewPorts, subject: Subject): Promise<RolloutOverview> {
-  const { namespace, kind, name } = subject;
-  const [row, unit] = await Promise.all([table.get(keys.object(namespace, kind, name)), table.get(keys.unit(subject))]);
+export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner): Promise<RolloutOverview> {
+  const { namespace, kind, name } = owner;
+  const [row, rolloutState] = await Promise.all([
+    table.get(keys.object(namespace, kind, name)),
+    table.get(keys.rolloutState(owner)),
+  ]);
   if (row === undefined) throw refusal("NotFound", `${kind} ${namespace}/${name} does not exist`);
-  if (unit === undefined || unit.uid !== row.uid) throw noRollout(subject);
+  if (rolloutState === undefined || rolloutState.uid !== row.uid) throw noRollout(owner);
   // Without clusters there is no content, and the overview says why.
-  if (unit.last === 0 && !reachesNobody(row.status.state)) throw noRollout(subject);
-  const named = unit.stages.flatMap(({ moving, passed }) => [moving, passed].filter((leg) => leg !== undefined));
+  if (rolloutState.last === 0 && !reachesNobody(row.status.state)) throw noRollout(owner);
+  const named = rolloutState.stages.flatMap(({ updatingTo, passed }) =>
+    [updatingTo, passed].filter((stageRun) => stageRun !== undefined),
+  );
   const sources = new Set(relationOf(row).templates.flatMap(templateSources));
-  const [rows, slots, failedArrivals] = await Promise.all([
+  const [rows, slots, failedCatchUps] = await Promise.all([
     table.getMany([
-      keys.brake,
-      ...named.map((leg) => keys.leg(subject, leg)),
+      keys.freezeState,
+      ...named.map((stageRun) => keys.stageRun(owner, stageRun)),
       ...[...sources].map((source) => keys.object(namespace, "Source", source)),
     ]),
-    slotsOf(table, unit),
-    failedOf(table, unit),
+    slotsOf(table, rolloutState),
+    failedOf(table, rolloutState),
   ]);
-  const looked = slots.slice(0, slotsLookedAt);
+  const looked = slots.slice(0, checkedSlots);
   const seen = await table.getMany(
     looked.flatMap(({ cluster, attempts }) => [
       keys.lease(cluster),
@@ -55,14 +60,16 @@ export async function overviewOf({ table, clock }: OverviewPorts, subject: Subje
   return rolloutOverview({
     now: clock.now(),
     row,
-    unit,
-    legs: new Map(rows.filter((one) => one.type === "Leg").map((leg) => [legKey(leg), leg])),
+    rolloutState,
+    stageRuns: new Map(
+      rows.filter((one) => one.type === "StageRun").map((stageRun) => [stageRunKey(stageRun), stageRun]),
+    ),
     ...wantedNow(
       row,
-      unit,
+      rolloutState,
       rows.filter((one) => one.type === "Source"),
     ),
-    brake: brakeAmong(rows),
+    freezeState: freezeStateAmong(rows),
     ...askedOf(
       row,
       rows.filter((one) => one.type === "Source"),
@@ -70,38 +77,40 @@ export async function overviewOf({ table, clock }: OverviewPorts, subject: Subje
     slots,
     syncs: Map.groupBy(syncs, ({ cluster }) => cluster),
     leases: new Map(leases.map((lease) => [keys.lease.read(lease).cluster, lease])),
-    failedArrivals,
+    failedCatchUps,
   });
 }
 
 /** The oldest first; none is read where none is counted. */
-async function slotsOf(table: Table, { subject, stages, arrivals }: UnitRow): Promise<readonly SlotRow[]> {
-  if (stages.every(({ changing }) => changing === 0) && arrivals.changing === 0) return [];
-  const range = ranges.slots(subject);
+async function slotsOf(table: Table, { owner, stages, catchUps }: RolloutStateRow): Promise<readonly SlotRow[]> {
+  if (stages.every(({ changing }) => changing === 0) && catchUps.changing === 0) return [];
+  const range = ranges.slots(owner);
   const found = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
   const slots = found.filter((row) => !isNewer(row));
   return slots.sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0));
 }
 
-async function failedOf(table: Table, { subject, arrivals }: UnitRow): Promise<readonly ArrivalRow[]> {
-  if (arrivals.failed === 0) return [];
-  const range = { ...ranges.arrivals(subject, "failed"), limit: arrivalsNamed, newer: "kept" } as const;
+async function failedOf(table: Table, { owner, catchUps }: RolloutStateRow): Promise<readonly CatchUpRow[]> {
+  if (catchUps.failed === 0) return [];
+  const range = { ...ranges.catchUps(owner, "failed"), limit: catchUpsNamed, newer: "kept" } as const;
   return (await firstRows(table, range)).filter((row) => !isNewer(row));
 }
 
-function askedOf({ operations }: SubjectRow, sources: readonly SourceRow[]): Pick<WaitFacts, "askedSources"> {
+function askedOf({ operations }: OwnerRow, sources: readonly SourceRow[]): Pick<WaitFacts, "askedSources"> {
   if (operations.deletion !== undefined) return {};
-  return { askedSources: sources.filter(isLookAwaited).map(({ name }) => name) };
+  return { askedSources: sources.filter(isCheckAwaited).map(({ name }) => name) };
 }
 
 /** The revision that no stage has taken yet, by its words, or why there is none. */
 function wantedNow(
-  row: SubjectRow,
-  unit: UnitRow,
+  row: OwnerRow,
+  rolloutState: RolloutStateRow,
   sources: readonly SourceRow[],
-): Pick<WaitFacts, "wanted" | "unready"> {
+): Pick<WaitFacts, "desired" | "unready"> {
   const desired = desiredPlan(row, new Map(sources.map((source) => [source.name, source])));
   if (!desired.ok) return { unready: desired.message };
   const { plan } = desired;
-  return identityNow({ unit, row }, plan) === unit.ledger[0]?.identity ? {} : { wanted: describeRevisions(plan) };
+  return identityNow({ rolloutState, row }, plan) === rolloutState.ledger[0]?.identity
+    ? {}
+    : { desired: describeRevisions(plan) };
 }

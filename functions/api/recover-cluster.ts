@@ -6,13 +6,13 @@ import { syncsOn } from "#shared/adapters/forget-syncs.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import { acceptedRow } from "#shared/fleet/rows/lineage.ts";
-import { newestAct, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { newestAct, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { mayTakeOver, type Remembered } from "#shared/kube/parent-object.ts";
-import { type Message, subjectKey } from "#shared/messages.ts";
+import { type Message, ownerKey } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** The planner and the cluster's worker write the same rows, each a few times at most. */
@@ -46,10 +46,10 @@ export interface RecoverAnswer {
   /** What the cluster remembers of these is something else by now: they are left as they are. */
   readonly moved: readonly string[];
   /** Those of a subject that cannot be recovered now, and why. They are left as they are, too. */
-  readonly refused: readonly RefusedSubject[];
+  readonly refused: readonly RefusedOwner[];
 }
 
-interface RefusedSubject {
+interface RefusedOwner {
   readonly syncs: readonly string[];
   /** `SourceNotReady`, `Conflict` */
   readonly code: string;
@@ -68,19 +68,19 @@ export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): 
   const known = await readRow(ports.table, keys.cluster(cluster));
   if (known === undefined) throw refusal("NotFound", `Cluster ${cluster} does not exist`);
   const { asSeen, moved } = sortOut(await syncsOn(ports.table, cluster, "left out"), request);
-  const subjects = new Map(asSeen.map(({ subject }) => [subjectKey(subject), subject]));
+  const owners = new Map(asSeen.map(({ owner }) => [ownerKey(owner), owner]));
   const done: string[] = [];
   const messages: Message[] = [];
-  const refused: RefusedSubject[] = [];
+  const refused: RefusedOwner[] = [];
   try {
-    for (const [key, subject] of subjects) {
+    for (const [key, owner] of owners) {
       try {
-        const recovered = await recoverSubject(ports, { subject, request });
+        const recovered = await recoverOwner(ports, { owner, request });
         messages.push(...recovered.messages);
         done.push(...recovered.names);
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        const syncs = asSeen.filter((sync) => subjectKey(sync.subject) === key).map(nameOf);
+        const syncs = asSeen.filter((sync) => ownerKey(sync.owner) === key).map(nameOf);
         refused.push({ syncs, code: error.code, message: error.message });
       }
     }
@@ -128,19 +128,19 @@ async function tellOf(
   await ports.sender.send(messages);
 }
 
-async function recoverSubject(
+async function recoverOwner(
   ports: ApiPorts,
-  { subject, request }: { readonly subject: Subject; readonly request: RecoverRequest },
+  { owner, request }: { readonly owner: Owner; readonly request: RecoverRequest },
 ): Promise<{ readonly names: readonly string[]; readonly messages: readonly Message[] }> {
   const { caller, cluster } = request;
   const now = ports.clock.now();
   for (let attempt = 1; attempt <= maxTries; attempt++) {
-    const key = keys.object(subject.namespace, subject.kind, subject.name);
+    const key = keys.object(owner.namespace, owner.kind, owner.name);
     const row = await readRow(ports.table, key);
     if (row !== undefined && isNewer(row)) return { names: [], messages: [] };
     if (row !== undefined) await requireSources(ports, row, request);
     const { asSeen } = sortOut(await syncsOn(ports.table, cluster, "left out"), request);
-    const syncs = asSeen.filter((sync) => subjectKey(sync.subject) === subjectKey(subject));
+    const syncs = asSeen.filter((sync) => ownerKey(sync.owner) === ownerKey(owner));
     if (syncs.length === 0) return { names: [], messages: [] };
     const act = {
       by: caller.principal,
@@ -187,7 +187,7 @@ function nameOf({ namespace, name }: SyncRow): string {
 }
 
 /** What a subject wants now is what its Sources have now, and not what they had when the rows were saved. */
-async function requireSources(ports: ApiPorts, row: SubjectRow, { sources }: RecoverRequest): Promise<void> {
+async function requireSources(ports: ApiPorts, row: OwnerRow, { sources }: RecoverRequest): Promise<void> {
   if (row.operations.deletion !== undefined) return;
   const names = [...sourcesOf(row)];
   const found = await ports.table.getMany(

@@ -3,7 +3,7 @@ import type { HttpRequest } from "#functions/api/http-event.ts";
 import { matchPath, type PathParams } from "#functions/api/match-path.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
-import type { DoorRoute } from "#shared/fleet/api/door-routes.ts";
+import type { ApiRoute } from "#shared/fleet/api/api-routes.ts";
 
 export interface Call<Ports> {
   readonly ports: Ports;
@@ -12,7 +12,7 @@ export interface Call<Ports> {
 }
 
 /** What each route is answered with. */
-export type Answers<Ports, Asked extends DoorRoute = DoorRoute> = {
+export type Answers<Ports, Asked extends ApiRoute = ApiRoute> = {
   readonly [Route in Asked]: (call: Call<Ports>) => Promise<unknown>;
 };
 

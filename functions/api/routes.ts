@@ -8,7 +8,6 @@ import { deleteObject } from "#functions/api/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/freezes.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
 import { linkArtifacts, linkRenderings } from "#functions/api/link-contents.ts";
-import { looks } from "#functions/api/look-routes.ts";
 import { type PathParams, part } from "#functions/api/match-path.ts";
 import { type OperateRequest, operate } from "#functions/api/operate.ts";
 import {
@@ -17,13 +16,14 @@ import {
   kindOf,
   objectOf,
   objectPath,
-  subjectFrom,
+  ownerFrom,
   valuesOf,
 } from "#functions/api/path-objects.ts";
 import { pruneForeign } from "#functions/api/prune-foreign.ts";
 import { named, objectName, parseBody } from "#functions/api/query-values.ts";
 import { readInstallation } from "#functions/api/read-installation.ts";
 import { linesAbout, linesOf, readAudit, readLogs } from "#functions/api/read-logs.ts";
+import { looks } from "#functions/api/read-routes.ts";
 import { recoverCluster } from "#functions/api/recover-cluster.ts";
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
@@ -42,7 +42,7 @@ import { type Answers, answerBy, type Call } from "#functions/api/route.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { starlingVersion } from "#shared/base/version.ts";
-import { ns } from "#shared/fleet/api/door-routes.ts";
+import { ns } from "#shared/fleet/api/api-routes.ts";
 import { listOf } from "#shared/fleet/api/objects.ts";
 
 type ApiCall = Call<ApiPorts>;
@@ -77,7 +77,7 @@ const answers: Answers<ApiPorts> = {
     readLogs(ports, request, linesAbout(discoveryOf(params))),
   "GET /v1/logs": ({ ports, request }) => readLogs(ports, request, linesOf(request.query.id)),
   "GET /v1/audit": ({ ports, request }) => readAudit(ports, request),
-  [`POST ${ns}/:subjects/:name/contents`]: renderings,
+  [`POST ${ns}/:owners/:name/contents`]: renderings,
   [`POST ${ns}/sources/:name/contents`]: artifacts,
 };
 
@@ -167,7 +167,7 @@ function remove({ ports, request }: ApiCall, reference: ObjectReference): Promis
 
 function renderings({ ports, request, params }: ApiCall): Promise<unknown> {
   const body = parseBody(renderingsBody, request.body);
-  return linkRenderings(ports, { subject: subjectFrom(params), ...body, caller: caller(request, undefined) });
+  return linkRenderings(ports, { owner: ownerFrom(params), ...body, caller: caller(request, undefined) });
 }
 
 function artifacts({ ports, request, params }: ApiCall): Promise<unknown> {

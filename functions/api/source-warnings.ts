@@ -17,12 +17,12 @@ export async function sourceWarnings(
   documents: readonly Document[],
 ): Promise<readonly (readonly string[])[]> {
   const named = documents.map((document) => templatesOf(document).flatMap(templateSources));
-  const wanted = documents.map((document, index) =>
+  const desired = documents.map((document, index) =>
     [...new Set(named[index])].map((name) => reference(document, name)),
   );
-  const parts = await partsOf(table, wanted.flat(), documents);
+  const parts = await partsOf(table, desired.flat(), documents);
   return documents.map((document, index) => {
-    const absent = (wanted[index] ?? []).filter((source) => !parts.has(keyText(objectKey(source))));
+    const absent = (desired[index] ?? []).filter((source) => !parts.has(keyText(objectKey(source))));
     return [...absent.map(absentText), ...pathWarnings(document, parts)];
   });
 }
@@ -39,10 +39,10 @@ function reference(document: Document, name: string): ObjectReference & { readon
 /** Of those that are there, or are written with the rest; a row that cannot be read is there, with everything. */
 async function partsOf(
   table: Table,
-  wanted: readonly ObjectReference[],
+  desired: readonly ObjectReference[],
   documents: readonly Document[],
 ): Promise<Parts> {
-  const rows = await table.getMany(wanted.map(objectKey), { newer: "kept" });
+  const rows = await table.getMany(desired.map(objectKey), { newer: "kept" });
   const known = rows.map((row) => [keyText(row), row.type === "Source" ? row.spec.paths : ["."]] as const);
   const own = documents.flatMap((document) =>
     document.kind === "Source" ? [[keyText(objectKey(documentReference(document))), document.spec.paths] as const] : [],

@@ -8,11 +8,11 @@ import { S3BlobLinks } from "#shared/adapters/aws/s3-blob-links.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { DoorClients } from "#shared/lambda/door-clients.ts";
+import type { ApiClients } from "#shared/lambda/api-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireApi(env: ApiEnv, aws: DoorClients, { clock = systemClock, output }: WireOptions = {}): HttpHandler {
+export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, output }: WireOptions = {}): HttpHandler {
   return apiHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
@@ -44,7 +44,7 @@ export function wireApi(env: ApiEnv, aws: DoorClients, { clock = systemClock, ou
       concurrency: {
         clusters: env.STARLING_CLUSTERS,
         deployedFor: env.STARLING_CONCURRENCY,
-        wanted: env.STARLING_CONCURRENCY_WANTED,
+        desired: env.STARLING_CONCURRENCY_WANTED,
       },
     },
   });

@@ -3,7 +3,7 @@ import type { ObjectChange, WrittenRow } from "#functions/api/object-change.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { registered } from "#functions/api/registered.ts";
-import { subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
+import { ownersTaking } from "#shared/adapters/concerned-owners.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
@@ -97,7 +97,7 @@ export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[
     ...changes.flatMap((change) => change.clusters),
     ...(selections.length === 0 ? [] : (await registered(ports.table)).filter(isMeant)),
   ];
-  if (clusters.length > 0) messages.push(...(await subjectsTaking(clusters, ports.table)));
+  if (clusters.length > 0) messages.push(...(await ownersTaking(clusters, ports.table)));
   await sendSideBySide(ports, distinctMessages(messages));
 }
 

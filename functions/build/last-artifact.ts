@@ -26,8 +26,8 @@ export class LastArtifact {
 
   /** @throws StarlingError `TransferFailed`, `ArtifactInvalid`: it is read again then. */
   async read({ besides = [], ...own }: Asked & Pick<BuildJob, "besides">): Promise<ReadArtifacts> {
-    const wanted = new Set([own, ...besides].map(({ artifactDigest }) => artifactDigest));
-    for (const digest of this.#files.keys()) if (!wanted.has(digest)) this.#files.delete(digest);
+    const desired = new Set([own, ...besides].map(({ artifactDigest }) => artifactDigest));
+    for (const digest of this.#files.keys()) if (!desired.has(digest)) this.#files.delete(digest);
     const files = await this.#filesOf(own);
     const others = new Map<string, Files>();
     // One after the other: each is unpacked as a whole.

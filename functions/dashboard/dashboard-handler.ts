@@ -1,11 +1,11 @@
-import { lookWith } from "#functions/api/look.ts";
-import type { LookPorts } from "#functions/api/look-routes.ts";
+import type { ReadPorts } from "#functions/api/read-routes.ts";
+import { readWith } from "#functions/api/read-with.ts";
 import { readWidgetEvent } from "#functions/dashboard/widget-event.ts";
 import { widgetHost, widgetOf } from "#functions/dashboard/widget-host.ts";
 import { answerPage } from "#shared/pages/answer-page.ts";
 import type { Log } from "#shared/ports.ts";
 
-export interface DashboardPorts extends LookPorts {
+export interface DashboardPorts extends ReadPorts {
   readonly log: Log;
 }
 
@@ -34,7 +34,7 @@ path: /syncgroups/shop/web
 `;
 
 export function dashboardHandler(ports: DashboardPorts): WidgetHandler {
-  const ask = lookWith(ports);
+  const ask = readWith(ports);
   return async (event, { invokedFunctionArn, awsRequestId }) => {
     const { describe, place, theme } = readWidgetEvent(event);
     if (describe) return about;

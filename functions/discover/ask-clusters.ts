@@ -3,7 +3,7 @@ import { unseenPlace } from "#functions/discover/see-places.ts";
 import type { Looker } from "#shared/adapters/aws/eks-inventory.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { Description } from "#shared/fleet/discovery/described-cluster.ts";
-import type { Candidate } from "#shared/fleet/discovery/plan-look.ts";
+import type { Candidate } from "#shared/fleet/discovery/plan-scan.ts";
 import type { UnseenPlace } from "#shared/fleet/rows/discovery-rows.ts";
 
 /** Of all accounts together; one account answers a few a second only. */

@@ -1,18 +1,18 @@
 import { askClusters } from "#functions/discover/ask-clusters.ts";
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
-import { beginLook, endLook } from "#functions/discover/discovery-writes.ts";
+import { beginScan, endScan } from "#functions/discover/discovery-writes.ts";
 import { findNames } from "#functions/discover/find-names.ts";
 import { dropForgotten, forgetClusters } from "#functions/discover/forget-clusters.ts";
 import { lookerOf, placeText, seePlaces } from "#functions/discover/see-places.ts";
 import { type ClusterWrite, writeClusters } from "#functions/discover/write-clusters.ts";
-import { everySubject, subjectsTaking } from "#shared/adapters/concerned-subjects.ts";
+import { everyOwner, ownersTaking } from "#shared/adapters/concerned-owners.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
-import { become, type Look } from "#shared/fleet/discovery/described-cluster.ts";
-import { failedStatus, type LookResult, lookedStatus } from "#shared/fleet/discovery/discovery-status.ts";
+import { become, type Scan } from "#shared/fleet/discovery/described-cluster.ts";
+import { failedStatus, type ScanResult, scannedStatus } from "#shared/fleet/discovery/discovery-status.ts";
 import { isForgottenToday, isOverdue, planForgetting } from "#shared/fleet/discovery/gone.ts";
-import { planLook, type SeenPlace } from "#shared/fleet/discovery/plan-look.ts";
+import { planScan, type SeenPlace } from "#shared/fleet/discovery/plan-scan.ts";
 import type { DiscoveryRow, FoundRow, RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
@@ -30,33 +30,37 @@ const reservedShare = 0.3;
  * What goes wrong with an account is written into the row; only what goes wrong with the table or the queue is thrown.
  */
 export async function discover(name: string, ports: DiscoverPorts, context: InvocationContext): Promise<void> {
-  const begun = await beginLook(name, context.getRemainingTimeInMillis(), ports);
+  const begun = await beginScan(name, context.getRemainingTimeInMillis(), ports);
   if (begun === undefined) return;
   const { row: started, isAfterDeath } = begun;
   // Whoever died may have written clusters and told nobody.
   const told = isAfterDeath ? "everybody" : "those concerned";
   const given = context.getRemainingTimeInMillis();
   const hasTime = () => context.getRemainingTimeInMillis() > given * reservedShare;
-  const looked = await look(started, { hasTime, told, ports });
-  if ("code" in looked) {
-    ports.log.warn("no look was possible", { kind: "ClusterDiscovery", name, ...looked });
-    return endLook(started, { settle: (fresh) => failedStatus(fresh, looked, ports.clock.now()), again: false }, ports);
+  const scanned = await scan(started, { hasTime, told, ports });
+  if ("code" in scanned) {
+    ports.log.warn("no look was possible", { kind: "ClusterDiscovery", name, ...scanned });
+    return endScan(
+      started,
+      { settle: (fresh) => failedStatus(fresh, scanned, ports.clock.now()), again: false },
+      ports,
+    );
   }
-  const settle = (fresh: DiscoveryRow) => lookedStatus(fresh, looked.result, ports.clock.now());
-  return endLook(started, { settle, again: looked.isLeft }, ports);
+  const settle = (fresh: DiscoveryRow) => scannedStatus(fresh, scanned.result, ports.clock.now());
+  return endScan(started, { settle, again: scanned.isLeft }, ports);
 }
 
-interface LookContext {
+interface ScanContext {
   readonly hasTime: () => boolean;
   readonly told: "those concerned" | "everybody";
   readonly ports: DiscoverPorts;
 }
 
-type Looked =
-  | { readonly result: LookResult; readonly isLeft: boolean }
+type Scanned =
+  | { readonly result: ScanResult; readonly isLeft: boolean }
   | { readonly code: string; readonly message: string };
 
-async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): Promise<Looked> {
+async function scan(row: DiscoveryRow, { hasTime, told, ports }: ScanContext): Promise<Scanned> {
   const { table, clock } = ports;
   const looker = lookerOf(row, ports.installation);
   const seen = await attempt(() => seePlaces(row, { looker, hasTime }, ports));
@@ -65,7 +69,7 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
   const orphaned = await orphanedBy(known, { own: row.name, seen: seen.places }, ports);
   const now = clock.now();
   const about = { discovery: row.name, generation: row.generation, spec: row.spec, now };
-  const plan = planLook({ ...about, known, orphaned, seen: seen.places });
+  const plan = planScan({ ...about, known, orphaned, seen: seen.places });
   const names = await findNames(plan.candidates, table);
   const asked = await askClusters(names.candidates, { looker, hasTime }, ports);
   const refused: RefusedCluster[] = [...plan.refused, ...names.refused, ...plan.others.map(foundByAnother)];
@@ -75,7 +79,7 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
     const before = names.registered.get(candidate.name);
     const { accountId: account, region } = candidate.eks;
     const parameters = parametersIn.get(placeText({ account, region }));
-    const became = become(candidate, description, { look: about, before, parameters });
+    const became = become(candidate, description, { scan: about, before, parameters });
     if (became.is === "refused") refused.push(became.refused);
     if (became.is === "found") writes.push({ ...became, before, foundBefore: candidate.found });
     if (became.is === "noted") {
@@ -87,8 +91,8 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
     }
   }
   const written = await writeClusters(writes, ports);
-  if (told === "everybody") await ports.sender.send(await everySubject(table));
-  else if (written.clusters.length > 0) await ports.sender.send(await subjectsTaking(written.clusters, table));
+  if (told === "everybody") await ports.sender.send(await everyOwner(table));
+  else if (written.clusters.length > 0) await ports.sender.send(await ownersTaking(written.clusters, table));
   const after = new Map([...known, ...written.found.map((found) => [found.arn, found] as const)]);
   const { own, ...forgetting } = await forgetGone(after, { row, about, orphaned, answered: written.found }, ports);
   return {
@@ -120,23 +124,23 @@ async function look(row: DiscoveryRow, { hasTime, told, ports }: LookContext): P
  */
 async function forgetGone(
   after: ReadonlyMap<string, FoundRow>,
-  look: {
+  scan: {
     readonly row: DiscoveryRow;
-    readonly about: Look;
+    readonly about: Scan;
     readonly orphaned: ReadonlySet<string>;
     readonly answered: readonly FoundRow[];
   },
   ports: DiscoverPorts,
-): Promise<Pick<LookResult, "forgotten" | "forgetting" | "kept"> & { readonly own: readonly FoundRow[] }> {
-  const { spec, now, discovery } = look.about;
+): Promise<Pick<ScanResult, "forgotten" | "forgetting" | "kept"> & { readonly own: readonly FoundRow[] }> {
+  const { spec, now, discovery } = scan.about;
   const rows = [...after.values()];
   const own = rows.filter(({ by }) => by === discovery);
-  const overdue = look.answered.filter((found) => isOverdue(found, spec, now));
+  const overdue = scan.answered.filter((found) => isOverdue(found, spec, now));
   const forgetting = planForgetting(own, overdue, { spec, now });
   const open = own.filter(({ forgotten }) => forgotten?.open === true);
-  const { found, kept } = await forgetClusters(forgetting.now, { open, wanted: stillWanted(look.row) }, ports);
+  const { found, kept } = await forgetClusters(forgetting.now, { open, desired: stillWanted(scan.row) }, ports);
   await dropForgotten(
-    rows.filter(({ by }) => by === discovery || look.orphaned.has(by)),
+    rows.filter(({ by }) => by === discovery || scan.orphaned.has(by)),
     ports,
   );
   const byArn = new Map([...own, ...found].map((row) => [row.arn, row]));

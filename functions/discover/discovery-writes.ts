@@ -1,7 +1,7 @@
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import { nextLook } from "#shared/fleet/discovery/next-look.ts";
-import { type DiscoveryRow, type DiscoveryStatus, nobodyLooks } from "#shared/fleet/rows/discovery-rows.ts";
+import { nextScan } from "#shared/fleet/discovery/next-scan.ts";
+import { type DiscoveryRow, type DiscoveryStatus, nobodyScans } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -9,7 +9,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 /** Times that a status is written over what somebody else wrote meanwhile. */
 const maxTries = 5;
 
-export interface BegunLook {
+export interface BegunScan {
   readonly row: DiscoveryRow;
   /** Whoever began the look before this one did not end it. */
   readonly isAfterDeath: boolean;
@@ -21,15 +21,15 @@ export interface BegunLook {
  * @returns undefined when there is no such row, or when somebody looks.
  * @throws ConflictError when somebody wrote it first.
  */
-export async function beginLook(
+export async function beginScan(
   name: string,
   timeLeftMs: number,
   { table, ids, clock }: Pick<DiscoverPorts, "table" | "ids" | "clock">,
-): Promise<BegunLook | undefined> {
+): Promise<BegunScan | undefined> {
   const key = keys.discovery(name);
   const now = clock.now().toISOString();
   const until = later(now, timeLeftMs / 1000);
-  const mark = { lookId: ids.unique(), lookUntil: until };
+  const mark = { scanId: ids.unique(), scanUntil: until };
   try {
     const row = await table.update({
       update: key,
@@ -37,7 +37,7 @@ export async function beginLook(
       add: { version: 1 },
       remove: ["dispatches"],
       when: [
-        { attribute: "lookUntil", equals: nobodyLooks },
+        { attribute: "scanUntil", equals: nobodyScans },
         // What a newer version wrote is left as it is.
         { attribute: "schema", lessThan: rowSchema + 1 },
       ],
@@ -49,25 +49,25 @@ export async function beginLook(
   const row = await table.get(key);
   if (row === undefined) return undefined;
   // The answer to the first try was lost.
-  if (row.lookId === mark.lookId) return { row, isAfterDeath: false };
-  if (row.lookUntil !== undefined && row.lookUntil > now) return undefined;
+  if (row.scanId === mark.scanId) return { row, isAfterDeath: false };
+  if (row.scanUntil !== undefined && row.scanUntil > now) return undefined;
   const next = due({ ...row, ...mark, version: row.version + 1 }, until);
   await table.write([{ put: next, when: { version: row.version } }]);
-  return { row: next, isAfterDeath: row.lookUntil !== undefined && row.lookUntil !== nobodyLooks };
+  return { row: next, isAfterDeath: row.scanUntil !== undefined && row.scanUntil !== nobodyScans };
 }
 
 /** Writes what came of the look, unless another one was begun since. A spec that is newer is looked at next. */
-export async function endLook(
+export async function endScan(
   started: DiscoveryRow,
   { settle, again }: { readonly settle: (row: DiscoveryRow) => DiscoveryStatus; readonly again: boolean },
   { table, clock }: Pick<DiscoverPorts, "table" | "clock">,
 ): Promise<void> {
   let row: DiscoveryRow | undefined = started;
   for (let attempt = 1; row !== undefined; attempt++) {
-    if (row.uid !== started.uid || row.lookId !== started.lookId) return;
+    if (row.uid !== started.uid || row.scanId !== started.scanId) return;
     const status = settle({ ...row, generation: started.generation });
-    const next: DiscoveryRow = { ...row, status, lookUntil: nobodyLooks, version: row.version + 1 };
-    const at = again ? watchdogAt(clock.now(), 0) : nextLook(next);
+    const next: DiscoveryRow = { ...row, status, scanUntil: nobodyScans, version: row.version + 1 };
+    const at = again ? watchdogAt(clock.now(), 0) : nextScan(next);
     try {
       return await table.write([{ put: due(next, at), when: { version: row.version } }]);
     } catch (error) {

@@ -1,5 +1,5 @@
 import { allItems } from "#shared/base/all-pages.ts";
-import { type Candidate, collision, isNewcomer } from "#shared/fleet/discovery/plan-look.ts";
+import { type Candidate, collision, isNewcomer } from "#shared/fleet/discovery/plan-scan.ts";
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";

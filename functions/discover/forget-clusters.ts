@@ -1,5 +1,5 @@
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
-import { everySubject } from "#shared/adapters/concerned-subjects.ts";
+import { everyOwner } from "#shared/adapters/concerned-owners.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { forgetSyncs, requireForgettable } from "#shared/adapters/forget-syncs.ts";
 import { errorCode, errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
@@ -25,13 +25,13 @@ export interface Forgotten {
  */
 export async function forgetClusters(
   gone: readonly FoundRow[],
-  { open, wanted }: { readonly open: readonly FoundRow[]; readonly wanted: Write },
+  { open, desired }: { readonly open: readonly FoundRow[]; readonly desired: Write },
   ports: Ports,
 ): Promise<Forgotten> {
   const found: FoundRow[] = [...open];
   const kept: KeptCluster[] = [];
   for (const row of gone) {
-    const done = await removeInTries(row, wanted, ports);
+    const done = await removeInTries(row, desired, ports);
     if ("found" in done) found.push(done.found);
     if ("kept" in done) kept.push(done.kept);
   }
@@ -48,15 +48,15 @@ type Removed = { readonly found: FoundRow } | { readonly kept: KeptCluster };
 /** A cluster's worker notes on its row what it sees, a few times at most: the next look may be hours away. */
 const removalTries = 5;
 
-async function removeInTries(row: FoundRow, wanted: Write, ports: Ports): Promise<Removed> {
+async function removeInTries(row: FoundRow, desired: Write, ports: Ports): Promise<Removed> {
   for (let attempt = 1; ; attempt++) {
-    const done = await removeCluster(row, wanted, ports);
+    const done = await removeCluster(row, desired, ports);
     const isOvertaken = "kept" in done && done.kept.reason === "Conflict";
     if (!isOvertaken || attempt === removalTries) return done;
   }
 }
 
-async function removeCluster(row: FoundRow, wanted: Write, { table, clock, log }: Ports): Promise<Removed> {
+async function removeCluster(row: FoundRow, desired: Write, { table, clock, log }: Ports): Promise<Removed> {
   const { cluster: name, arn } = row;
   const now = clock.now().toISOString();
   const keep = (reason: KeptCluster["reason"], message: string): Removed => ({
@@ -82,7 +82,7 @@ async function removeCluster(row: FoundRow, wanted: Write, { table, clock, log }
       own === undefined
         ? []
         : [{ delete: { pk: own.pk, sk: own.sk }, when: { version: own.version } }, { delete: keys.fleet(name) }];
-    await writeWithFleet(table, [{ put: found, when }, wanted, ...deletions]);
+    await writeWithFleet(table, [{ put: found, when }, desired, ...deletions]);
     const about = { kind: "ClusterDiscovery", name: row.by, cluster: name, arn };
     log.info("a cluster is forgotten", { ...about, goneSince: row.goneSince });
     return { found };
@@ -105,7 +105,7 @@ async function settleForgotten(open: readonly FoundRow[], ports: Ports): Promise
     const others = await table.getMany([keys.fleet(row.cluster)], { newer: "kept" });
     if (others.length > 0 || (await isForgotten(row, ports))) done.push(row);
   }
-  await sender.send(await everySubject(table));
+  await sender.send(await everyOwner(table));
   const settled: FoundRow[] = [];
   for (const row of done) {
     const { forgotten } = row;

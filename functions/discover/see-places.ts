@@ -5,7 +5,7 @@ import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { discoveryIdentity } from "#shared/fleet/discovery/discovery-identity.ts";
-import type { SeenPlace } from "#shared/fleet/discovery/plan-look.ts";
+import type { SeenPlace } from "#shared/fleet/discovery/plan-scan.ts";
 import { requiredTag } from "#shared/fleet/discovery/tagged-labels.ts";
 import { partitionOf } from "#shared/fleet/eks-arn.ts";
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
@@ -56,9 +56,9 @@ export async function seePlaces(
       left.push(placeText(place));
       return;
     }
-    const look = await seePlace(place, { spec, looker, inventory });
-    seen.push(look.place);
-    unseen.push(...look.unseen);
+    const scan = await seePlace(place, { spec, looker, inventory });
+    seen.push(scan.place);
+    unseen.push(...scan.unseen);
   });
   const order = (a: Place, b: Place) => (placeText(a) < placeText(b) ? -1 : 1);
   return {

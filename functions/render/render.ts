@@ -5,11 +5,11 @@ import { endTurn, type Turn, type TurnPorts, takeTurn } from "#functions/render/
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import { subjectFields } from "#shared/fleet/log-fields.ts";
+import { ownerFields } from "#shared/fleet/log-fields.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow, SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
-import { type Message, type RenderMessage, subjectKey } from "#shared/messages.ts";
+import { type Message, ownerKey, type RenderMessage } from "#shared/messages.ts";
 import type { BlobStore, Builder, Ids } from "#shared/ports.ts";
 
 export interface RenderPorts extends TurnPorts {
@@ -93,8 +93,8 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
 }
 
 /** True of what failed and is due again. */
-function hasRested({ restsUntil }: RenderingRow, now: Date): boolean {
-  return restsUntil !== undefined && restsUntil <= now.toISOString();
+function hasRested({ retryAt }: RenderingRow, now: Date): boolean {
+  return retryAt !== undefined && retryAt <= now.toISOString();
 }
 
 /** Counted when its claim was taken over. */
@@ -146,7 +146,7 @@ function sourceText({ namespace, name, revision }: SourceRef): string {
 interface Finished {
   readonly claimed: RenderingRow;
   readonly outcome: Outcome;
-  readonly notify: Subject | undefined;
+  readonly notify: Owner | undefined;
 }
 
 /** Writes what came out and tells everybody who waits; what may pass is tried again later, its reason in the row. */
@@ -159,7 +159,7 @@ async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
   }
   const next = settledRendering(row, outcome, ports.clock.now());
   const [first] = row.waiting ?? [];
-  const about = { ...(first && subjectFields(first)), input: row.input, path: row.path };
+  const about = { ...(first && ownerFields(first)), input: row.input, path: row.path };
   if (!(await replaceRow(ports.table, row, next))) return finish(finished, ports);
   if (next.failure !== undefined) {
     const { code, message, permanent } = next.failure;
@@ -169,9 +169,9 @@ async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
   if (next.state === "Pending" && artifactCodes.has(next.failure?.code ?? "")) await askForArtifact(row, ports);
 }
 
-function withWaiting(waiting: readonly Subject[], subject: Subject | undefined): readonly Subject[] {
-  if (subject === undefined || waiting.some((other) => subjectKey(other) === subjectKey(subject))) return waiting;
-  return [...waiting, subject];
+function withWaiting(waiting: readonly Owner[], owner: Owner | undefined): readonly Owner[] {
+  if (owner === undefined || waiting.some((other) => ownerKey(other) === ownerKey(owner))) return waiting;
+  return [...waiting, owner];
 }
 
 /** The newest last: the others may be gone by now. */
@@ -184,9 +184,9 @@ function withSource(sources: readonly SourceRef[], source: SourceRef): readonly 
   return [...others, ...[...kept, source].slice(-maxSources)];
 }
 
-async function tell(subjects: readonly Subject[], ports: RenderPorts): Promise<void> {
-  if (subjects.length === 0) return;
-  await ports.sender.send(subjects.map((subject) => ({ to: "rollout", subject, clusters: [] })));
+async function tell(owners: readonly Owner[], ports: RenderPorts): Promise<void> {
+  if (owners.length === 0) return;
+  await ports.sender.send(owners.map((owner) => ({ to: "rollout", owner, clusters: [] })));
 }
 
 /** Which of its artifacts is lost is looked at by who brings them. */

@@ -1,7 +1,7 @@
 /** What becomes of a rendering's row when a try has ended: a pure function. */
 import { defined } from "#shared/base/defined.ts";
 import { renderingExpiry } from "#shared/fleet/blob-life.ts";
-import { backoffSeconds, due, later, restSeconds } from "#shared/fleet/rows/due.ts";
+import { backoffSeconds, backoffSecondsAfter, due, later } from "#shared/fleet/rows/due.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 type Failure = NonNullable<RenderingRow["failure"]>;
@@ -24,7 +24,7 @@ export type Outcome =
 export const maxStrikes = 5;
 
 export function settledRendering(row: RenderingRow, outcome: Outcome, now: Date): RenderingRow {
-  const { claim: _claim, failure: _failure, restsUntil: _rest, ...rest } = due(row, undefined);
+  const { claim: _claim, failure: _failure, retryAt: _rest, ...rest } = due(row, undefined);
   const next = { ...rest, version: row.version + 1 };
   if (outcome.kind === "done") {
     // How often it took is nobody's business any more.
@@ -41,14 +41,14 @@ export function settledRendering(row: RenderingRow, outcome: Outcome, now: Date)
   const strikes = (row.strikes ?? 0) + (strike === true ? 1 : 0);
   const counted = strikes === 0 ? next : { ...next, strikes };
   if (strikes < maxStrikes) return due({ ...counted, failure }, later(now, backoffSeconds(row.tries)));
-  const restsUntil = later(now, restSeconds(strikes - maxStrikes + 1));
-  const told = { ...failure, message: `${failure.message} (${adviceOf(row.tries, restsUntil)})` };
-  return due({ ...counted, state: "Failed", failure: told, restsUntil }, restsUntil);
+  const retryAt = later(now, backoffSecondsAfter(strikes - maxStrikes + 1));
+  const told = { ...failure, message: `${failure.message} (${adviceOf(row.tries, retryAt)})` };
+  return due({ ...counted, state: "Failed", failure: told, retryAt }, retryAt);
 }
 
-function adviceOf(tries: number, restsUntil: string): string {
+function adviceOf(tries: number, retryAt: string): string {
   return (
-    `tried ${tries} times; it is tried again at ${restsUntil}, and by \`starling reconcile\` of what uses it; ` +
+    `tried ${tries} times; it is tried again at ${retryAt}, and by \`starling reconcile\` of what uses it; ` +
     "if that goes on, make the folder smaller, or split it into several templates"
   );
 }

@@ -1,11 +1,11 @@
 import { leadingCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
-import { legFields, subjectFields } from "#shared/fleet/log-fields.ts";
-import { legEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
+import { ownerFields, stageRunFields } from "#shared/fleet/log-fields.ts";
+import { stageRunEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { type Message, type ReportMessage, subjectKey } from "#shared/messages.ts";
+import { type Message, ownerKey, type ReportMessage } from "#shared/messages.ts";
 import type { EventLog, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
 export interface ReportPorts {
@@ -29,24 +29,31 @@ export async function reportChanges(messages: readonly Told[], ports: ReportPort
     { newer: "kept" },
   );
   const syncs = rows.filter((row) => row.type === "SyncOnCluster");
-  const legs = rows.filter((row) => row.type === "Leg");
-  await ports.events.append([...syncs.flatMap(syncEvents), ...legs.flatMap(legEvents)]);
+  const stageRuns = rows.filter((row) => row.type === "StageRun");
+  await ports.events.append([...syncs.flatMap(syncEvents), ...stageRuns.flatMap(stageRunEvents)]);
   for (const sync of syncs) {
     if (sync.observed !== undefined) ports.metrics.count("SyncPhase", 1, { phase: sync.observed.phase });
   }
   const correlationOf = correlations(messages);
-  for (const leg of legs) {
-    ports.metrics.count("RolloutPhase", 1, { phase: leg.phase });
-    const { stage, phase, reason, message: text } = leg;
-    ports.log.info("a rollout's stage", { ...legFields(leg), stage, phase, reason, text, ...correlationOf([leg]) });
+  for (const stageRun of stageRuns) {
+    ports.metrics.count("RolloutPhase", 1, { phase: stageRun.phase });
+    const { stage, phase, reason, message: text } = stageRun;
+    ports.log.info("a rollout's stage", {
+      ...stageRunFields(stageRun),
+      stage,
+      phase,
+      reason,
+      text,
+      ...correlationOf([stageRun]),
+    });
   }
-  const bySubject = [...Map.groupBy(syncs, (sync) => subjectKey(sync.subject)).values()];
-  for (const told of bySubject) {
-    const fields = told.slice(0, 1).map(({ subject }) => subjectFields(subject))[0];
+  const byOwner = [...Map.groupBy(syncs, (sync) => ownerKey(sync.owner)).values()];
+  for (const told of byOwner) {
+    const fields = told.slice(0, 1).map(({ owner }) => ownerFields(owner))[0];
     ports.log.info("told the planner of syncs", { ...fields, syncs: told.length, ...correlationOf(told) });
   }
   await ports.sender.send(
-    bySubject.flatMap((told) => tellPlanner(told).map((message) => ({ ...message, ...correlationOf(told) }))),
+    byOwner.flatMap((told) => tellPlanner(told).map((message) => ({ ...message, ...correlationOf(told) }))),
   );
 }
 
@@ -62,11 +69,11 @@ function correlations(messages: readonly Told[]) {
 function keyOf(about: ReportMessage["about"]) {
   return about.kind === "Sync"
     ? keys.sync(about.cluster, about.namespace, about.name)
-    : keys.leg(about.subject, about.leg);
+    : keys.stageRun(about.owner, about.stageRun);
 }
 
 function tellPlanner(syncs: readonly SyncRow[]): readonly Message[] {
   const [first] = syncs;
   if (first === undefined) return [];
-  return [{ to: "rollout", subject: first.subject, clusters: [...new Set(syncs.map(({ cluster }) => cluster))] }];
+  return [{ to: "rollout", owner: first.owner, clusters: [...new Set(syncs.map(({ cluster }) => cluster))] }];
 }

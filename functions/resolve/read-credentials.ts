@@ -17,15 +17,15 @@ export async function readCredentials(
   secrets: SecretReader,
   { fresh = false }: { readonly fresh?: boolean } = {},
 ): Promise<GitCredentials | undefined> {
-  const { url, credentials: wanted } = git;
-  if (wanted === undefined) return undefined;
-  const use = { url: new URL(url), namespace, secret: wanted.secret, kind: wanted.kind };
+  const { url, credentials: desired } = git;
+  if (desired === undefined) return undefined;
+  const use = { url: new URL(url), namespace, secret: desired.secret, kind: desired.kind };
   try {
-    return credentialsIn(await secrets.read(wanted.secret, { fresh }), use);
+    return credentialsIn(await secrets.read(desired.secret, { fresh }), use);
   } catch (error) {
     // One that was put right is to be seen at once, and not when it is forgotten.
-    if (!(error instanceof StarlingError && error.data.secret === wanted.secret)) throw error;
-    return credentialsIn(await secrets.read(wanted.secret, { fresh: true }), use);
+    if (!(error instanceof StarlingError && error.data.secret === desired.secret)) throw error;
+    return credentialsIn(await secrets.read(desired.secret, { fresh: true }), use);
   }
 }
 

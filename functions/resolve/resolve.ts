@@ -46,7 +46,7 @@ const maxMessage = 1000;
 const refusals: ReadonlySet<string> = new Set(["GitTooLarge", "GitPathRefused"]);
 
 /** One invocation's. */
-interface Look {
+interface Poll {
   readonly id: string;
   readonly message: ResolveMessage;
   readonly context: InvocationContext;
@@ -69,20 +69,20 @@ export async function resolveSource(
   ports: ResolvePorts,
   context: InvocationContext,
 ): Promise<void> {
-  const look = { id: ports.ids.unique(), message, context, givenMs: context.getRemainingTimeInMillis(), ports };
+  const poll = { id: ports.ids.unique(), message, context, givenMs: context.getRemainingTimeInMillis(), ports };
   for (let round = 1; ; ) {
     const row = await ports.table.get(keys.object(message.source.namespace, "Source", message.source.name));
     if (row === undefined) return;
     const isSuspended = row.operations.suspended !== undefined;
     const missed = missedOf(row, message);
-    if (missed !== undefined && !isSuspended) return bringBack(row, { ...missed, timeLeftMs: timeLeftOf(look) }, ports);
+    if (missed !== undefined && !isSuspended) return bringBack(row, { ...missed, timeLeftMs: timeLeftOf(poll) }, ports);
     try {
-      if (isSuspended) return await keepSuspended(row, look);
-      if (isFetchedByAnother(row, fetcherOf(look))) return await wantAgain(row, ports);
-      const looked = await lookAt(row, look);
-      const again = await conclude(looked.row, looked.settle, ports);
+      if (isSuspended) return await keepSuspended(row, poll);
+      if (isFetchedByAnother(row, fetcherOf(poll))) return await wantAgain(row, ports);
+      const polled = await pollSource(row, poll);
+      const again = await conclude(polled.row, polled.settle, ports);
       // The row is due where there is no time.
-      if (!again || context.getRemainingTimeInMillis() < look.givenMs * againShare) return;
+      if (!again || context.getRemainingTimeInMillis() < poll.givenMs * againShare) return;
     } catch (error) {
       // The spec may have changed under the attempt: look again, with the row as it is now.
       if (!isConflict(error) || round === rounds) throw error;
@@ -92,30 +92,30 @@ export async function resolveSource(
 }
 
 /** Nothing is asked of git; what there is stays, and what is gone is told. */
-async function keepSuspended(row: SourceRow, look: Look): Promise<void> {
-  const { artifact, lost } = await storedArtifact(row, look);
+async function keepSuspended(row: SourceRow, poll: Poll): Promise<void> {
+  const { artifact, lost } = await storedArtifact(row, poll);
   const isNew = artifact !== row.status.artifact || lost !== row.status.lost;
   if (artifact === undefined || !isNew) return;
-  await conclude(row, (now) => keptStatus(now, { artifact, lost }, look.ports.clock.now()), look.ports);
+  await conclude(row, (now) => keptStatus(now, { artifact, lost }, poll.ports.clock.now()), poll.ports);
 }
 
-interface Looked {
+interface Polled {
   /** As it is in the table now. */
   readonly row: SourceRow;
   readonly settle: Settle;
 }
 
-async function lookAt(row: SourceRow, look: Look): Promise<Looked> {
-  const { ports } = look;
+async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
+  const { ports } = poll;
   const { clock } = ports;
   // Whoever fetches, or died at it, is not forgotten because of that.
   const failedBefore = (now: SourceRow, failure: SourceFailure) => {
     const { fetch } = now.status;
     return { ...failedStatus(now, failure, clock.now()), ...defined({ fetch }) };
   };
-  const found = await attempt(row, look, async () => {
-    const located = await locate(row, timeLeftOf(look), ports);
-    return { located, ...(await storedArtifact(row, look)) };
+  const found = await attempt(row, poll, async () => {
+    const located = await locate(row, timeLeftOf(poll), ports);
+    return { located, ...(await storedArtifact(row, poll)) };
   });
   if (isFailure(found)) return { row, settle: (now) => failedBefore(now, found) };
   const { located, lost, artifact } = found;
@@ -129,20 +129,20 @@ async function lookAt(row: SourceRow, look: Look): Promise<Looked> {
     const again = { ...refused, code: otherCode(refused.code) };
     return { row, settle: (now) => failedStatus(now, again, clock.now()) };
   }
-  const decision = decideFetch(row, revision, fetcherOf(look));
+  const decision = decideFetch(row, revision, fetcherOf(poll));
   if (decision.kind === "rest") {
     const failure: SourceFailure = { code: interrupted, message: restMessage(decision.died) };
     return { row, settle: (now) => failedBefore(now, failure) };
   }
   const fetching = await writeStart(row, { decision, lost }, ports);
-  return { row: fetching, settle: await fetchLocated(fetching, { located, revision, look }) };
+  return { row: fetching, settle: await fetchLocated(fetching, { located, revision, poll }) };
 }
 
-function fetcherOf({ id, context, ports }: Look) {
+function fetcherOf({ id, context, ports }: Poll) {
   return { id, now: ports.clock.now(), secondsLeft: context.getRemainingTimeInMillis() / 1000 };
 }
 
-function timeLeftOf({ context, givenMs }: Look): () => number {
+function timeLeftOf({ context, givenMs }: Poll): () => number {
   return () => context.getRemainingTimeInMillis() - givenMs * reservedShare;
 }
 
@@ -162,7 +162,7 @@ interface StoredArtifact {
  * The artifact of a Source, stored once more where that is long ago; it is looked for when somebody did not find it, and
  * when people ask.
  */
-async function storedArtifact({ status, operations }: SourceRow, { message, ports }: Look): Promise<StoredArtifact> {
+async function storedArtifact({ status, operations }: SourceRow, { message, ports }: Poll): Promise<StoredArtifact> {
   const { artifact, lost, handledReconcile } = status;
   if (artifact === undefined || lost === artifact.digest) return { artifact, lost };
   const isAsked = message.lost === artifact.digest || operations.reconcile?.number !== handledReconcile;
@@ -174,15 +174,15 @@ async function storedArtifact({ status, operations }: SourceRow, { message, port
 interface Fetching {
   readonly located: Located;
   readonly revision: string;
-  readonly look: Look;
+  readonly poll: Poll;
 }
 
-async function fetchLocated(row: SourceRow, { located, revision, look }: Fetching): Promise<Settle> {
+async function fetchLocated(row: SourceRow, { located, revision, poll }: Fetching): Promise<Settle> {
   const { repository, reference } = located;
-  const fetched = await attempt(row, look, () =>
-    fetchArtifact({ row, repository, commit: reference.commit, revision }, look.ports),
+  const fetched = await attempt(row, poll, () =>
+    fetchArtifact({ row, repository, commit: reference.commit, revision }, poll.ports),
   );
-  const { clock } = look.ports;
+  const { clock } = poll.ports;
   if (!isFailure(fetched)) return (now) => resolvedStatus(now, { artifact: fetched, revision }, clock.now());
   // Only another revision can help.
   const refused = refusals.has(fetched.code) ? { refused: askedRevision(row, revision) } : {};
@@ -194,7 +194,7 @@ type Failure = SourceFailure & { readonly kind: "failure" };
 /** What goes wrong becomes a status. */
 async function attempt<T extends object>(
   row: SourceRow,
-  { ports }: Look,
+  { ports }: Poll,
   work: () => Promise<T>,
 ): Promise<T | Failure> {
   try {

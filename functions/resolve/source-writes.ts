@@ -48,8 +48,8 @@ export async function writeStart(
  */
 export async function wantAgain(row: SourceRow, ports: SourceWritePorts): Promise<void> {
   const { fetch } = row.status;
-  if (fetch === undefined || fetch.wanted === true) return;
-  const status: SourceStatus = { ...row.status, fetch: { ...fetch, wanted: true } };
+  if (fetch === undefined || fetch.desired === true) return;
+  const status: SourceStatus = { ...row.status, fetch: { ...fetch, desired: true } };
   const next: SourceRow = { ...row, status, version: row.version + 1 };
   await ports.table.write([{ put: next, when: { version: row.version } }]);
 }
@@ -63,20 +63,20 @@ export type Settle = (row: SourceRow) => SourceStatus;
  * @returns whether another look was asked for meanwhile.
  * @throws ConflictError when the row is about something else by now.
  */
-export async function conclude(looked: SourceRow, settle: Settle, ports: SourceWritePorts): Promise<boolean> {
-  const { row, next } = await writeSettled(looked, settle, ports);
-  const wanted = isWanted(row, next.status);
+export async function conclude(polled: SourceRow, settle: Settle, ports: SourceWritePorts): Promise<boolean> {
+  const { row, next } = await writeSettled(polled, settle, ports);
+  const desired = isWanted(row, next.status);
   const { artifact } = next.status;
-  if (artifact === undefined || !isNews(next.status)) return wanted;
-  const subjects = await subjectsOf(row, ports.table);
-  await ports.sender.send(subjects);
+  if (artifact === undefined || !isNews(next.status)) return desired;
+  const owners = await ownersOf(row, ports.table);
+  await ports.sender.send(owners);
   const { namespace, name } = row;
   const about = { kind: "Source", namespace, name, revision: artifact.revision };
-  ports.log.info("a source has another artifact", { ...about, subjects: subjects.length });
+  ports.log.info("a source has another artifact", { ...about, owners: owners.length });
   const status = { ...next.status, announced: announcementOf(artifact) };
   const told = timed(
     { ...next, status, version: next.version + 1 },
-    wanted ? watchdogAt(ports.clock.now(), 0) : undefined,
+    desired ? watchdogAt(ports.clock.now(), 0) : undefined,
   );
   try {
     await ports.table.write([{ put: told, when: { version: next.version } }]);
@@ -84,12 +84,12 @@ export async function conclude(looked: SourceRow, settle: Settle, ports: SourceW
     // Whoever wrote the row meanwhile has asked for another look, which tells them once more.
     if (!isConflict(error)) throw error;
   }
-  return wanted;
+  return desired;
 }
 
 /** Where somebody else wrote the row, and left it to us to fetch, what was fetched is not fetched again. */
-async function writeSettled(looked: SourceRow, settle: Settle, ports: SourceWritePorts) {
-  for (let row = looked; ; ) {
+async function writeSettled(polled: SourceRow, settle: Settle, ports: SourceWritePorts) {
+  for (let row = polled; ; ) {
     const now = ports.clock.now();
     const status = settle(row);
     const soon = isNews(status) || isWanted(row, status);
@@ -105,19 +105,19 @@ async function writeSettled(looked: SourceRow, settle: Settle, ports: SourceWrit
       const fresh = isConflict(error)
         ? await ports.table.get(keys.object(row.namespace, "Source", row.name))
         : undefined;
-      if (fresh === undefined || !isStillAsked(looked, fresh)) throw error;
+      if (fresh === undefined || !isStillAsked(polled, fresh)) throw error;
       row = fresh;
     }
   }
 }
 
 /** True while the row names the same fetch, for the same spec, and wants it. */
-function isStillAsked(looked: SourceRow, fresh: SourceRow): boolean {
-  const { fetch } = looked.status;
+function isStillAsked(polled: SourceRow, fresh: SourceRow): boolean {
+  const { fetch } = polled.status;
   if (fetch === undefined || fetch.id !== fresh.status.fetch?.id) return false;
   const { reconcile, suspended } = fresh.operations;
-  if (suspended !== undefined || reconcile?.number !== looked.operations.reconcile?.number) return false;
-  return fresh.uid === looked.uid && fresh.generation === looked.generation;
+  if (suspended !== undefined || reconcile?.number !== polled.operations.reconcile?.number) return false;
+  return fresh.uid === polled.uid && fresh.generation === polled.generation;
 }
 
 function isNews({ artifact, announced }: SourceStatus): boolean {
@@ -126,7 +126,7 @@ function isNews({ artifact, announced }: SourceStatus): boolean {
 
 /** The fetch is over; what is left of one that died is looked after when it has rested. */
 function isWanted(row: SourceRow, after: SourceStatus): boolean {
-  return row.status.fetch?.wanted === true && after.fetch === undefined;
+  return row.status.fetch?.desired === true && after.fetch === undefined;
 }
 
 function isOther(before: Artifact | undefined, after: Artifact): boolean {
@@ -138,11 +138,11 @@ function timed(row: SourceRow, at: string | undefined): SourceRow {
   return due(row, at ?? nextResolve(row));
 }
 
-async function subjectsOf(row: SourceRow, table: Table): Promise<Message[]> {
+async function ownersOf(row: SourceRow, table: Table): Promise<Message[]> {
   const range = ranges.uses(row);
   const entries = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
   return entries.flatMap((entry): Message[] => {
     const use = keys.uses.parse(entry);
-    return use === undefined ? [] : [{ to: "rollout", subject: use.subject, clusters: [] }];
+    return use === undefined ? [] : [{ to: "rollout", owner: use.owner, clusters: [] }];
   });
 }

@@ -3,7 +3,7 @@ import { readRenderings, requestOf } from "#functions/rollout/decide.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type ClusterRows, valuedEntries } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { snapshotTarget } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
@@ -16,7 +16,7 @@ export async function askForLost(
   clusters: readonly ClusterRows[],
   ports: PlannerPorts,
 ): Promise<void> {
-  const { subject, contents } = transaction.known;
+  const { owner, rollouts } = transaction.known;
   const missing = clusters.filter(({ syncs }) => syncs.some(misses));
   if (missing.length === 0) return;
   const valued = await valuedEntries(missing, ports.table);
@@ -24,13 +24,13 @@ export async function askForLost(
     const fleet = valued.get(cluster);
     if (fleet === undefined) continue;
     for (const { desired } of syncs.filter(misses)) {
-      const content = contents.get(desired.rollout) ?? (await ports.table.get(keys.content(subject, desired.rollout)));
-      if (content === undefined) continue;
-      const target = sealedTarget({ ...fleet, cluster }, content.plan);
+      const rollout = rollouts.get(desired.rollout) ?? (await ports.table.get(keys.rollout(owner, desired.rollout)));
+      if (rollout === undefined) continue;
+      const target = snapshotTarget({ ...fleet, cluster }, rollout.plan);
       const { rows, newer } = await readRenderings([target], ports.table);
       const requests = target.inputs.flatMap((input, index) =>
         "digest" in input && input.digest === desired.input && !rows.has(input.digest) && !newer.has(input.digest)
-          ? requestOf({ content, target }, index)
+          ? requestOf({ rollout, target }, index)
           : [],
       );
       await askRenderings(transaction, { requests, renderings: rows }, ports);

@@ -20,13 +20,13 @@ export interface Asking {
  * renderer adds this one to those that it tells.
  */
 export async function askRenderings(
-  { known: { subject }, at, now, messages }: Transaction,
+  { known: { owner }, at, now, messages }: Transaction,
   { requests, renderings }: Asking,
   ports: PlannerPorts,
 ): Promise<void> {
   const distinct = new Map(requests.map((request) => [request.input, request]));
-  const { namespace } = subject;
-  for (const { source: name, revision, besides: pins, ...wanted } of distinct.values()) {
+  const { namespace } = owner;
+  for (const { source: name, revision, besides: pins, ...desired } of distinct.values()) {
     const source = { namespace, name, revision };
     const besides = pins.map((pin) => ({
       namespace,
@@ -35,18 +35,18 @@ export async function askRenderings(
       besides: pin.artifactDigest,
     }));
     const others = besides.length === 0 ? {} : { besides };
-    messages.push({ to: "render", input: wanted.input, notify: subject, source, ...others });
-    const before = renderings.get(wanted.input);
+    messages.push({ to: "render", input: desired.input, notify: owner, source, ...others });
+    const before = renderings.get(desired.input);
     if (before !== undefined && before.state !== "Failed") continue;
     const row: RenderingRow = {
-      ...keys.rendering(wanted.input),
+      ...keys.rendering(desired.input),
       type: "Rendering",
       schema: rowSchema,
       version: (before?.version ?? 0) + 1,
-      ...wanted,
+      ...desired,
       engine: renderEngine,
       state: "Pending",
-      waiting: before?.waiting ?? [subject],
+      waiting: before?.waiting ?? [owner],
       sources: before?.sources ?? [source, ...besides],
       requestedAt: at,
       tries: 0,

@@ -21,28 +21,28 @@ export function assign(
   { cluster, name, desired, before: found }: Assigned,
   { ids, installation }: PlannerPorts,
 ): void {
-  const { known, now, unit } = transaction;
-  const { subject, row: assigner } = known;
-  const before = found === undefined || found.subjectUid === assigner.uid ? found : unobserved(found);
-  const { parked: _parked, ...kept } = before === undefined ? {} : due(before, undefined);
-  const key = keys.sync(cluster, subject.namespace, name);
+  const { known, now, rolloutState } = transaction;
+  const { owner, row: assigner } = known;
+  const before = found === undefined || found.ownerUid === assigner.uid ? found : unobserved(found);
+  const { paused: _paused, ...kept } = before === undefined ? {} : due(before, undefined);
+  const key = keys.sync(cluster, owner.namespace, name);
   const from = desired.startAt === undefined ? now : new Date(desired.startAt);
   const isOrphan = desired.action === "orphan";
   // Whoever was begun waits for nobody, and who has no slot was not assigned.
-  const others = Math.min(changingOf(unit), queuedNow(unit.queuedUntil, now));
+  const others = Math.min(changingOf(rolloutState), queuedNow(rolloutState.queuedUntil, now));
   const timer = { ...dueAttributes(key, watchdogBehind(from, others)), dispatches: 1 };
   const row = {
     ...kept,
     ...key,
     ...(isOrphan ? {} : timer),
     cluster,
-    namespace: subject.namespace,
+    namespace: owner.namespace,
     name,
-    uid: syncUid(installation, { namespace: subject.namespace, name, cluster }),
-    subject,
-    subjectUid: assigner.uid,
+    uid: syncUid(installation, { namespace: owner.namespace, name, cluster }),
+    owner,
+    ownerUid: assigner.uid,
     desired: nextDesired(desired, before, ids.unique()),
-    statePk: stateIndex.pk(subject),
+    statePk: stateIndex.pk(owner),
     stateSk: stateIndex.sk(isOrphan ? "Orphaned" : "Assigned", { cluster, name }),
   };
   transaction.put<SyncRow>({ ...row, type: "SyncOnCluster" }, before);

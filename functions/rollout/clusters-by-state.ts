@@ -1,22 +1,22 @@
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { firstEntries, lagSeconds } from "#functions/rollout/state-entries.ts";
 import { keptUnreadable } from "#functions/rollout/transaction.ts";
-import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
-import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
-import { frozenIn } from "#shared/fleet/rollout/legs.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { namesShown } from "#shared/fleet/rollout/owner-status.ts";
 import type { Member } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { namesShown } from "#shared/fleet/rollout/subject-status.ts";
+import { frozenIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
-import type { ArrivalRow, LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpRow, SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type ClusterTallies, clusterCounts, indexTallies, type Tally, worseOf } from "#shared/fleet/sync/tally.ts";
 
@@ -34,7 +34,7 @@ export interface ByState {
   readonly isBehind: boolean;
 }
 
-export interface SeenInLook {
+export interface SeenInCheck {
   readonly all: boolean;
   /** Of clusters whose rows were read. */
   readonly states: ReadonlyMap<string, Tally>;
@@ -56,13 +56,13 @@ const mostRead = 100;
  * @param look.all - it is a look at everybody. Any other reads a page of each state: of one with more, it goes by what was
  *   counted before, which the next look at everybody puts right.
  */
-export async function clustersByState(known: Known, look: SeenInLook, ports: PlannerPorts): Promise<ByState> {
-  const { all, states } = look;
-  const { subject, unit, row } = known;
+export async function clustersByState(known: Known, check: SeenInCheck, ports: PlannerPorts): Promise<ByState> {
+  const { all, states } = check;
+  const { owner, rolloutState, row } = known;
   const { table } = ports;
   const most = all ? undefined : mostRead;
-  const [pages, arrivals, sealed] = await Promise.all([
-    Promise.all([...indexed.keys()].map((phase) => firstEntries(subject, table, { phase, most }))),
+  const [pages, catchUps, snapshot] = await Promise.all([
+    Promise.all([...indexed.keys()].map((phase) => firstEntries(owner, table, { phase, most }))),
     catchUpsThatEnded(known, ports),
     unassigned(known, ports),
   ]);
@@ -76,34 +76,34 @@ export async function clustersByState(known: Known, look: SeenInLook, ports: Pla
   const others = [...states].filter(([cluster, state]) => isNews(cluster, state));
   for (const [cluster, state] of others) worst.set(cluster, state);
   for await (const cluster of unreadable(known, ports)) note(cluster, "unreachable");
-  for (const { cluster } of arrivals.failed) note(cluster, "failed");
-  for (const { cluster } of arrivals.away) note(cluster, "unreachable");
+  for (const { cluster } of catchUps.failed) note(cluster, "failed");
+  for (const { cluster } of catchUps.away) note(cluster, "unreachable");
   // Of the arrivals that wait only those are read that are counted already.
-  const asked = unit.arrivals.waiting === 0 ? [] : [...worst.keys()];
+  const asked = rolloutState.catchUps.waiting === 0 ? [] : [...worst.keys()];
   const counted = await table.getMany(
-    asked.map((cluster) => keys.arrival(subject, "waiting", cluster)),
+    asked.map((cluster) => keys.catchUp(owner, "waiting", cluster)),
     { newer: "kept" },
   );
   for (const row of counted) note(clusterOf(row), "waiting");
-  for (const [cluster, state] of sealed) note(cluster, state);
+  for (const [cluster, state] of snapshot) note(cluster, state);
   const counts = { ready: 0, drifted: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   for (const state of worst.values()) counts[state]++;
   const before = row.status.clusters;
   // Nobody has counted them yet.
   if ([...full].some((state) => (before?.[state] ?? 0) < counts[state]))
-    return clustersByState(known, { ...look, all: true }, ports);
+    return clustersByState(known, { ...check, all: true }, ports);
   for (const state of full) counts[state] = before?.[state] ?? 0;
-  const waiting = counts.waiting + unit.arrivals.waiting - counted.length;
+  const waiting = counts.waiting + rolloutState.catchUps.waiting - counted.length;
   const named = (state: Tally) =>
     [...worst]
       .flatMap(([cluster, its]) => (its === state ? cluster : []))
       .sort()
       .slice(0, namesShown);
   return {
-    counts: clusterCounts(membersOfAll(unit), { ...counts, waiting }),
+    counts: clusterCounts(membersOfAll(rolloutState), { ...counts, waiting }),
     failed: named("failed"),
     unreachable: named("unreachable"),
-    isNews: arrivals.isNews || others.length > 0,
+    isNews: catchUps.isNews || others.length > 0,
     isBehind: others.some(([, state]) => state !== "ready"),
   };
 }
@@ -113,22 +113,22 @@ export async function clustersByState(known: Known, look: SeenInLook, ports: Pla
  * could not be rendered. After its lag the index says the others, and whether they are ready by themselves since.
  */
 async function catchUpsThatEnded(
-  { subject, unit }: Known,
+  { owner, rolloutState }: Known,
   { table, clock }: PlannerPorts,
-): Promise<Record<"failed" | "away", readonly ArrivalRow[]> & Pick<ByState, "isNews">> {
-  const { failed, away = 0 } = unit.arrivals;
+): Promise<Record<"failed" | "away", readonly CatchUpRow[]> & Pick<ByState, "isNews">> {
+  const { failed, away = 0 } = rolloutState.catchUps;
   const now = clock.now().toISOString();
   const isWithinLag = (at: string) => later(at, lagSeconds) > now;
   // A version before this one did not note it.
-  const mayBeNews = isWithinLag(unit.arrivalEndedAt ?? now);
-  const assigned = unit.stages.reduce((sum, { failedArrivals }) => sum + failedArrivals, 0);
+  const mayBeNews = isWithinLag(rolloutState.catchUpEndedAt ?? now);
+  const assigned = rolloutState.stages.reduce((sum, { failedCatchUps }) => sum + failedCatchUps, 0);
   const read = async (state: "failed" | "away", isRead: boolean) =>
-    isRead ? (await rowsAbout(ranges.arrivals(subject, state), table)).rows : [];
+    isRead ? (await rowsAbout(ranges.catchUps(owner, state), table)).rows : [];
   const [ofFailed, ofAway] = await Promise.all([
     read("failed", failed > 0 && (mayBeNews || failed > assigned)),
     read("away", away > 0 && mayBeNews),
   ]);
-  const isRecent = ({ since }: ArrivalRow) => isWithinLag(since);
+  const isRecent = ({ since }: CatchUpRow) => isWithinLag(since);
   return {
     failed: ofFailed.filter((row) => isRecent(row) || isRenderFailure(row.reason)),
     away: ofAway.filter(isRecent),
@@ -138,7 +138,7 @@ async function catchUpsThatEnded(
 
 /** Those that are named; where there may be more than that, those that are found to be. */
 async function* unreadable(known: Known, ports: PlannerPorts): AsyncGenerator<string> {
-  const { unreadable: named = [] } = known.unit;
+  const { unreadable: named = [] } = known.rolloutState;
   yield* named;
   if (named.length < keptUnreadable) return;
   for (const page of inParts(await readMembers(known, ports), 100)) {
@@ -151,14 +151,15 @@ async function* unreadable(known: Known, ports: PlannerPorts): AsyncGenerator<st
 /** Members to whom nothing was assigned of what their stage has: the index has nothing of them, or what was before. */
 async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (readonly [string, Tally])[]> {
   const found: [string, Tally][] = [];
-  const bare = known.unit.stages.filter(({ on, moving }) => (on ?? moving) === undefined);
-  for (const stage of known.unit.stages) {
-    const leg = lastLegOf(stage, known.legs);
-    if (leg === undefined) continue;
-    if (stage.on === undefined)
-      for (const { cluster } of await notIn(leg, known, ports)) found.push([cluster, "waiting"]);
-    for (const { cluster } of await sealedIn(leg, leg.unrendered, ports)) found.push([cluster, "failed"]);
-    for (const { cluster } of await sealedIn(leg, waitingOrders(leg), ports)) found.push([cluster, "waiting"]);
+  const bare = known.rolloutState.stages.filter(({ current, updatingTo }) => (current ?? updatingTo) === undefined);
+  for (const stage of known.rolloutState.stages) {
+    const stageRun = lastStageRunOf(stage, known.stageRuns);
+    if (stageRun === undefined) continue;
+    if (stage.current === undefined)
+      for (const { cluster } of await notIn(stageRun, known, ports)) found.push([cluster, "waiting"]);
+    for (const { cluster } of await targetsAt(stageRun, stageRun.unrendered, ports)) found.push([cluster, "failed"]);
+    for (const { cluster } of await targetsAt(stageRun, waitingOrders(stageRun), ports))
+      found.push([cluster, "waiting"]);
   }
   if (found.length + bare.length === 0) return [];
   const members = new Map((await readMembers(known, ports)).map(({ cluster, stage }) => [cluster, stage]));
@@ -167,26 +168,29 @@ async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (
 }
 
 /** Members of its stage that wait for the next leg: they were registered anew while this one stood still. */
-async function notIn(leg: LegRow, known: Known, ports: PlannerPorts): Promise<readonly Member[]> {
-  if (leg.membersVersion === known.unit.membersVersion) return [];
-  const orders = Array.from({ length: leg.size }, (_, order) => order);
-  const sealed = new Map((await sealedIn(leg, orders, ports)).map(({ cluster, uid }) => [cluster, uid]));
+async function notIn(stageRun: StageRunRow, known: Known, ports: PlannerPorts): Promise<readonly Member[]> {
+  if (stageRun.membersVersion === known.rolloutState.membersVersion) return [];
+  const orders = Array.from({ length: stageRun.size }, (_, order) => order);
+  const snapshot = new Map((await targetsAt(stageRun, orders, ports)).map(({ cluster, uid }) => [cluster, uid]));
   const members = await readMembers(known, ports);
-  return members.filter(({ cluster, uid, stage }) => stage === leg.stage && sealed.get(cluster) !== uid);
+  return members.filter(({ cluster, uid, stage }) => stage === stageRun.stage && snapshot.get(cluster) !== uid);
 }
 
 /** One that is lost is made anew when its leg goes on: to count is no reason to begin with that again. */
-export async function sealedIn(
-  leg: LegRow,
+export async function targetsAt(
+  stageRun: StageRunRow,
   orders: readonly number[],
   ports: PlannerPorts,
-): Promise<readonly SealedTarget[]> {
-  const sealed = await unlessLost(readSealed(leg, orders, ports.lists), () => new Map<number, SealedTarget>());
-  return [...sealed.values()];
+): Promise<readonly SnapshotTarget[]> {
+  const snapshot = await unlessLost(
+    readSnapshot(stageRun, orders, ports.lists),
+    () => new Map<number, SnapshotTarget>(),
+  );
+  return [...snapshot.values()];
 }
 
-function waitingOrders(leg: LegRow): readonly number[] {
-  const { next, size, aside, returned, rendering } = leg;
+function waitingOrders(stageRun: StageRunRow): readonly number[] {
+  const { next, size, aside, returned, rendering } = stageRun;
   const never = Array.from({ length: size - next }, (_, index) => next + index);
-  return [...aside, ...returned, ...rendering, ...frozenIn(leg), ...never];
+  return [...aside, ...returned, ...rendering, ...frozenIn(stageRun), ...never];
 }

@@ -1,7 +1,7 @@
 /** Rows of contents that no stage is on, or moves to, and that are no history any more. */
 import { allPast } from "#functions/rollout/ledger.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { expiryOf } from "#shared/fleet/rows/expiry.ts";
@@ -16,7 +16,7 @@ import type { Table } from "#shared/ports.ts";
  * @returns undefined when none is left.
  */
 export async function collectPast(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
-  const [number, ...others] = known.unit.past ?? [];
+  const [number, ...others] = known.rolloutState.past ?? [];
   if (number === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   const page = await oldRows(transaction, number, ports.table);
@@ -30,10 +30,13 @@ export async function collectPast(known: Known, ports: PlannerPorts): Promise<Tr
  * itself. @returns undefined when there is no more to collect.
  */
 export async function collectAll(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
-  const [newest, ...others] = known.unit.ledger;
+  const [newest, ...others] = known.rolloutState.ledger;
   const transaction = new Transaction(known, ports.clock.now());
   if (others.length > 0) {
-    transaction.edit({ ledger: known.unit.ledger.slice(0, 1), ...allPast({ ...known.unit, ledger: others }) });
+    transaction.edit({
+      ledger: known.rolloutState.ledger.slice(0, 1),
+      ...allPast({ ...known.rolloutState, ledger: others }),
+    });
     return transaction;
   }
   const collected = await collectPast(known, ports);
@@ -48,14 +51,14 @@ export async function collectAll(known: Known, ports: PlannerPorts): Promise<Tra
 
 /** As many as one step writes. What only a newer version can read is nobody's to change. */
 async function oldRows(transaction: Transaction, number: number, table: Table) {
-  const { subject } = transaction.known;
+  const { owner } = transaction.known;
   const most = transaction.room();
-  const rows: RowOf<"Target" | "Leg" | "Content">[] = [];
-  const parts: readonly RowRange<"Target" | "Leg" | "Content">[] = [
+  const rows: RowOf<"Target" | "StageRun" | "Rollout">[] = [];
+  const parts: readonly RowRange<"Target" | "StageRun" | "Rollout">[] = [
     // Who lists contents misses it at once.
-    { pk: keys.content(subject, number).pk, prefix: keys.content(subject, number).sk },
-    ranges.legs(subject, number),
-    ranges.contentTargets(subject, number),
+    { pk: keys.rollout(owner, number).pk, prefix: keys.rollout(owner, number).sk },
+    ranges.stageRuns(owner, number),
+    ranges.rolloutTargets(owner, number),
   ];
   for (const range of parts) {
     const page = { ...range, limit: most, newer: "kept" } as const;

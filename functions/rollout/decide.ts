@@ -1,6 +1,6 @@
 import { toForget } from "#functions/rollout/forget.ts";
 import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { mostAssignments, portionOf } from "#functions/rollout/slot-portion.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
@@ -16,25 +16,31 @@ import {
 } from "#shared/fleet/rollout/assignments.ts";
 import { buildOf } from "#shared/fleet/rollout/build-of.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
-import { freezeOver } from "#shared/fleet/rows/brake-row.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { freezeOver } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { ContentRow, LegRow, RenderingRow, SealedTarget, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  RenderingRow,
+  RolloutRow,
+  SlotRow,
+  SnapshotTarget,
+  StageRunRow,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
-import { because } from "#shared/fleet/rows/said-reason.ts";
+import { because } from "#shared/fleet/rows/stated-reason.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 
 /** A cluster that may be next. */
 export interface Candidate {
-  readonly target: SealedTarget;
+  readonly target: SnapshotTarget;
   readonly rows: ClusterRows;
-  readonly content: ContentRow;
+  readonly rollout: RolloutRow;
   readonly stage: string;
   /** What it is a target of; absent for one that comes outside the legs. */
-  readonly leg?: LegRow;
+  readonly stageRun?: StageRunRow;
   readonly order?: number;
   /** What could not be rendered before is to be tried once more. */
   readonly retriedAt?: string | undefined;
@@ -72,7 +78,7 @@ export type Step =
 export const itsTurn = { do: "wait", for: "turn", requests: [] } as const;
 
 /** Renderings of everything that the targets need. */
-export async function readRenderings(targets: readonly SealedTarget[], table: Table): Promise<Renderings> {
+export async function readRenderings(targets: readonly SnapshotTarget[], table: Table): Promise<Renderings> {
   const inputs = new Set(targets.flatMap(digestsOf));
   const found = await table.getMany([...inputs].map(keys.rendering), { newer: "kept" });
   const rows = found.filter((row) => row.type === "Rendering");
@@ -80,7 +86,7 @@ export async function readRenderings(targets: readonly SealedTarget[], table: Ta
   return { rows: new Map(rows.map((row) => [row.input, row])), newer: new Map(newer) };
 }
 
-function digestsOf({ inputs }: SealedTarget): readonly string[] {
+function digestsOf({ inputs }: SnapshotTarget): readonly string[] {
   return inputs.flatMap((input) => ("digest" in input ? [input.digest] : []));
 }
 
@@ -90,29 +96,29 @@ export function decide(
   renderings: Renderings,
   { known, now }: Pick<Transaction, "known" | "now">,
 ): Step {
-  const { target, rows, content, stage, leg } = candidate;
+  const { target, rows, rollout, stage, stageRun } = candidate;
   const { fleet, slot, syncs } = rows;
-  const { subject, row, unit, brake } = known;
+  const { owner, row, rolloutState, freezeState } = known;
   const unread = rows.newer ?? digestsOf(target).flatMap((input) => renderings.newer.get(input) ?? [])[0];
   if (unread !== undefined) return { do: "away", reason: because("NewerRow", unread) };
-  const isFarewell = content.plan.farewell !== undefined;
-  if (fleet === undefined && isFarewell) {
+  const isOwnerDeletion = rollout.plan.deletion !== undefined;
+  if (fleet === undefined && isOwnerDeletion) {
     const forgotten = toForget(syncs, "gone").slice(0, mostAssignments);
     return { do: "forget", syncs: forgotten, reason: "no longer registered; its objects stay" };
   }
-  const strayed = isFarewell ? undefined : strayedText(candidate, known);
+  const strayed = isOwnerDeletion ? undefined : strayedText(candidate, known);
   if (strayed !== undefined) return { do: "skip", reason: strayed };
   const newest = newestOf(syncs);
   // A cluster never goes back by moving to a stage that is behind.
-  const others = unit.stages.filter(({ name }) => name !== stage);
-  const isPassed = others.some(({ on = 0 }) => on >= newest) || (unit.former ?? 0) >= newest;
-  if (leg !== undefined && !isFarewell && newest > content.number && isPassed)
+  const others = rolloutState.stages.filter(({ name }) => name !== stage);
+  const isPassed = others.some(({ current = 0 }) => current >= newest) || (rolloutState.former ?? 0) >= newest;
+  if (stageRun !== undefined && !isOwnerDeletion && newest > rollout.number && isPassed)
     return { do: "unchanged", reason: `keeps content ${newest}, which another stage has passed` };
   // Its last attempt was given up, and its worker may still be writing.
-  if (slot?.parking !== undefined) return itsTurn;
+  if (slot?.releasing !== undefined) return itsTurn;
   const { rollout } = relationOf(row);
   const rendered = renderingsOf(target.inputs, renderings.rows, {
-    subject,
+    owner,
     now,
     progressSeconds: secondsOf(rollout.progressDeadline),
     retriedAt: candidate.retriedAt,
@@ -122,22 +128,22 @@ export function decide(
     return {
       do: "wait",
       for: "rendering",
-      requests: rendered.unasked.flatMap((index) => requestOf({ content, target }, index)),
+      requests: rendered.unasked.flatMap((index) => requestOf({ rollout, target }, index)),
     };
-  const { on } = unit.stages.find(({ name }) => name === stage) ?? {};
+  const { current } = rolloutState.stages.find(({ name }) => name === stage) ?? {};
   const assigning: Assigning = {
-    subject,
+    owner,
     cluster: target.cluster,
-    content,
+    rollout,
     relation: row.operations.deletion === undefined ? relationOf(row) : undefined,
     inputs: target.inputs,
     digests: rendered.digests,
     leftOut: rendered.leftOut,
     syncs,
-    preexisting: syncs.some((sync) => isPreexisting(sync, on)) || undefined,
+    preexisting: syncs.some((sync) => isPreexisting(sync, current)) || undefined,
     now,
   };
-  const freeze = fleet && freezeOver(brake, fleet.labels, now);
+  const freeze = fleet && freezeOver(freezeState, fleet.labels, now);
   const waits: Step = freeze === undefined ? itsTurn : { do: "freeze", name: freeze.name };
   const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
   // Who is given back what it lost keeps whatever it has since.
@@ -148,7 +154,7 @@ export function decide(
     const isWhole = isGiven(assigning) && assignments.every(({ name }) => name in slot.attempts);
     const isBusy = !isWhole && !given.every(isReplaceable);
     // A slot that a live leg counts stays that leg's.
-    if (leg === undefined || isCounted(slot, known) || isBusy) return waits;
+    if (stageRun === undefined || isCounted(slot, known) || isBusy) return waits;
     if (isWhole) return { do: "adopt", slot };
   }
   if (assignments.length === 0 && leaving.length === 0)
@@ -165,8 +171,8 @@ export function newestOf(syncs: readonly SyncRow[]): number {
 }
 
 /** True when a leg that is under way counts what the slot was given for. */
-function isCounted({ leg }: SlotRow, { legs }: Known): boolean {
-  return leg !== undefined && legs.has(legKey(leg));
+function isCounted({ stageRun }: SlotRow, { stageRuns }: Known): boolean {
+  return stageRun !== undefined && stageRuns.has(stageRunKey(stageRun));
 }
 
 /** Why a cluster is no target of its stage any more. */
@@ -180,10 +186,10 @@ function strayedText({ rows: { fleet }, target, stage }: Candidate, { row }: Kno
 }
 
 export function requestOf(
-  { content, target }: Pick<Candidate, "content" | "target">,
+  { rollout, target }: Pick<Candidate, "rollout" | "target">,
   index: number,
 ): readonly RenderingRequest[] {
-  const [template, input] = [content.plan.templates[index], target.inputs[index]];
+  const [template, input] = [rollout.plan.templates[index], target.inputs[index]];
   if (template === undefined || input === undefined || !("digest" in input)) return [];
   const { source, revision } = template;
   const build = buildOf(template, input);

@@ -1,45 +1,46 @@
-import { nobodyLookedAt, readMembers } from "#functions/rollout/members.ts";
+import { nobodyChecked, readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { clockOf } from "#functions/rollout/settle-slots.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
-import { refOf } from "#shared/fleet/rollout/legs.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { isMoving } from "#shared/fleet/rollout/slots.ts";
+import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
-import type { Job, Looking } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Checking, Job } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { phaseTallies, worseOf } from "#shared/fleet/sync/tally.ts";
 
 /** Clusters asked about at once. */
 const pageSize = 25;
 
-type State = keyof Looking["counts"];
+type State = keyof Checking["counts"];
 
 /**
  * Takes a `reconcile` up: what failed of the legs under way and of the arrivals gets another turn, and every Sync is looked
  * at. It skips neither evidence nor bounds. @returns undefined when there is none.
  */
-export function takeUpReconcile(known: Known, ports: PlannerPorts): Transaction | undefined {
-  const { unit, row, legs } = known;
+export function startReconcile(known: Known, ports: PlannerPorts): Transaction | undefined {
+  const { rolloutState, row, stageRuns } = known;
   const asked = row.operations.reconcile?.number;
-  if (asked === undefined || unit.handledReconcile === asked || unit.members === undefined) return undefined;
+  if (asked === undefined || rolloutState.handledReconcile === asked || rolloutState.members === undefined)
+    return undefined;
   if (row.operations.suspended !== undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   // Of a stage that nothing goes through, those that what passed it left behind.
-  const failed = unit.stages.flatMap((stage): readonly Job[] => {
-    const leg = lastLegOf(stage, legs);
-    return leg === undefined || leg.counts.Failed === 0 ? [] : [{ do: "retry", leg: refOf(leg) }];
+  const failed = rolloutState.stages.flatMap((stage): readonly Job[] => {
+    const stageRun = lastStageRunOf(stage, stageRuns);
+    return stageRun === undefined || stageRun.counts.Failed === 0 ? [] : [{ do: "retry", stageRun: refOf(stageRun) }];
   });
-  const arrivals: readonly Job[] = unit.arrivals.failed > 0 ? [{ do: "retry" }] : [];
-  transaction.addJobs(...failed, ...arrivals, { do: "look", number: asked, at: 0 });
+  const catchUps: readonly Job[] = rolloutState.catchUps.failed > 0 ? [{ do: "retry" }] : [];
+  transaction.addJobs(...failed, ...catchUps, { do: "check", number: asked, at: 0 });
   transaction.edit({
     handledReconcile: asked,
-    looking: { number: asked, since: transaction.at, most: 0, ...nobodyLookedAt },
+    checking: { number: asked, since: transaction.at, most: 0, ...nobodyChecked },
   });
   return transaction;
 }
@@ -50,30 +51,30 @@ export function takeUpReconcile(known: Known, ports: PlannerPorts): Transaction 
  * @returns undefined when nothing new was seen of it.
  */
 export async function followReconcile(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
-  const { unit, row } = known;
-  const { looking } = unit;
+  const { rolloutState, row } = known;
+  const { checking } = rolloutState;
   // What is on its way is counted when it has arrived.
-  if (looking === undefined || unit.jobs.length > 0 || isMoving(known)) return undefined;
+  if (checking === undefined || rolloutState.jobs.length > 0 || isMoving(known)) return undefined;
   // A suspension spends no deadline: workers stand still meanwhile.
   if (row.operations.suspended !== undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   const { at, now } = transaction;
-  const [since = looking.since] = [looking.since, row.operations.resumed?.at ?? ""].sort().reverse();
+  const [since = checking.since] = [checking.since, row.operations.resumed?.at ?? ""].sort().reverse();
   const isLate = later(since, clockOf(known, now).progressSeconds) <= at;
   const members = await readMembers(known, ports);
-  const counts = { ...looking.counts };
-  let { looked } = looking;
-  for await (const state of statesSince(known, { members: members.slice(looked), number: looking.number }, ports)) {
+  const counts = { ...checking.counts };
+  let { checked } = checking;
+  for await (const state of statesSince(known, { members: members.slice(checked), number: checking.number }, ports)) {
     // Who waits longer than a cluster may take waits for nobody; the time begins anew with every one that is done.
     if (state === undefined && !isLate) break;
     counts[state ?? "changing"]++;
-    looked++;
+    checked++;
   }
-  if (looked < members.length && looked === looking.looked) return undefined;
+  if (checked < members.length && checked === checking.checked) return undefined;
   const { failed, unreachable, changing } = counts;
-  const progress = looked > looking.most ? { most: looked, since: at } : {};
-  if (looked < members.length) transaction.edit({ looking: { ...looking, looked, counts, ...progress } });
-  else transaction.edit({ looking: undefined, lately: { at, failed, unreachable, changing } });
+  const progress = checked > checking.most ? { most: checked, since: at } : {};
+  if (checked < members.length) transaction.edit({ checking: { ...checking, checked, counts, ...progress } });
+  else transaction.edit({ checking: undefined, lately: { at, failed, unreachable, changing } });
   return transaction;
 }
 
@@ -89,14 +90,14 @@ async function* statesSince(
   { members, number }: Asked,
   { table }: PlannerPorts,
 ): AsyncGenerator<State | undefined> {
-  const { subject, row } = known;
+  const { owner, row } = known;
   const templates = row.operations.deletion === undefined ? relationOf(row).templates : [];
-  const wanted = new Set(templates.map(({ name }) => syncName(subject, name)));
+  const desired = new Set(templates.map(({ name }) => syncName(owner, name)));
   for (const page of inParts(members, pageSize)) {
     const clusters = page.map(({ cluster }) => cluster);
     const found = await readClusters(known, { clusters, with: ["syncs"] }, table);
     for (const { syncs } of found.values()) {
-      const isWhole = syncs.filter(({ name }) => wanted.has(name)).length === wanted.size;
+      const isWhole = syncs.filter(({ name }) => desired.has(name)).length === desired.size;
       const states = syncs.map((sync) => stateSince(sync, number));
       const seen = states.filter((state) => state !== undefined);
       yield seen.length < states.length ? undefined : seen.reduce(worseOf, isWhole ? "ready" : "waiting");
@@ -104,15 +105,15 @@ async function* statesSince(
   }
 }
 
-function stateSince({ desired, observed, parked, reconcile = 0 }: SyncRow, asked: number): State | undefined {
+function stateSince({ desired, observed, paused, reconcile = 0 }: SyncRow, asked: number): State | undefined {
   if (desired.action === "orphan") return "waiting";
   // It waits for the planner's word, not for a worker's look.
-  if (parked !== undefined) return parked.freeze === undefined ? "failed" : "waiting";
+  if (paused !== undefined) return paused.freeze === undefined ? "failed" : "waiting";
   if (observed?.attempt !== desired.attempt) return undefined;
   const { phase, handledReconcile = 0 } = observed;
   // What nobody was asked to look at was not there yet: all that is seen of it was seen since.
-  const isLookedAt = reconcile < asked || handledReconcile >= asked;
-  const isOver = isLookedAt && phase !== "Applying" && phase !== "Verifying";
+  const isChecked = reconcile < asked || handledReconcile >= asked;
+  const isOver = isChecked && phase !== "Applying" && phase !== "Verifying";
   // Who answers again waits for its turn.
   return isOver || phase === "Reachable" ? (phaseTallies[phase] ?? "ready") : undefined;
 }

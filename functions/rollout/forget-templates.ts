@@ -1,7 +1,7 @@
-import { takeAwayAnew } from "#functions/rollout/give-back.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
+import { takeAwayAnew } from "#functions/rollout/restore-templates.ts";
 import { liveEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
@@ -9,19 +9,19 @@ import { identityNow } from "#shared/fleet/rollout/plan.ts";
 import { keys, templateOf } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
-import { type ClusterTallies, haveWanted } from "#shared/fleet/sync/tally.ts";
+import { type ClusterTallies, haveDesired } from "#shared/fleet/sync/tally.ts";
 
 /** When every cluster is seen to have what is wanted, none should have a template any more that is not wanted. */
-export function mayForget({ unit, known }: Transaction, settled: ClusterTallies): boolean {
+export function mayForget({ rolloutState, known }: Transaction, settled: ClusterTallies): boolean {
   const isGoing = known.row.operations.deletion !== undefined;
-  return haveWanted(settled) === settled.selected && isThrough(unit) && !isGoing && leftBehind(known).size > 0;
+  return haveDesired(settled) === settled.selected && isThrough(rolloutState) && !isGoing && leftBehind(known).size > 0;
 }
 
 /** Templates that may be on a cluster and that the newest content does not have. */
-function leftBehind({ unit, contents }: Known): ReadonlySet<string> {
-  const newest = contents.get(unit.last);
+function leftBehind({ rolloutState, rollouts }: Known): ReadonlySet<string> {
+  const newest = rollouts.get(rolloutState.last);
   if (newest === undefined) return new Set();
-  return new Set(unit.templates).difference(new Set(newest.plan.templates.map(({ name }) => name)));
+  return new Set(rolloutState.templates).difference(new Set(newest.plan.templates.map(({ name }) => name)));
 }
 
 /**
@@ -30,11 +30,11 @@ function leftBehind({ unit, contents }: Known): ReadonlySet<string> {
  * @returns that step; undefined where there is nothing of the kind.
  */
 export async function forgetTemplates(transaction: Transaction, ports: PlannerPorts): Promise<Transaction | undefined> {
-  const { known, unit } = transaction;
+  const { known, rolloutState } = transaction;
   const gone = leftBehind(known);
   const syncs = await syncsOf(known, gone, ports);
   if (syncs.length === 0) {
-    transaction.edit({ templates: unit.templates.filter((name) => !gone.has(name)) });
+    transaction.edit({ templates: rolloutState.templates.filter((name) => !gone.has(name)) });
     return undefined;
   }
   const applied = syncs.flatMap((row) => (!isNewer(row) && row.desired.action === "apply" ? [row.cluster] : []));
@@ -47,15 +47,15 @@ export async function forgetTemplates(transaction: Transaction, ports: PlannerPo
 }
 
 /** Found by the state index, which may be behind, and read. */
-async function syncsOf({ subject }: Known, templates: ReadonlySet<string>, { table }: PlannerPorts) {
-  const entries = (await liveEntries(subject, table)).filter(({ sync }) => templates.has(templateOf(subject, sync)));
-  const wanted = entries.map(({ cluster, sync }) => keys.sync(cluster, subject.namespace, sync));
-  const rows = await table.getMany(wanted, { newer: "kept" });
+async function syncsOf({ owner }: Known, templates: ReadonlySet<string>, { table }: PlannerPorts) {
+  const entries = (await liveEntries(owner, table)).filter(({ sync }) => templates.has(templateOf(owner, sync)));
+  const desired = entries.map(({ cluster, sync }) => keys.sync(cluster, owner.namespace, sync));
+  const rows = await table.getMany(desired, { newer: "kept" });
   return rows.filter((row) => isNewer(row) || !["Gone", "Orphaned"].includes(stateOf(row)));
 }
 
 /** Else another content follows, which comes to everybody. */
 function isNewestWanted(known: Known): boolean {
-  const { desired, unit } = known;
-  return desired.ok && unit.ledger[0]?.identity === identityNow(known, desired.plan);
+  const { desired, rolloutState } = known;
+  return desired.ok && rolloutState.ledger[0]?.identity === identityNow(known, desired.plan);
 }

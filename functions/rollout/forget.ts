@@ -20,11 +20,11 @@ export function forgetSyncs(
   { syncs, as }: { readonly syncs: readonly SyncRow[]; readonly as: Forgetting },
   ports: PlannerPorts,
 ): void {
-  const { at, unit } = transaction;
+  const { at, rolloutState } = transaction;
   for (const sync of syncs) {
     if (as === "gone") transaction.put(gone(sync, at), sync);
     else {
-      const desired = orphaning(sync.desired, { rollout: unit.last, assignedAt: at });
+      const desired = orphaning(sync.desired, { rollout: rolloutState.last, assignedAt: at });
       assign(transaction, { cluster: sync.cluster, name: sync.name, desired, before: sync }, ports);
     }
   }
@@ -38,7 +38,7 @@ export function toForget(syncs: readonly SyncRow[], as: Forgetting): readonly Sy
 }
 
 function gone(sync: SyncRow, at: string): SyncRow {
-  const { operations: _operations, parked: _parked, ...kept } = due(sync, undefined);
+  const { operations: _operations, paused: _paused, ...kept } = due(sync, undefined);
   return {
     ...withWorkerHalf(kept, { observed: undefined, held: sync.held, deaths: sync.deaths }),
     desired: forgotten(sync, at),

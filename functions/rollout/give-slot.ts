@@ -1,13 +1,13 @@
 import { assign, wakeUp } from "#functions/rollout/assign.ts";
 import type { Candidate, Step } from "#functions/rollout/decide.ts";
-import { parkSync } from "#functions/rollout/park.ts";
+import { pauseSync } from "#functions/rollout/pause.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { followsText, portionOf } from "#functions/rollout/slot-portion.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import { refOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { later, queuedUntil } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 
@@ -17,7 +17,7 @@ export interface Giving extends Candidate {
 
 /** Writes the assignments of a cluster, and the slot that it has for them. */
 export function giveSlot(transaction: Transaction, giving: Giving, ports: PlannerPorts): void {
-  const { rows, step, content, stage, leg, order, only } = giving;
+  const { rows, step, rollout, stage, stageRun, order, only } = giving;
   const { cluster, fleet, slot, syncs } = rows;
   const { known, now } = transaction;
   const { written, goingOn, paused, isPart } = portionOf(rows, step);
@@ -27,7 +27,7 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
     isKnown &&= before !== undefined && before.desired.action !== "orphan";
     assign(transaction, { ...assignment, before }, ports);
   }
-  for (const sync of paused) parkSync(transaction, sync, { reason: followsText, at: transaction.at });
+  for (const sync of paused) pauseSync(transaction, sync, { reason: followsText, at: transaction.at });
   // A Cluster that was deleted, or registered anew, since it was looked at gets nothing. What is assigned to it is forgotten
   // after that, before or after this is written; for the rest a check costs as much as a write.
   if (!isKnown && fleet !== undefined)
@@ -37,22 +37,22 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
     {
       cluster,
       stage,
-      content: content.number,
+      rollout: rollout.number,
       attempts: { ...goingOn, ...attempts },
       since: transaction.at,
-      ...defined({ leg: leg && refOf(leg), order, restores: only && content.number }),
+      ...defined({ stageRun: stageRun && refOf(stageRun), order, restores: only && rollout.number }),
       ...(isPart ? { unwritten: true as const } : {}),
     },
     slot,
   );
-  const { correlationId } = content;
+  const { correlationId } = rollout;
   for (const message of wakeUp(cluster, written[0]?.desired.startAt, now))
     transaction.messages.push({ ...message, ...defined({ correlationId }) });
   // No worker that begins now can use up its time before.
   const first = later(now, secondsOf(relationOf(known.row).rollout.progressDeadline));
-  const { deadline = first } = transaction.unit;
+  const { deadline = first } = transaction.rolloutState;
   transaction.edit({
     deadline: deadline < first ? deadline : first,
-    queuedUntil: queuedUntil(transaction.unit.queuedUntil, now),
+    queuedUntil: queuedUntil(transaction.rolloutState.queuedUntil, now),
   });
 }

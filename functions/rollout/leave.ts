@@ -1,5 +1,5 @@
 import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
-import { parkSlot } from "#functions/rollout/park.ts";
+import { pauseSlot } from "#functions/rollout/pause.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type ClusterRows, isBehind, seeClusters } from "#functions/rollout/read-clusters.ts";
 import { isSelected } from "#functions/rollout/stage-now.ts";
@@ -14,7 +14,7 @@ export async function leavePage(
   ports: PlannerPorts,
 ): Promise<number> {
   const { known } = transaction;
-  const parts = ["slot", "lease", "arrivals", "syncs", "targets", "left"] as const;
+  const parts = ["slot", "lease", "catchUps", "syncs", "targets", "left"] as const;
   const found = await seeClusters(transaction, { clusters: page, with: parts }, ports.table);
   for (const [index, cluster] of page.entries()) {
     const rows = found.get(cluster);
@@ -22,7 +22,7 @@ export async function leavePage(
     // A deletion is about everybody who has something, selected or not.
     if (known.row.operations.deletion !== undefined && rows.fleet !== undefined) continue;
     if (!forget(transaction, rows, ports)) return index;
-    for (const arrival of rows.arrivals) transaction.dropArrival(arrival);
+    for (const catchUp of rows.catchUps) transaction.dropCatchUp(catchUp);
     // What kept its stage from passing does so no longer.
     for (const target of [...rows.targets.filter(isBehind), ...rows.left]) transaction.amend(target, outcome);
     takeSlot(transaction, rows);
@@ -36,15 +36,18 @@ function forget(transaction: Transaction, { fleet, syncs }: ClusterRows, ports: 
   // Selected again meanwhile, or another one under its name: what is there is not what was assigned.
   const as = fleet === undefined || isSelected(known, fleet) ? "gone" : "deselected";
   const forgotten = toForget(syncs, as);
-  const room = transaction.room() - 6 - known.unit.stages.length;
+  const room = transaction.room() - 6 - known.rolloutState.stages.length;
   forgetSyncs(transaction, { syncs: forgotten.slice(0, Math.max(0, room)), as }, ports);
   return room >= forgotten.length;
 }
 
 function takeSlot(transaction: Transaction, { cluster, slot, lease }: ClusterRows): void {
-  if (slot === undefined || slot.parking !== undefined) return;
-  const leg = slot.leg && transaction.leg(slot.leg);
-  if (leg !== undefined)
-    transaction.record(leg, { cluster, order: slot.order ?? 0 }, "Assigned", { ...outcome, attempts: slot.attempts });
-  parkSlot(transaction, { slot, lease });
+  if (slot === undefined || slot.releasing !== undefined) return;
+  const stageRun = slot.stageRun && transaction.stageRun(slot.stageRun);
+  if (stageRun !== undefined)
+    transaction.record(stageRun, { cluster, order: slot.order ?? 0 }, "Assigned", {
+      ...outcome,
+      attempts: slot.attempts,
+    });
+  pauseSlot(transaction, { slot, lease });
 }

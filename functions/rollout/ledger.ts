@@ -1,15 +1,18 @@
 import { defined } from "#shared/base/defined.ts";
-import type { ContentRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** A unit keeps so many of the newest contents, besides those that a stage is on or moves to. */
 const keptContents = 10;
 
 /** What a unit knows of its contents when there is one more: the others that it kept are past, and collected. */
-export function withContent(
-  { stages, former, ledger, past = [] }: UnitRow,
-  { number, identity, revision, createdAt: at }: ContentRow,
-): Pick<UnitRow, "last" | "ledger" | "past"> {
-  const named = new Set([former, ...stages.flatMap(({ on, moving, bar }) => [on, moving?.content, bar?.above])]);
+export function withRollout(
+  { stages, former, ledger, past = [] }: RolloutStateRow,
+  { number, identity, revision, createdAt: at }: RolloutRow,
+): Pick<RolloutStateRow, "last" | "ledger" | "past"> {
+  const named = new Set([
+    former,
+    ...stages.flatMap(({ current, updatingTo, bar }) => [current, updatingTo?.rollout, bar?.above]),
+  ]);
   const all = [{ number, identity, revision, at }, ...ledger];
   const isKept = (entry: { readonly number: number }, index: number) => index < keptContents || named.has(entry.number);
   const others = all.filter((entry, index) => !isKept(entry, index)).map((entry) => entry.number);
@@ -17,21 +20,24 @@ export function withContent(
 }
 
 /** Something else is wanted than before, by its identity: where no stage took that, it is skipped. */
-export function withWanted(
-  { wanted, skipped, ledger }: Pick<UnitRow, "wanted" | "skipped" | "ledger">,
-  now: NonNullable<UnitRow["wanted"]>,
-): { readonly [Name in "wanted" | "skipped"]: UnitRow[Name] | undefined } {
+export function withDesired(
+  { desired, skipped, ledger }: Pick<RolloutStateRow, "desired" | "skipped" | "ledger">,
+  now: NonNullable<RolloutStateRow["desired"]>,
+): { readonly [Name in "desired" | "skipped"]: RolloutStateRow[Name] | undefined } {
   const next = now.identity === ledger[0]?.identity ? undefined : now;
-  if (wanted === undefined || wanted.identity === now.identity) return { wanted: next, skipped };
-  const { count = 0, from = wanted.revision } = skipped ?? {};
-  return { wanted: next, skipped: { count: count + 1, from, to: wanted.revision } };
+  if (desired === undefined || desired.identity === now.identity) return { desired: next, skipped };
+  const { count = 0, from = desired.revision } = skipped ?? {};
+  return { desired: next, skipped: { count: count + 1, from, to: desired.revision } };
 }
 
 /** Of one that another object left, or that goes, everything is past. */
-export function allPast({ ledger, past = [] }: Pick<UnitRow, "ledger" | "past">): Pick<UnitRow, "past"> {
+export function allPast({
+  ledger,
+  past = [],
+}: Pick<RolloutStateRow, "ledger" | "past">): Pick<RolloutStateRow, "past"> {
   return pastOf([...past, ...ledger.map(({ number }) => number)]);
 }
 
-function pastOf(numbers: readonly number[]): Pick<UnitRow, "past"> {
+function pastOf(numbers: readonly number[]): Pick<RolloutStateRow, "past"> {
   return defined({ past: numbers.length === 0 ? undefined : numbers });
 }

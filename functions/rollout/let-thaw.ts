@@ -1,19 +1,22 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { stageNow } from "#functions/rollout/stage-now.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { frozenIn } from "#shared/fleet/rollout/legs.ts";
-import { freezeOver, isInForce } from "#shared/fleet/rows/brake-row.ts";
+import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { frozenIn } from "#shared/fleet/rollout/stage-runs.ts";
+import { freezeOver, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Equal as long as those whom a freeze holds can be no others. */
 export function frozenAs({ known, now }: Pick<Transaction, "known" | "now">): string {
-  return digestOf([known.brake.freezes.filter((freeze) => isInForce(freeze, now)), known.unit.membersVersion]);
+  return digestOf([
+    known.freezeState.freezes.filter((freeze) => isInForce(freeze, now)),
+    known.rolloutState.membersVersion,
+  ]);
 }
 
 /**
@@ -23,27 +26,27 @@ export function frozenAs({ known, now }: Pick<Transaction, "known" | "now">): st
 export async function letThaw(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const transaction = new Transaction(known, ports.clock.now());
   const as = frozenAs(transaction);
-  for (const stage of known.unit.stages) {
-    const leg = legOf(stage, known.legs);
-    if (leg?.frozen !== undefined && leg.frozen.as !== as)
-      transaction.putLeg(await thawed(transaction, { leg, as }, ports));
+  for (const stage of known.rolloutState.stages) {
+    const stageRun = stageRunOf(stage, known.stageRuns);
+    if (stageRun?.frozen !== undefined && stageRun.frozen.as !== as)
+      transaction.putStageRun(await thawed(transaction, { stageRun, as }, ports));
   }
   return transaction.hasChanged() ? transaction : undefined;
 }
 
 async function thawed(
   { known, now }: Transaction,
-  { leg, as }: { readonly leg: LegRow; readonly as: string },
+  { stageRun, as }: { readonly stageRun: StageRunRow; readonly as: string },
   ports: PlannerPorts,
-): Promise<LegRow> {
-  const { frozen: _frozen, ...kept } = leg;
-  const sealed = await readSealed(leg, frozenIn(leg), ports.lists);
-  const clusters = [...sealed.values()].map(({ cluster }) => keys.fleet(cluster));
+): Promise<StageRunRow> {
+  const { frozen: _frozen, ...kept } = stageRun;
+  const snapshot = await readSnapshot(stageRun, frozenIn(stageRun), ports.lists);
+  const clusters = [...snapshot.values()].map(({ cluster }) => keys.fleet(cluster));
   const rows = await ports.table.getMany(clusters, { newer: "kept" });
-  const own = rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === leg.stage);
-  const freezes = new Map(own.map(({ name, labels }) => [name, freezeOver(known.brake, labels, now)?.name]));
-  const held = Map.groupBy(sealed.keys(), (order) => freezes.get(sealed.get(order)?.cluster ?? ""));
-  const returned = [...leg.returned, ...(held.get(undefined) ?? [])];
+  const own = rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === stageRun.stage);
+  const freezes = new Map(own.map(({ name, labels }) => [name, freezeOver(known.freezeState, labels, now)?.name]));
+  const held = Map.groupBy(snapshot.keys(), (order) => freezes.get(snapshot.get(order)?.cluster ?? ""));
+  const returned = [...stageRun.returned, ...(held.get(undefined) ?? [])];
   const by = Object.fromEntries([...held].flatMap(([name, orders]) => (name === undefined ? [] : [[name, orders]])));
   return { ...kept, returned, ...defined({ frozen: Object.keys(by).length === 0 ? undefined : { as, by } }) };
 }

@@ -1,22 +1,22 @@
 import { type Fleet, readChanged, readFleet, someAreReadable } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { keptUnreadable, Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { compareText } from "#shared/base/text-order.ts";
-import { subjectFields } from "#shared/fleet/log-fields.ts";
+import { ownerFields } from "#shared/fleet/log-fields.ts";
 import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
 import { type Member, memberChanges, membersOf, type Relation, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { fleetChanges, lastWritten } from "#shared/fleet/rows/fleet-version.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
-import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** In their order: in another list another one is next. */
-export const nobodyLookedAt = { looked: 0, counts: { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 } };
+export const nobodyChecked = { checked: 0, counts: { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 } };
 
 /**
  * Computes anew who the members are, when the fleet or what is selected of it has changed. Who came, moved or left is
@@ -25,7 +25,7 @@ export const nobodyLookedAt = { looked: 0, counts: { ready: 0, changing: 0, fail
  */
 export async function refreshMembers(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { by, fleet } = selectedNow(known);
-  const { selected } = known.unit;
+  const { selected } = known.rolloutState;
   const isReadable = await someAreReadable(selected?.unread ?? [], ports.table);
   if (selected?.by === by && selected.fleet === fleet && !isReadable) return undefined;
   const before = await readMembers(known, ports);
@@ -44,16 +44,16 @@ interface Before {
 /** @returns undefined where the whole directory has to be read, or the few clusters that are named. */
 async function changedSince(
   since: string,
-  { known: { row, unit, fleetParts }, before }: Before,
+  { known: { row, rolloutState, fleetParts }, before }: Before,
   { table }: PlannerPorts,
 ): Promise<Fleet | undefined> {
-  const isKnown = unit.members !== undefined && before.every(({ uid }) => uid !== "");
+  const isKnown = rolloutState.members !== undefined && before.every(({ uid }) => uid !== "");
   if (!isKnown || relationOf(row).clusters.names !== undefined) return undefined;
   const clusters = before.map(({ cluster }) => cluster);
   return readChanged(fleetChanges(since, fleetParts), clusters, table);
 }
 
-function selectedNow({ row, fleetVersion }: Known): NonNullable<UnitRow["selected"]> {
+function selectedNow({ row, fleetVersion }: Known): NonNullable<RolloutStateRow["selected"]> {
   const relation = relationOf(row);
   return { by: selectionOf(relation, namesOf(relation)), fleet: fleetVersion };
 }
@@ -72,12 +72,12 @@ function namesOf({ rollout }: Relation): readonly string[] {
  * Old name -> new name, where nothing of what is selected is another than names, and no stage had one of these: then they
  * are the same stages. Whatever else is another, a stage is known by its name.
  */
-function renamedStages({ unit, row }: Known): ReadonlyMap<string, string> {
+function renamedStages({ rolloutState, row }: Known): ReadonlyMap<string, string> {
   const relation = relationOf(row);
-  const [before, names] = [unit.stages.map(({ name }) => name), namesOf(relation)];
+  const [before, names] = [rolloutState.stages.map(({ name }) => name), namesOf(relation)];
   const renamed = before.flatMap((name, index) => (names[index] === name ? [] : [[name, names[index] ?? ""] as const]));
   const areNew = renamed.every(([, name]) => !before.includes(name));
-  return new Map(areNew && unit.selected?.by === selectionOf(relation, before) ? renamed : []);
+  return new Map(areNew && rolloutState.selected?.by === selectionOf(relation, before) ? renamed : []);
 }
 
 /** From all of the fleet that may be selected. @param before - as in `Before`. */
@@ -87,17 +87,17 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
 }
 
 async function membersFrom(fleet: Fleet, { known, before }: Before, ports: PlannerPorts): Promise<Transaction> {
-  const { unit, row, subject } = known;
+  const { rolloutState, row, owner } = known;
   const relation = relationOf(row);
   const { stages } = relation.rollout;
-  const version = unit.membersVersion + 1;
+  const version = rolloutState.membersVersion + 1;
   const renamed = renamedStages(known);
   const former = before.map((member) => ({ ...member, stage: renamed.get(member.stage) ?? member.stage }));
   // Whoever was selected and cannot be read stays as it was: it is neither gone nor anything else. So does who is no other.
   const unread = former.filter(({ cluster }) => fleet.unreadable.has(cluster));
   const same = former.filter(({ cluster }) => !fleet.isRead(cluster));
   const found = [...membersOf(relation, fleet.clusters, version), ...unread, ...same].sort(byName);
-  const newest = known.contents.get(unit.last);
+  const newest = known.rollouts.get(rolloutState.last);
   const { members, joined, left, relabelled, otherInputs } = memberChanges(former, found, newest?.plan);
   const transaction = new Transaction(known, ports.clock.now());
   checkEntries(transaction, fleet);
@@ -111,25 +111,26 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
   renameStages(transaction, renamed);
   if (left.length > 0) transaction.addJobs({ do: "leave", clusters: await ports.lists.store(left), at: 0 });
   // Where nothing was ever taken, the first legs have everybody.
-  const arriving = unit.last === 0 ? [] : [...joined, ...relabelled];
-  if (arriving.length > 0) transaction.addJobs({ do: "arrive", clusters: await ports.lists.store(arriving), at: 0 });
+  const catchingUp = rolloutState.last === 0 ? [] : [...joined, ...relabelled];
+  if (catchingUp.length > 0)
+    transaction.addJobs({ do: "catchUp", clusters: await ports.lists.store(catchingUp), at: 0 });
   endRemovedStages(transaction, new Set(namesOf(relation)));
-  const isEdited = unit.selected?.by !== selected.by;
-  const verified = isEdited ? { verified: verifiedBy(members, former, transaction.unit) } : {};
+  const isEdited = rolloutState.selected?.by !== selected.by;
+  const verified = isEdited ? { verified: verifiedBy(members, former, transaction.rolloutState) } : {};
   transaction.edit({
-    stages: stagesNamed(transaction.unit, namesOf(relation), { members: counts, ...verified }),
+    stages: stagesNamed(transaction.rolloutState, namesOf(relation), { members: counts, ...verified }),
     selected,
     members: await ports.lists.store(members),
     // The first of all lists: none is older.
-    blobsAt: unit.members === undefined ? transaction.at : unit.blobsAt,
+    blobsAt: rolloutState.members === undefined ? transaction.at : rolloutState.blobsAt,
     membersVersion: version,
     missing: fleet.missing,
-    inputsVersion: unit.inputsVersion + (otherInputs ? 1 : 0),
-    looking: unit.looking && { ...unit.looking, ...nobodyLookedAt },
+    inputsVersion: rolloutState.inputsVersion + (otherInputs ? 1 : 0),
+    checking: rolloutState.checking && { ...rolloutState.checking, ...nobodyChecked },
   });
   await countReturnedSlots(transaction, ports);
   for (const { cluster } of unread) transaction.cannotRead(cluster);
-  ports.log.info("the members are others", { ...subjectFields(subject), joined: joined.length, left: left.length });
+  ports.log.info("the members are others", { ...ownerFields(owner), joined: joined.length, left: left.length });
   return transaction;
 }
 
@@ -139,8 +140,8 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
  * be what was read when this is committed.
  */
 function checkEntries(transaction: Transaction, { checkOf }: Fleet): void {
-  const { unit, fleetParts } = transaction.known;
-  const since = unit.selected === undefined ? undefined : fleetChanges(unit.selected.fleet, fleetParts);
+  const { rolloutState, fleetParts } = transaction.known;
+  const since = rolloutState.selected === undefined ? undefined : fleetChanges(rolloutState.selected.fleet, fleetParts);
   const written = new Set([...(since?.clusters ?? []), ...lastWritten(fleetParts)]);
   const checks = [...written].flatMap((cluster) => checkOf(cluster) ?? []);
   for (const check of checks.slice(0, Math.max(0, transaction.room()))) transaction.write(check);
@@ -149,7 +150,7 @@ function checkEntries(transaction: Transaction, { checkOf }: Fleet): void {
 /** Of those that only a newer version can read the first few: when one of them can be read, everybody is read. */
 function unreadStrangers({ unreadable, isRead }: Fleet, { known, before }: Before): readonly string[] | undefined {
   const members = new Set(before.map(({ cluster }) => cluster));
-  const earlier = known.unit.selected?.unread?.filter((cluster) => !isRead(cluster)) ?? [];
+  const earlier = known.rolloutState.selected?.unread?.filter((cluster) => !isRead(cluster)) ?? [];
   const strangers = [...new Set([...earlier, ...unreadable])].filter((cluster) => !members.has(cluster));
   return strangers.length === 0 ? undefined : strangers.slice(0, keptUnreadable);
 }
@@ -161,22 +162,23 @@ function byName(a: Member, b: Member): number {
 /** Nothing that is computed from members would be other than it is: who changed in the fleet is no member, nor was one. */
 function isSame(
   { before, members }: Readonly<Record<"before" | "members", readonly Member[]>>,
-  { unit }: Pick<Known, "unit">,
-  now: Pick<UnitRow, "missing"> & NonNullable<UnitRow["selected"]>,
+  { rolloutState }: Pick<Known, "rolloutState">,
+  now: Pick<RolloutStateRow, "missing"> & NonNullable<RolloutStateRow["selected"]>,
 ): boolean {
   // Without a version what could not be read is counted anew.
-  const isCounted = unit.members !== undefined && unit.selected?.by === now.by && unit.selected.fleet !== "";
-  return isCounted && canonicalJson([before, unit.missing]) === canonicalJson([members, now.missing]);
+  const isCounted =
+    rolloutState.members !== undefined && rolloutState.selected?.by === now.by && rolloutState.selected.fleet !== "";
+  return isCounted && canonicalJson([before, rolloutState.missing]) === canonicalJson([members, now.missing]);
 }
 
 /** By stage, the newest content that a stage is on from which one of its members comes. */
 function verifiedBy(
   members: readonly Member[],
   former: readonly Member[],
-  { stages }: Pick<UnitRow, "stages">,
+  { stages }: Pick<RolloutStateRow, "stages">,
 ): ReadonlyMap<string, number> {
-  const on = new Map(stages.map((stage) => [stage.name, stage.on ?? 0]));
-  const before = new Map(former.map(({ cluster, stage }) => [cluster, on.get(stage)]));
+  const current = new Map(stages.map((stage) => [stage.name, stage.current ?? 0]));
+  const before = new Map(former.map(({ cluster, stage }) => [cluster, current.get(stage)]));
   const verified = new Map<string, number>();
   for (const { cluster, stage } of members) {
     const number = before.get(cluster);
@@ -191,22 +193,22 @@ function verifiedBy(
  */
 function renameStages(transaction: Transaction, renamed: ReadonlyMap<string, string>): void {
   for (const [before, name] of renamed) {
-    const changing = transaction.unit.stages.find((stage) => stage.name === before)?.changing ?? 0;
-    transaction.editStage(before, (stage) => ({ ...stage, name, changing: 0, arriving: 0, failedArrivals: 0 }));
-    transaction.countArrivals({ changing });
+    const changing = transaction.rolloutState.stages.find((stage) => stage.name === before)?.changing ?? 0;
+    transaction.editStage(before, (stage) => ({ ...stage, name, changing: 0, catchingUp: 0, failedCatchUps: 0 }));
+    transaction.countCatchUps({ changing });
     transaction.addJobs({ do: "rename", stage: before, to: name });
   }
 }
 
 /** Its leg ends; the slots of it are counted with those that no stage has, and what it had passed nobody goes back from. */
 function endRemovedStages(transaction: Transaction, names: ReadonlySet<string>): void {
-  for (const { name, on = 0, moving, changing } of transaction.unit.stages) {
+  for (const { name, current = 0, updatingTo, changing } of transaction.rolloutState.stages) {
     if (names.has(name)) continue;
-    const { former = 0 } = transaction.unit;
-    if (on > former) transaction.edit({ former: on });
-    const leg = moving === undefined ? undefined : transaction.leg(moving);
-    if (leg !== undefined) transaction.supersede(leg, undefined);
-    transaction.countArrivals({ changing });
+    const { former = 0 } = transaction.rolloutState;
+    if (current > former) transaction.edit({ former: current });
+    const stageRun = updatingTo === undefined ? undefined : transaction.stageRun(updatingTo);
+    if (stageRun !== undefined) transaction.supersede(stageRun, undefined);
+    transaction.countCatchUps({ changing });
   }
 }
 
@@ -215,22 +217,22 @@ function endRemovedStages(transaction: Transaction, names: ReadonlySet<string>):
  * any those that could not be read then, and can be since.
  */
 async function countReturnedSlots(transaction: Transaction, { table }: PlannerPorts): Promise<void> {
-  const { known, unit } = transaction;
-  const before = new Set(known.unit.stages.map(({ name }) => name));
-  const isReadAgain = known.unit.selected?.fleet === "";
-  const stages = unit.stages.filter(({ name }) => isReadAgain || !before.has(name));
-  if (stages.length === 0 || unit.arrivals.changing === 0) return;
-  const { rows, unread } = await rowsAbout(ranges.slots(known.subject), table);
+  const { known, rolloutState } = transaction;
+  const before = new Set(known.rolloutState.stages.map(({ name }) => name));
+  const isReadAgain = known.rolloutState.selected?.fleet === "";
+  const stages = rolloutState.stages.filter(({ name }) => isReadAgain || !before.has(name));
+  if (stages.length === 0 || rolloutState.catchUps.changing === 0) return;
+  const { rows, unread } = await rowsAbout(ranges.slots(known.owner), table);
   for (const { name } of stages) {
     const own = rows.filter(({ stage }) => stage === name);
-    const changing = own.filter(({ leg }) => leg !== undefined).length;
-    transaction.editStage(name, (stage) => ({ ...stage, changing, arriving: own.length - changing }));
+    const changing = own.filter(({ stageRun }) => stageRun !== undefined).length;
+    transaction.editStage(name, (stage) => ({ ...stage, changing, catchingUp: own.length - changing }));
   }
-  const others = rows.length + unread.length - changingOf(transaction.unit);
-  transaction.countArrivals({ changing: others });
+  const others = rows.length + unread.length - changingOf(transaction.rolloutState);
+  transaction.countCatchUps({ changing: others });
 }
 
 /** @throws StarlingError when it is lost. */
-export async function readMembers({ unit }: Known, ports: PlannerPorts): Promise<readonly Member[]> {
-  return unit.members === undefined ? [] : ports.lists.read<Member>(unit.members);
+export async function readMembers({ rolloutState }: Known, ports: PlannerPorts): Promise<readonly Member[]> {
+  return rolloutState.members === undefined ? [] : ports.lists.read<Member>(rolloutState.members);
 }

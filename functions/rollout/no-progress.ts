@@ -17,10 +17,10 @@ export function requireProgress(
 ): void {
   const isSame = before.counts.join() === after.counts.join();
   if (!isSame || transaction.isNews()) return;
-  const { unit, known } = transaction;
+  const { rolloutState, known } = transaction;
   const { slot } = before;
-  const row = slot === undefined ? `${unit.pk} ${unit.sk}` : `${slot.pk} ${slot.sk}`;
+  const row = slot === undefined ? `${rolloutState.pk} ${rolloutState.sk}` : `${slot.pk} ${slot.sk}`;
   const size = slot === undefined ? "" : ` (attempts: ${Object.keys(slot.attempts).length})`;
-  const message = `the planner's step ${step} changes nothing for ${known.subject.name}: row ${row}${size}; it is tried again, ever later`;
+  const message = `the planner's step ${step} changes nothing for ${known.owner.name}: row ${row}${size}; it is tried again, ever later`;
   throw new StarlingError(message, { code: "NoProgress", retry: "transient", data: { step, row } });
 }

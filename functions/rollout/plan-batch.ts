@@ -1,13 +1,13 @@
-import { type Call, planSubject } from "#functions/rollout/plan-subject.ts";
+import { type Call, planOwner } from "#functions/rollout/plan-owner.ts";
 import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
 import { leadingCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { Failure } from "#shared/lambda/sqs-handler.ts";
-import { type RolloutMessage, subjectKey } from "#shared/messages.ts";
+import { ownerKey, type RolloutMessage } from "#shared/messages.ts";
 
 /** Of a batch; each waits for the table most of the time. */
-const subjectsAtOnce = 5;
+const ownersAtOnce = 5;
 
 type Told = RolloutMessage & { readonly correlationId?: string };
 
@@ -23,18 +23,18 @@ export async function planBatch(
 ): Promise<readonly Failure[]> {
   const { clock } = ports;
   const end = clock.now().getTime() + leftMs;
-  const bySubject = Map.groupBy([...messages.entries()], ([, message]) => subjectKey(message.subject));
+  const byOwner = Map.groupBy([...messages.entries()], ([, message]) => ownerKey(message.owner));
   // Whoever comes first leaves as much time to those behind it.
-  const eachMs = leftMs / Math.ceil(bySubject.size / subjectsAtOnce);
+  const eachMs = leftMs / Math.ceil(byOwner.size / ownersAtOnce);
   const failures: Failure[] = [];
-  await runConcurrently([...bySubject.values()], subjectsAtOnce, async (group) => {
+  await runConcurrently([...byOwner.values()], ownersAtOnce, async (group) => {
     const [first] = group;
     if (first === undefined) return;
     const until = new Date(Math.min(end, clock.now().getTime() + eachMs));
     try {
       const told = group.map(([, message]) => message);
       await underCorrelation(leadingCorrelation(told.map(({ correlationId }) => correlationId)), () =>
-        planSubject(first[1].subject, { until, ...toldOf(told) }, ports),
+        planOwner(first[1].owner, { until, ...toldOf(told) }, ports),
       );
     } catch (error) {
       failures.push(...group.map(([index]) => ({ index, error })));

@@ -1,11 +1,11 @@
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
-import { isSameLeg } from "#shared/fleet/rollout/legs.ts";
-import { arrivalStates, clusterOf, keys, syncName } from "#shared/fleet/rows/keys.ts";
+import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
+import { catchUpStates, clusterOf, keys, syncName } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ArrivalRow, SlotRow, TargetRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpRow, RolloutStateRow, SlotRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type NewerRow, newerRowText, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -21,7 +21,7 @@ export interface ClusterRows {
   readonly fleet?: FleetRow | undefined;
   readonly slot?: SlotRow | undefined;
   readonly lease?: FoundLease | undefined;
-  readonly arrivals: readonly ArrivalRow[];
+  readonly catchUps: readonly CatchUpRow[];
   /** Every Sync of the subject, also of templates that are gone. */
   readonly syncs: readonly SyncRow[];
   /** Of the legs that are under way. */
@@ -32,45 +32,47 @@ export interface ClusterRows {
   readonly newer?: string | undefined;
 }
 
-type Part = "slot" | "lease" | "arrivals" | "syncs" | "targets" | "left";
-type PartKey = RowKeyOf<"Slot" | "Lease" | "Arrival" | "SyncOnCluster" | "Target">;
+type Part = "slot" | "lease" | "catchUps" | "syncs" | "targets" | "left";
+type PartKey = RowKeyOf<"Slot" | "Lease" | "CatchUp" | "SyncOnCluster" | "Target">;
 
 /** Clusters by name, in their order, each with its entry in the fleet and the parts that are named. */
 export async function readClusters(
-  { subject, unit }: Pick<Known, "subject" | "unit">,
+  { owner, rolloutState }: Pick<Known, "owner" | "rolloutState">,
   { clusters, with: parts }: { readonly clusters: readonly string[]; readonly with: readonly Part[] },
   table: Table,
 ): Promise<ReadonlyMap<string, ClusterRows>> {
   const keysOf: Readonly<Record<Part, (cluster: string) => readonly PartKey[]>> = {
-    slot: (cluster) => [keys.slot(subject, cluster)],
+    slot: (cluster) => [keys.slot(owner, cluster)],
     lease: (cluster) => [keys.lease(cluster)],
-    arrivals: (cluster) => arrivalStates.map((state) => keys.arrival(subject, state, cluster)),
-    syncs: (cluster) => syncKeys({ subject, unit }, cluster),
-    targets: (cluster) => unit.stages.flatMap(({ moving }) => (moving ? [keys.target(subject, moving, cluster)] : [])),
-    left: (cluster) => unit.stages.flatMap(({ passed }) => (passed ? [keys.target(subject, passed, cluster)] : [])),
+    catchUps: (cluster) => catchUpStates.map((state) => keys.catchUp(owner, state, cluster)),
+    syncs: (cluster) => syncKeys({ owner, rolloutState }, cluster),
+    targets: (cluster) =>
+      rolloutState.stages.flatMap(({ updatingTo }) => (updatingTo ? [keys.target(owner, updatingTo, cluster)] : [])),
+    left: (cluster) =>
+      rolloutState.stages.flatMap(({ passed }) => (passed ? [keys.target(owner, passed, cluster)] : [])),
   };
-  const wanted = clusters.flatMap((cluster) => [
+  const desired = clusters.flatMap((cluster) => [
     keys.fleet(cluster),
     ...parts.flatMap((part) => keysOf[part](cluster)),
   ]);
-  const found = Map.groupBy(await table.getMany(wanted, { newer: "kept" }), clusterOf);
-  return new Map(clusters.map((cluster) => [cluster, rowsOf(cluster, found.get(cluster) ?? [], unit)]));
+  const found = Map.groupBy(await table.getMany(desired, { newer: "kept" }), clusterOf);
+  return new Map(clusters.map((cluster) => [cluster, rowsOf(cluster, found.get(cluster) ?? [], rolloutState)]));
 }
 
 /** Of every Sync of the subject that a cluster may have. */
-export function syncKeys({ subject, unit }: Pick<Known, "subject" | "unit">, cluster: string) {
-  return unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name)));
+export function syncKeys({ owner, rolloutState }: Pick<Known, "owner" | "rolloutState">, cluster: string) {
+  return rolloutState.templates.map((name) => keys.sync(cluster, owner.namespace, syncName(owner, name)));
 }
 
 /** For a step about them: it knows their arrivals, and leaves alone those that cannot be read. @returns the others. */
 export async function seeClusters(
   transaction: Transaction,
-  wanted: Parameters<typeof readClusters>[1],
+  desired: Parameters<typeof readClusters>[1],
   table: Table,
 ): Promise<ReadonlyMap<string, ClusterRows>> {
-  const found = await readClusters(transaction.known, wanted, table);
-  for (const { cluster, arrivals, newer } of found.values()) {
-    transaction.see(arrivals);
+  const found = await readClusters(transaction.known, desired, table);
+  for (const { cluster, catchUps, newer } of found.values()) {
+    transaction.see(catchUps);
     if (newer !== undefined) transaction.cannotRead(cluster);
   }
   return new Map([...found].filter(([, { newer }]) => newer === undefined));
@@ -90,17 +92,17 @@ export function isBehind({ state }: TargetRow): boolean {
   return state === "Failed" || state === "Unreachable";
 }
 
-function rowsOf(cluster: string, rows: readonly Row[], { stages }: Pick<UnitRow, "stages">): ClusterRows {
+function rowsOf(cluster: string, rows: readonly Row[], { stages }: Pick<RolloutStateRow, "stages">): ClusterRows {
   const isLease = (row: Row): row is FoundLease => keys.lease.parse(row) !== undefined;
   const targets = rows.filter((row) => isOfType(row, "Target"));
-  const isOpen = ({ leg }: TargetRow) => stages.some(({ moving }) => isSameLeg(moving, leg));
+  const isOpen = ({ stageRun }: TargetRow) => stages.some(({ updatingTo }) => isSameStageRun(updatingTo, stageRun));
   const newer = rows.find((row) => isNewer(row) && !isLease(row));
   return {
     cluster,
     fleet: rows.find((row) => isOfType(row, "Fleet")),
     slot: rows.find((row) => isOfType(row, "Slot")),
     lease: rows.find(isLease),
-    arrivals: rows.filter((row) => isOfType(row, "Arrival")),
+    catchUps: rows.filter((row) => isOfType(row, "CatchUp")),
     syncs: rows.filter((row) => isOfType(row, "SyncOnCluster")),
     targets: targets.filter(isOpen),
     left: targets.filter((target) => !isOpen(target) && isBehind(target)),

@@ -3,11 +3,11 @@ import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { judge } from "#shared/fleet/rollout/judge.ts";
 import { acceptedRow } from "#shared/fleet/rows/lineage.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { mayTakeOver } from "#shared/kube/parent-object.ts";
 
-type Recovery = NonNullable<SubjectRow["operations"]["recovered"]>;
+type Recovery = NonNullable<OwnerRow["operations"]["recovered"]>;
 
 /**
  * After a `recover --all`, a Sync that its cluster refuses goes on from what the cluster remembers: the new table may never have
@@ -30,9 +30,9 @@ export function goOnFromRemembered(transaction: Transaction, seen: Seen): Seen |
   const left = { ...slot, attempts, unwritten: true as const };
   const others = syncs.filter(({ name }) => !names.has(name));
   const verdict = judge(left, others, clock);
-  const parked = verdict.state === "Failed" ? { reason: verdict.reason, at: transaction.at } : undefined;
+  const paused = verdict.state === "Failed" ? { reason: verdict.reason, at: transaction.at } : undefined;
   if (verdict.state === "Assigned") transaction.putSlot(left, slot);
-  return { ...seen, slot: left, syncs: others, verdict, parked };
+  return { ...seen, slot: left, syncs: others, verdict, paused };
 }
 
 function isRefused({ desired, observed, recovered }: SyncRow, act: Recovery): boolean {

@@ -11,12 +11,12 @@ export async function renamePage(
   job: Extract<Job, { do: "rename" }>,
   { table }: PlannerPorts,
 ): Promise<Job | undefined> {
-  const { subject } = transaction.known;
-  const slots = (await rowsAbout(ranges.slots(subject), table)).rows.filter(({ stage }) => stage === job.stage);
+  const { owner } = transaction.known;
+  const slots = (await rowsAbout(ranges.slots(owner), table)).rows.filter(({ stage }) => stage === job.stage);
   for (const slot of slots.slice(0, transaction.room())) transaction.putSlot({ ...slot, stage: job.to }, slot);
   // A slot that is given back under the old name may still become an arrival under it.
   if (slots.length > 0) return job;
-  const { rows, rest } = await readPage(transaction, { range: ranges.arrivalsBehind(subject), job }, table);
-  for (const arrival of rows) if (arrival.stage === job.stage) transaction.changeArrival(arrival, { stage: job.to });
+  const { rows, rest } = await readPage(transaction, { range: ranges.catchUpsTried(owner), job }, table);
+  for (const catchUp of rows) if (catchUp.stage === job.stage) transaction.changeCatchUp(catchUp, { stage: job.to });
   return rest;
 }

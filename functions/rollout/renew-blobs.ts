@@ -1,11 +1,11 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { isThere } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { isToRenew, youngSince } from "#shared/fleet/blob-life.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { ContentRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 
 /**
@@ -17,34 +17,36 @@ export async function renewBlobs(known: Known, ports: PlannerPorts): Promise<Tra
   const { lists, clock } = ports;
   const transaction = new Transaction(known, clock.now());
   const named = listsOf(known);
-  if (named.size === 0 || !isToRenew(known.unit.blobsAt, transaction.now)) return undefined;
+  if (named.size === 0 || !isToRenew(known.rolloutState.blobsAt, transaction.now)) return undefined;
   for (const key of named) await isThere(lists.read(key).then((list) => lists.store(list)));
-  await renewArtifacts(await contentsOf(known, ports), ports);
+  await renewArtifacts(await rolloutsOf(known, ports), ports);
   transaction.edit({ blobsAt: transaction.at });
   return transaction;
 }
 
 /** What a content is rendered from, for as long as its row is there. */
 export async function renewArtifacts(
-  contents: readonly Pick<ContentRow, "plan">[],
+  rollouts: readonly Pick<RolloutRow, "plan">[],
   { blobs, clock }: Pick<PlannerPorts, "blobs" | "clock">,
 ): Promise<void> {
-  const pins = contents.flatMap(({ plan }) => plan.templates.flatMap((one) => [one, ...(one.besides ?? [])]));
+  const pins = rollouts.flatMap(({ plan }) => plan.templates.flatMap((one) => [one, ...(one.besides ?? [])]));
   const before = youngSince(clock.now());
   for (const digest of new Set(pins.map(({ artifactDigest }) => artifactDigest)))
     await isThere(blobs.renew(blobKeys.artifact(digest), before));
 }
 
 /** Jobs are done by then. */
-function listsOf({ unit, legs }: Known): ReadonlySet<string> {
-  const ofLegs = [...legs.values()].flatMap(({ pages }) => pages.map(({ key }) => key));
-  return new Set([unit.members, unit.sweep?.clusters, ...ofLegs].filter((key) => key !== undefined));
+function listsOf({ rolloutState, stageRuns }: Known): ReadonlySet<string> {
+  const ofStageRuns = [...stageRuns.values()].flatMap(({ pages }) => pages.map(({ key }) => key));
+  return new Set(
+    [rolloutState.members, rolloutState.sweep?.clusters, ...ofStageRuns].filter((key) => key !== undefined),
+  );
 }
 
 /** Also those that are history: clusters that are behind have them. */
-async function contentsOf({ subject, unit }: Known, { table }: PlannerPorts): Promise<readonly ContentRow[]> {
+async function rolloutsOf({ owner, rolloutState }: Known, { table }: PlannerPorts): Promise<readonly RolloutRow[]> {
   const rows = await table.getMany(
-    unit.ledger.map(({ number }) => keys.content(subject, number)),
+    rolloutState.ledger.map(({ number }) => keys.rollout(owner, number)),
     { newer: "kept" },
   );
   return rows.filter((row) => !isNewer(row));

@@ -1,27 +1,27 @@
 import { askRenderings } from "#functions/rollout/ask-renderings.ts";
 import { type Renderings, readRenderings, requestOf } from "#functions/rollout/decide.ts";
-import { contentFor } from "#functions/rollout/fill-arrivals.ts";
-import type { Waiting } from "#functions/rollout/fill-leg.ts";
+import { rolloutFor } from "#functions/rollout/fill-catch-ups.ts";
+import type { Waiting } from "#functions/rollout/fill-stage-run.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters, valuedEntries } from "#functions/rollout/read-clusters.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { failedInPage, tryAgain } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isRenderFailure, type RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
-import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
-import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { snapshotTarget } from "#shared/fleet/rollout/plan.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { ContentRow, SealedTarget, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutRow, SnapshotTarget, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 
 interface Unrendered {
   /** Of the row that says so. */
-  readonly key: RowKeyOf<"Target" | "Arrival">;
-  readonly target: SealedTarget;
-  readonly content: ContentRow | undefined;
+  readonly key: RowKeyOf<"Target" | "CatchUp">;
+  readonly target: SnapshotTarget;
+  readonly rollout: RolloutRow | undefined;
 }
 
 /**
@@ -53,17 +53,17 @@ export async function retryRendered(
 
 /** Targets of the legs that stages had last, and then clusters that came to a stage. */
 async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncGenerator<readonly Unrendered[]> {
-  const { subject, unit, legs, contents } = known;
-  for (const stage of unit.stages) {
-    const leg = lastLegOf(stage, legs);
-    if (leg === undefined) continue;
-    const sealed = [...(await readSealed(leg, leg.unrendered, lists)).values()];
-    const content = contents.get(leg.content);
-    const targets = sealed.map((target) => ({ key: keys.target(subject, leg, target.cluster), target, content }));
+  const { owner, rolloutState, stageRuns, rollouts } = known;
+  for (const stage of rolloutState.stages) {
+    const stageRun = lastStageRunOf(stage, stageRuns);
+    if (stageRun === undefined) continue;
+    const snapshot = [...(await readSnapshot(stageRun, stageRun.unrendered, lists)).values()];
+    const rollout = rollouts.get(stageRun.rollout);
+    const targets = snapshot.map((target) => ({ key: keys.target(owner, stageRun, target.cluster), target, rollout }));
     yield* inParts(targets, failedInPage);
   }
-  if (unit.arrivals.failed === 0) return;
-  const range = { ...ranges.arrivals(subject, "failed"), limit: failedInPage, newer: "kept" } as const;
+  if (rolloutState.catchUps.failed === 0) return;
+  const range = { ...ranges.catchUps(owner, "failed"), limit: failedInPage, newer: "kept" } as const;
   for await (const page of allPages((start) => table.query({ ...range, ...start }))) {
     const failed = page.filter((row) => !isNewer(row)).filter(({ reason }) => isRenderFailure(reason));
     const found = await readClusters(known, { clusters: failed.map(({ cluster }) => cluster), with: ["syncs"] }, table);
@@ -71,10 +71,10 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
     yield failed.flatMap((key): readonly Unrendered[] => {
       const { cluster, syncs = [] } = found.get(key.cluster) ?? {};
       const fleet = valued.get(key.cluster);
-      const stage = unit.stages.find(({ name }) => name === key.stage);
-      const content = stage && contents.get(key.content ?? contentFor(syncs, stage, known));
-      if (cluster === undefined || fleet === undefined || content === undefined) return [];
-      return [{ key, target: sealedTarget({ ...fleet, cluster }, content.plan), content }];
+      const stage = rolloutState.stages.find(({ name }) => name === key.stage);
+      const rollout = stage && rollouts.get(key.rollout ?? rolloutFor(syncs, stage, known));
+      if (cluster === undefined || fleet === undefined || rollout === undefined) return [];
+      return [{ key, target: snapshotTarget({ ...fleet, cluster }, rollout.plan), rollout }];
     });
   }
 }
@@ -87,11 +87,11 @@ function renderedAmong(found: readonly Unrendered[], { rows }: Renderings): read
 }
 
 /** What the target waits for and no row asks for. */
-function endedAmong({ target, content }: Unrendered, { rows, newer }: Renderings): readonly RenderingRequest[] {
-  if (content === undefined) return [];
+function endedAmong({ target, rollout }: Unrendered, { rows, newer }: Renderings): readonly RenderingRequest[] {
+  if (rollout === undefined) return [];
   return target.inputs.flatMap((input, index) =>
     !("digest" in input) || rows.has(input.digest) || newer.has(input.digest)
       ? []
-      : requestOf({ content, target }, index),
+      : requestOf({ rollout, target }, index),
   );
 }

@@ -8,7 +8,7 @@ import type { Table } from "#shared/ports.ts";
  * Rows about clusters, and the clusters of those that only a newer version can read: these cost nobody else anything.
  * @param range - with a limit: so many rows at most.
  */
-export async function rowsAbout<Type extends "Slot" | "Target" | "Arrival">(
+export async function rowsAbout<Type extends "Slot" | "Target" | "CatchUp">(
   range: RowRange<Type> & { readonly limit?: number },
   table: Table,
 ): Promise<{ readonly rows: readonly RowOf<Type>[]; readonly unread: readonly string[] }> {

@@ -1,10 +1,10 @@
-import { arrivePage } from "#functions/rollout/arrive.ts";
-import { restorePage } from "#functions/rollout/give-back.ts";
+import { catchUpPage } from "#functions/rollout/catch-up-page.ts";
+import { checkPage } from "#functions/rollout/check-page.ts";
 import { leavePage } from "#functions/rollout/leave.ts";
-import { lookPage } from "#functions/rollout/look.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { renamePage } from "#functions/rollout/rename.ts";
+import { restorePage } from "#functions/rollout/restore-templates.ts";
 import { clearPage, retryPage } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
@@ -14,7 +14,7 @@ const pageSize = 20;
 
 /** One page of the first job. @returns undefined when there is none. */
 export async function runJob(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
-  const [job, ...others] = known.unit.jobs;
+  const [job, ...others] = known.rolloutState.jobs;
   if (job === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   const next = await runPage(transaction, job, ports);
@@ -27,12 +27,12 @@ async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts):
   if (job.do === "retry") return retryPage(transaction, job, ports);
   if (job.do === "clear") return clearPage(transaction, job, ports);
   if (job.do === "restore") return restorePage(transaction, job, ports);
-  if (job.do === "look") return lookPage(transaction, job, ports);
+  if (job.do === "check") return checkPage(transaction, job, ports);
   if (job.do === "rename") return renamePage(transaction, job, ports);
   const clusters = await ports.lists.read<string>(job.clusters);
   const page = clusters.slice(job.at, job.at + pageSize);
   const done =
-    job.do === "leave" ? await leavePage(transaction, page, ports) : await arrivePage(transaction, page, ports);
+    job.do === "leave" ? await leavePage(transaction, page, ports) : await catchUpPage(transaction, page, ports);
   const at = job.at + done;
   return at < clusters.length ? { ...job, at } : undefined;
 }

@@ -1,7 +1,7 @@
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Deadlines, Verdict } from "#shared/fleet/rollout/judge.ts";
-import type { ArrivalRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
-import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { CatchUpRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 type Clock = Deadlines & { readonly now: Date };
 
@@ -9,11 +9,11 @@ type Clock = Deadlines & { readonly now: Date };
 export interface Seen {
   readonly slot: SlotRow;
   readonly syncs: readonly SyncRow[];
-  readonly arrivals: readonly ArrivalRow[];
+  readonly catchUps: readonly CatchUpRow[];
   readonly clock: Clock;
   readonly verdict: Verdict;
   /** Nothing more is to be written by this attempt: why. */
-  readonly parked: Parked | undefined;
+  readonly paused: Paused | undefined;
   /** Read of what gives its slot back while a worker may be writing. */
   readonly lease: FoundLease | undefined;
 }

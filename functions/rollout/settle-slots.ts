@@ -1,11 +1,11 @@
 import { assign, wakeUp } from "#functions/rollout/assign.ts";
 import { forgetSyncs } from "#functions/rollout/forget.ts";
-import { hadBefore, missedIn, namesWanted } from "#functions/rollout/give-back.ts";
-import { strayedFrom } from "#functions/rollout/let-go.ts";
-import { endOf, isLetGo, parkSlot, parkSync, shrinkSlot } from "#functions/rollout/park.ts";
+import { endOf, isHandedBack, pauseSlot, pauseSync, shrinkSlot } from "#functions/rollout/pause.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { goOnFromRemembered } from "#functions/rollout/recover-slot.ts";
+import { strayedFrom } from "#functions/rollout/release-templates.ts";
+import { hadBefore, missedIn, namesWanted } from "#functions/rollout/restore-templates.ts";
 import { startOver } from "#functions/rollout/retry.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import type { Seen } from "#functions/rollout/seen-slot.ts";
@@ -13,15 +13,15 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
-import { areDoomed, type Deadlines, judge, type Verdict, wasSick } from "#shared/fleet/rollout/judge.ts";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { areDoomed, type Deadlines, judge, type Verdict, wasUnhealthy } from "#shared/fleet/rollout/judge.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { freezeOfAll, freezeOver, freezeText, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import { arrivalStates, clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { freezeOfAll, freezeOver, freezeText, isReleased, releasedAt } from "#shared/fleet/rows/freezes-row.ts";
+import { catchUpStates, clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
-import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** Slots looked at in one step. */
@@ -39,25 +39,25 @@ export interface Round {
   /** Clusters of which the slot cannot be read, as far as all were looked at. */
   readonly unread: readonly string[];
   readonly all: boolean;
-  /** By `legKey`: those of which a worker that could have begun did not, or cannot go on. */
+  /** By `stageRunKey`: those of which a worker that could have begun did not, or cannot go on. */
   readonly stuck: Map<string, number>;
   readonly doomed: Map<string, Doomed>;
   deadline: string | undefined;
 }
 
 /** @param clusters - of which something was told; undefined: of any. */
-export async function slotsToLookAt(
-  { subject }: Pick<Known, "subject">,
+export async function slotsToCheck(
+  { owner }: Pick<Known, "owner">,
   clusters: ReadonlySet<string> | undefined,
   table: Table,
 ): Promise<Round> {
   const begun = { stuck: new Map(), doomed: new Map(), deadline: undefined };
   if (clusters === undefined) {
-    const { rows, unread } = await rowsAbout(ranges.slots(subject), table);
+    const { rows, unread } = await rowsAbout(ranges.slots(owner), table);
     return { ...begun, slots: [...rows], unread, all: true };
   }
-  const wanted = [...clusters].map((cluster) => keys.slot(subject, cluster));
-  const found = await table.getMany(wanted, { newer: "kept" });
+  const desired = [...clusters].map((cluster) => keys.slot(owner, cluster));
+  const found = await table.getMany(desired, { newer: "kept" });
   return { ...begun, slots: found.filter((row) => !isNewer(row)), unread: [], all: false };
 }
 
@@ -83,18 +83,18 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
     const isOver = deadline !== undefined && deadline <= transaction.at;
     const isForOthers = settled === one.verdict && areDoomed(slot, syncs);
     if (isOver || isForOthers) count(round.stuck, slot);
-    if (isForOthers) doom(round.doomed, { slot, isPreexisting: wasSick(syncs) });
+    if (isForOthers) doom(round.doomed, { slot, isPreexisting: wasUnhealthy(syncs) });
     if (isOver) continue;
     round.deadline = [round.deadline, deadline].sort()[0];
     // Who looks at some knows of no other deadline than the unit does.
-    const { deadline: nearest = "~" } = transaction.unit;
+    const { deadline: nearest = "~" } = transaction.rolloutState;
     if (!round.all && deadline !== undefined && deadline < nearest) transaction.edit({ deadline });
   }
   return transaction;
 }
 
 function count(slots: Map<string, number>, slot: SlotRow): void {
-  const key = legKeyOf(slot);
+  const key = stageRunKeyOf(slot);
   slots.set(key, (slots.get(key) ?? 0) + 1);
 }
 
@@ -102,12 +102,12 @@ function doom(
   slots: Map<string, Doomed>,
   { slot, isPreexisting }: { readonly slot: SlotRow; readonly isPreexisting: boolean },
 ): void {
-  const { all = 0, preexisting = 0 } = slots.get(legKeyOf(slot)) ?? {};
-  slots.set(legKeyOf(slot), { all: all + 1, preexisting: preexisting + Number(isPreexisting) });
+  const { all = 0, preexisting = 0 } = slots.get(stageRunKeyOf(slot)) ?? {};
+  slots.set(stageRunKeyOf(slot), { all: all + 1, preexisting: preexisting + Number(isPreexisting) });
 }
 
-function legKeyOf({ leg }: SlotRow): string {
-  return leg === undefined ? "" : legKey(leg);
+function stageRunKeyOf({ stageRun }: SlotRow): string {
+  return stageRun === undefined ? "" : stageRunKey(stageRun);
 }
 
 export function clockOf({ row }: Pick<Known, "row">, now: Date): Deadlines & { readonly now: Date } {
@@ -122,15 +122,15 @@ async function readSeen(
   { table }: PlannerPorts,
 ): Promise<readonly Seen[]> {
   const { known, now } = transaction;
-  const { subject, brake, unit } = known;
+  const { owner, freezeState, rolloutState } = known;
   const isSuspended = known.row.operations.suspended !== undefined;
-  const areBehind = isSuspended || unit.arrivals.failed + (unit.arrivals.away ?? 0) > 0;
-  const wanted = slots.flatMap(({ cluster, attempts, leg }) => [
-    ...Object.keys(attempts).map((name) => keys.sync(cluster, subject.namespace, name)),
-    ...(isReleased(brake) ? [] : [keys.fleet(cluster)]),
-    ...(leg === undefined || areBehind ? arrivalStates.map((state) => keys.arrival(subject, state, cluster)) : []),
+  const areBehind = isSuspended || rolloutState.catchUps.failed + (rolloutState.catchUps.away ?? 0) > 0;
+  const desired = slots.flatMap(({ cluster, attempts, stageRun }) => [
+    ...Object.keys(attempts).map((name) => keys.sync(cluster, owner.namespace, name)),
+    ...(isReleased(freezeState) ? [] : [keys.fleet(cluster)]),
+    ...(stageRun === undefined || areBehind ? catchUpStates.map((state) => keys.catchUp(owner, state, cluster)) : []),
   ]);
-  const rows = await table.getMany(wanted, { newer: "kept" });
+  const rows = await table.getMany(desired, { newer: "kept" });
   transaction.see(rows);
   const found = rows.filter((row) => row.type === "SyncOnCluster");
   const fleet = rows.filter((row) => row.type === "Fleet");
@@ -138,40 +138,47 @@ async function readSeen(
   const judged = slots.map((slot) => {
     const syncs = found.filter(({ cluster }) => cluster === slot.cluster);
     const labels = fleet.find(({ name }) => name === slot.cluster)?.labels;
-    const freezing = labels && { freeze: freezeOver(brake, labels, now), releasedAt: releasedAt(brake, labels, now) };
+    const freezing = labels && {
+      freeze: freezeOver(freezeState, labels, now),
+      releasedAt: releasedAt(freezeState, labels, now),
+    };
     const clock = { ...clockOf(known, now), freezing };
     // Who wrote what cannot be read may be at it still.
     const isPaused = clock.pausedAt !== undefined || freezing?.freeze !== undefined;
     const isUnsure = unread.has(slot.cluster) && (isPaused || stuckAt(slot, syncs, clock) > transaction.at);
     const verdict = isUnsure ? ({ state: "Assigned", reason: "" } as const) : judge(slot, syncs, clock);
-    const parked = unread.has(slot.cluster) ? undefined : parkedFor({ slot, syncs, clock, verdict }, transaction);
-    const arrivals = rows.filter((row) => row.type === "Arrival").filter(({ cluster }) => cluster === slot.cluster);
-    return { slot, syncs, arrivals, clock, verdict, parked };
+    const paused = unread.has(slot.cluster) ? undefined : pausedFor({ slot, syncs, clock, verdict }, transaction);
+    const catchUps = rows.filter((row) => row.type === "CatchUp").filter(({ cluster }) => cluster === slot.cluster);
+    return { slot, syncs, catchUps, clock, verdict, paused };
   });
-  const ending = judged.filter((one) => one.slot.parking !== undefined || one.parked !== undefined || isCutShort(one));
+  const ending = judged.filter(
+    (one) => one.slot.releasing !== undefined || one.paused !== undefined || isCutShort(one),
+  );
   const asked = ending.map(({ slot }) => keys.lease(slot.cluster));
   const leases = new Map((await table.getMany(asked, { newer: "kept" })).map((row) => [clusterOf(row), row]));
   return judged.map((one) => ({ ...one, lease: leases.get(one.slot.cluster) }));
 }
 
 /** What failed; and whom a freeze holds for as long as it would have had time: others may need the slot meanwhile. */
-function parkedFor(
+function pausedFor(
   { slot, syncs, clock, verdict }: Pick<Seen, "slot" | "syncs" | "clock" | "verdict">,
   { known, now, at }: Transaction,
-): Parked | undefined {
+): Paused | undefined {
   if (verdict.state === "Failed") return { reason: verdict.reason, at };
   if (verdict.state === "Assigned" && isOvertaken(slot, known))
     return { reason: "everything of it is to be deleted", at };
   const freeze = clock.freezing?.freeze;
   if (verdict.state !== "Assigned" || freeze === undefined || stuckAt(slot, syncs, clock) > at) return undefined;
-  const isForNobody = clock.pausedAt !== undefined || freezeOfAll(known.brake, now) !== undefined;
+  const isForNobody = clock.pausedAt !== undefined || freezeOfAll(known.freezeState, now) !== undefined;
   return isForNobody ? undefined : { reason: freezeText(freeze), at, freeze: freeze.name };
 }
 
 /** The whole subject is being deleted: nobody waits for what else was begun, for it may never be done. */
-function isOvertaken({ content }: SlotRow, { row, unit, contents }: Known): boolean {
+function isOvertaken({ rollout }: SlotRow, { row, rolloutState, rollouts }: Known): boolean {
   return (
-    row.operations.deletion !== undefined && content < unit.last && contents.get(unit.last)?.plan.farewell !== undefined
+    row.operations.deletion !== undefined &&
+    rollout < rolloutState.last &&
+    rollouts.get(rolloutState.last)?.plan.deletion !== undefined
   );
 }
 
@@ -189,28 +196,28 @@ async function settle(
   seen: Seen,
   ports: PlannerPorts,
 ): Promise<Pick<Verdict, "deadline"> | undefined> {
-  const { slot, syncs, verdict, parked, lease } = seen;
-  if (slot.parking !== undefined) {
-    if (!isLetGo(slot.parking.fence, lease, transaction.now)) return endOf(lease, transaction.now);
+  const { slot, syncs, verdict, paused, lease } = seen;
+  if (slot.releasing !== undefined) {
+    if (!isHandedBack(slot.releasing.fence, lease, transaction.now)) return endOf(lease, transaction.now);
     transaction.dropSlot(slot);
     return undefined;
   }
   if (await takeBack(transaction, seen, ports)) return undefined;
   const recovered = goOnFromRemembered(transaction, seen);
   if (recovered !== undefined) return settle(transaction, recovered, ports);
-  if (verdict.state === "Assigned" && parked === undefined) return verdict;
-  if (parked !== undefined) {
-    for (const sync of syncs) parkSync(transaction, sync, parked);
-    parkSlot(transaction, seen);
-  } else if (isCutShort(seen)) parkSlot(transaction, seen);
+  if (verdict.state === "Assigned" && paused === undefined) return verdict;
+  if (paused !== undefined) {
+    for (const sync of syncs) pauseSync(transaction, sync, paused);
+    pauseSlot(transaction, seen);
+  } else if (isCutShort(seen)) pauseSlot(transaction, seen);
   else transaction.dropSlot(slot);
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
-  if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
+  if (slot.stageRun === undefined) settleCatchUp(transaction, slot, verdict);
   else await settleTarget(transaction, seen, ports);
   // Nothing was taken back of what is wanted again: the group is suspended.
   const missed = missedIn(transaction, slot, syncs);
-  if (missed !== undefined) transaction.putArrival(slot.cluster, "waiting", { why: "returned", content: missed });
-  return parked === undefined && !isCutShort(seen) ? undefined : endOf(lease, transaction.now);
+  if (missed !== undefined) transaction.putCatchUp(slot.cluster, "waiting", { why: "returned", rollout: missed });
+  return paused === undefined && !isCutShort(seen) ? undefined : endOf(lease, transaction.now);
 }
 
 /**
@@ -227,29 +234,29 @@ function isCutShort({ slot, syncs, verdict }: Pick<Seen, "slot" | "syncs" | "ver
 }
 
 async function settleTarget(transaction: Transaction, seen: Seen, ports: PlannerPorts): Promise<void> {
-  const { slot, syncs, arrivals, verdict } = seen;
-  const leg = slot.leg && transaction.leg(slot.leg);
-  if (leg === undefined) return;
+  const { slot, syncs, catchUps, verdict } = seen;
+  const stageRun = slot.stageRun && transaction.stageRun(slot.stageRun);
+  if (stageRun === undefined) return;
   const { cluster, order = 0, attempts, since: assignedAt } = slot;
   const { state, reason } = verdict;
   if (state === "Waiting" || state === "Assigned") {
-    const counted = transaction.count(leg, { Assigned: -1, Waiting: 1 });
-    transaction.putLeg({ ...counted, returned: [...counted.returned, order] });
+    const counted = transaction.count(stageRun, { Assigned: -1, Waiting: 1 });
+    transaction.putStageRun({ ...counted, returned: [...counted.returned, order] });
     return;
   }
-  startOver(transaction, { arrivals, left: [] });
-  const strayed = state === "Succeeded" ? undefined : await strayedFrom(transaction, { leg, cluster }, ports);
+  startOver(transaction, { catchUps, left: [] });
+  const strayed = state === "Succeeded" ? undefined : await strayedFrom(transaction, { stageRun, cluster }, ports);
   const said = strayed === undefined ? { state, reason } : { state: "Skipped" as const, reason: strayed };
-  const preexisting = wasSick(syncs) || undefined;
-  transaction.record(leg, { cluster, order }, "Assigned", { ...said, attempts, assignedAt, preexisting });
+  const preexisting = wasUnhealthy(syncs) || undefined;
+  transaction.record(stageRun, { cluster, order }, "Assigned", { ...said, attempts, assignedAt, preexisting });
 }
 
-function settleArrival(transaction: Transaction, { cluster, stage, restores }: SlotRow, verdict: Verdict): void {
+function settleCatchUp(transaction: Transaction, { cluster, stage, restores }: SlotRow, verdict: Verdict): void {
   const { state, reason } = verdict;
-  const again = { why: "returned" as const, ...defined({ content: restores }) };
-  if (state === "Waiting" || state === "Assigned") transaction.putArrival(cluster, "waiting", again);
-  if (state === "Failed") transaction.putArrival(cluster, "failed", { ...again, reason, stage });
-  if (state === "Unreachable") transaction.putArrival(cluster, "away", { ...again, reason, stage });
+  const again = { why: "returned" as const, ...defined({ rollout: restores }) };
+  if (state === "Waiting" || state === "Assigned") transaction.putCatchUp(cluster, "waiting", again);
+  if (state === "Failed") transaction.putCatchUp(cluster, "failed", { ...again, reason, stage });
+  if (state === "Unreachable") transaction.putCatchUp(cluster, "away", { ...again, reason, stage });
 }
 
 /** Rows of Syncs that were deleted from the cluster. An orphan's row stays: its attempts must never repeat. */
@@ -268,14 +275,14 @@ async function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: 
   const { deletion, suspended } = known.row.operations;
   // Nothing is deleted meanwhile either: a worker reads both before it writes.
   if (deletion !== undefined || suspended !== undefined) return false;
-  const wanted = namesWanted(known);
+  const desired = namesWanted(known);
   const withdrawn = syncs.flatMap((sync) => {
-    const desired = wanted.has(sync.name) ? takenBack(sync, now) : undefined;
+    const desired = desired.has(sync.name) ? takenBack(sync, now) : undefined;
     return desired === undefined ? [] : [{ sync, desired }];
   });
   if (withdrawn.length === 0) return false;
   const [fleet] = await ports.table.getMany([keys.fleet(slot.cluster)], { newer: "kept" });
-  const own = fleet === undefined || isNewer(fleet) ? wanted : namesWanted(known, fleet);
+  const own = fleet === undefined || isNewer(fleet) ? desired : namesWanted(known, fleet);
   const attempts: Record<string, number> = { ...slot.attempts };
   for (const { sync, desired } of withdrawn) {
     if (own.has(sync.name))
@@ -283,7 +290,7 @@ async function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: 
     else forgetSyncs(transaction, { syncs: [sync], as: "deselected" }, ports);
     attempts[sync.name] = desired.attempt;
   }
-  const leg = slot.leg && transaction.leg(slot.leg);
+  const stageRun = slot.stageRun && transaction.stageRun(slot.stageRun);
   const { cluster, order = 0 } = slot;
   const outcome = {
     state: "Superseded" as const,
@@ -291,9 +298,9 @@ async function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: 
     attempts,
     assignedAt: slot.since,
   };
-  if (leg !== undefined) transaction.record(leg, { cluster, order }, "Assigned", outcome);
-  const { leg: _leg, order: _order, ...kept } = slot;
-  const restores = hadBefore(transaction.unit, slot);
+  if (stageRun !== undefined) transaction.record(stageRun, { cluster, order }, "Assigned", outcome);
+  const { stageRun: _stageRun, order: _order, ...kept } = slot;
+  const restores = hadBefore(transaction.rolloutState, slot);
   transaction.putSlot({ ...kept, attempts, since: transaction.at, ...defined({ restores }) }, slot);
   transaction.messages.push(...wakeUp(cluster, undefined, now));
   return true;

@@ -1,9 +1,9 @@
 import { fleetVersionKeys, fleetVersionOf } from "#functions/rollout/fleet.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Table } from "#shared/ports.ts";
 
 export function isSelected({ row }: Pick<Known, "row">, fleet: FleetRow | undefined): fleet is FleetRow {
@@ -12,12 +12,12 @@ export function isSelected({ row }: Pick<Known, "row">, fleet: FleetRow | undefi
 
 /** The stage that a cluster is in by its labels of now; undefined when it is not selected, or the unit has no such stage yet. */
 export function stageNow(
-  { row, unit }: Pick<Known, "row" | "unit">,
+  { row, rolloutState }: Pick<Known, "row" | "rolloutState">,
   fleet: FleetRow | undefined,
-): UnitStage | undefined {
+): StageRecord | undefined {
   if (!isSelected({ row }, fleet)) return undefined;
   const own = stageOf(relationOf(row).rollout, fleet);
-  return unit.stages.find(({ name }) => name === own);
+  return rolloutState.stages.find(({ name }) => name === own);
 }
 
 /**

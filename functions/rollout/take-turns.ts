@@ -15,10 +15,10 @@ import { listCheck } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
-import { verdictOf } from "#shared/fleet/rollout/legs.ts";
-import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { relationOf, snapshotTarget } from "#shared/fleet/rollout/plan.ts";
 import { ownRoom } from "#shared/fleet/rollout/slots.ts";
-import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { verdictOf } from "#shared/fleet/rollout/stage-runs.ts";
+import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 export interface Turns<Next extends Candidate> {
   /** Those who may be next, in this order. */
@@ -41,19 +41,19 @@ export async function takeTurns<Next extends Candidate>(
   const requests: RenderingRequest[] = [];
   let [left, isLast] = [slots, false];
   for (const candidate of candidates) {
-    const { rows, leg, order = 0 } = candidate;
+    const { rows, stageRun, order = 0 } = candidate;
     // Nobody new is passed by: a leg knows the last that was looked at, and not who of them was not.
-    if (isLast && leg !== undefined && order >= leg.next) continue;
+    if (isLast && stageRun !== undefined && order >= stageRun.next) continue;
     const decided = decide(candidate, renderings, transaction);
     const step = (await isMissed(candidate, decided)) ? itsTurn : withinBound(candidate, decided, transaction);
     if (transaction.room() < 4 + assignedAtOnce(step, rows)) break;
     if (step.do === "assign") {
       // What failed in this very step may be more than it may bear.
-      if (leg !== undefined && isOverBudget(transaction, leg)) break;
+      if (stageRun !== undefined && isOverBudget(transaction, stageRun)) break;
       // Who keeps a slot that another stage gave may have taken the last of what its own bound allows.
       isLast =
         rows.slot === undefined &&
-        (left === 0 || (leg !== undefined && isFull(transaction, candidate.stage, leg.size)));
+        (left === 0 || (stageRun !== undefined && isFull(transaction, candidate.stage, stageRun.size)));
       if (isLast) continue;
       if (rows.slot === undefined) left--;
       giveSlot(transaction, { ...candidate, step }, ports);
@@ -74,12 +74,12 @@ export async function takeTurns<Next extends Candidate>(
  */
 function missedCheck({ known }: Transaction, ports: PlannerPorts) {
   const isListNew = listCheck(known, ports.table);
-  return async ({ leg, target, stage, content }: Candidate, { do: what }: Step): Promise<boolean> => {
+  return async ({ stageRun, target, stage, rollout }: Candidate, { do: what }: Step): Promise<boolean> => {
     const isWait = what === "wait" || what === "freeze" || what === "away";
-    if (isWait || (leg !== undefined && what !== "skip") || (await isListNew())) return false;
-    if (leg !== undefined) return true;
+    if (isWait || (stageRun !== undefined && what !== "skip") || (await isListNew())) return false;
+    if (stageRun !== undefined) return true;
     const member = (await readMembers(known, ports)).find(({ cluster }) => cluster === target.cluster);
-    return member?.stage !== stage || digestOf(sealedTarget(member, content.plan)) !== digestOf(target);
+    return member?.stage !== stage || digestOf(snapshotTarget(member, rollout.plan)) !== digestOf(target);
   };
 }
 
@@ -87,22 +87,26 @@ function missedCheck({ known }: Transaction, ports: PlannerPorts) {
  * Of those who come to a stage no more are begun than its own bound allows, nor of its leg's targets in a slot that another
  * stage gave; a leg is given no more slots than that.
  */
-function withinBound({ leg, stage, rows: { slot } }: Candidate, step: Step, transaction: Transaction): Step {
+function withinBound({ stageRun, stage, rows: { slot } }: Candidate, step: Step, transaction: Transaction): Step {
   if (step.do !== "assign") return step;
-  if (leg === undefined) return isFull(transaction, stage) ? { do: "wait", for: "bound", requests: [] } : step;
+  if (stageRun === undefined) return isFull(transaction, stage) ? { do: "wait", for: "bound", requests: [] } : step;
   const isElsewhere = slot !== undefined && slot.stage !== stage;
-  return isElsewhere && isFull(transaction, stage, leg.size) ? itsTurn : step;
+  return isElsewhere && isFull(transaction, stage, stageRun.size) ? itsTurn : step;
 }
 
 /** As many change in the stage as its own bound allows. */
-export function isFull({ unit, known }: Pick<Transaction, "unit" | "known">, name: string, size?: number): boolean {
-  const stage = unit.stages.find((one) => one.name === name);
+export function isFull(
+  { rolloutState, known }: Pick<Transaction, "rolloutState" | "known">,
+  name: string,
+  size?: number,
+): boolean {
+  const stage = rolloutState.stages.find((one) => one.name === name);
   const own = relationOf(known.row).rollout.stages.find((one) => one.name === name)?.maxConcurrent;
   return stage !== undefined && ownRoom(stage, own, size) <= 0;
 }
 
-function isOverBudget(transaction: Transaction, leg: LegRow): boolean {
-  const farewell = transaction.content(leg.content).plan.farewell !== undefined;
+function isOverBudget(transaction: Transaction, stageRun: StageRunRow): boolean {
+  const deletion = transaction.rollout(stageRun.rollout).plan.deletion !== undefined;
   const { rollout } = relationOf(transaction.known.row);
-  return verdictOf(transaction.leg(leg) ?? leg, rollout, { farewell }).phase === "Halted";
+  return verdictOf(transaction.stageRun(stageRun) ?? stageRun, rollout, { deletion }).phase === "Halted";
 }

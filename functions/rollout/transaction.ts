@@ -1,25 +1,32 @@
-import { withContent } from "#functions/rollout/ledger.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import { withRollout } from "#functions/rollout/ledger.ts";
+import { ownerWrite } from "#functions/rollout/owner-write.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { isSameRow } from "#functions/rollout/same-row.ts";
-import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
-import { isSameLeg, legKey, refOf, superseded, withOutcome, withoutOutcome } from "#shared/fleet/rollout/legs.ts";
-import { arrivalsAfter } from "#shared/fleet/rollout/slots.ts";
-import type { StatusFacts } from "#shared/fleet/rollout/subject-status.ts";
+import type { StatusFacts } from "#shared/fleet/rollout/owner-status.ts";
+import { catchUpsAfter } from "#shared/fleet/rollout/slots.ts";
+import {
+  isSameStageRun,
+  refOf,
+  stageRunKey,
+  superseded,
+  withOutcome,
+  withoutOutcome,
+} from "#shared/fleet/rollout/stage-runs.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { type ArrivalState, keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { type CatchUpState, keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type {
-  ArrivalRow,
-  ContentRow,
+  CatchUpRow,
   Job,
-  LegRef,
-  LegRow,
+  RolloutRow,
+  RolloutStateRow,
   SlotRow,
+  StageRecord,
+  StageRunRef,
+  StageRunRow,
   TargetRow,
   TargetState,
-  UnitRow,
-  UnitStage,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
@@ -27,8 +34,10 @@ import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 /** What a unit may be changed to; what is undefined it has no more. */
-type UnitChange = {
-  readonly [Name in keyof UnitRow]?: UnitRow[Name] | (object extends Pick<UnitRow, Name> ? undefined : never);
+type RolloutStateChange = {
+  readonly [Name in keyof RolloutStateRow]?:
+    | RolloutStateRow[Name]
+    | (object extends Pick<RolloutStateRow, Name> ? undefined : never);
 };
 
 /** DynamoDB takes so many actions in one transaction. */
@@ -57,54 +66,54 @@ export class Transaction {
   readonly known: Known;
   readonly now: Date;
   readonly messages: Message[] = [];
-  #unit: UnitRow;
+  #rolloutState: RolloutStateRow;
   /** As they are after this step. */
-  readonly #legs: Map<string, LegRow>;
-  readonly #contents: Map<number, ContentRow>;
+  readonly #stageRuns: Map<string, StageRunRow>;
+  readonly #rollouts: Map<number, RolloutRow>;
   readonly #writes: Write[] = [];
   /** By key, those that are there; with what was read of them. */
-  readonly #arrivals = new Map<string, Row | undefined>();
-  readonly #reported: LegRef[] = [];
+  readonly #catchUps = new Map<string, Row | undefined>();
+  readonly #reported: StageRunRef[] = [];
   #isNews = false;
 
   constructor(known: Known, now: Date) {
     this.known = known;
     this.now = now;
-    this.#unit = known.unit;
-    this.#legs = new Map(known.legs);
-    this.#contents = new Map(known.contents);
+    this.#rolloutState = known.rolloutState;
+    this.#stageRuns = new Map(known.stageRuns);
+    this.#rollouts = new Map(known.rollouts);
   }
 
   get at(): string {
     return this.now.toISOString();
   }
 
-  get unit(): UnitRow {
-    return this.#unit;
+  get rolloutState(): RolloutStateRow {
+    return this.#rolloutState;
   }
 
-  content(number: number): ContentRow {
-    const content = this.#contents.get(number);
-    if (content === undefined) throw new Error(`content ${number} of ${this.known.subject.name} is not there`);
-    return content;
+  rollout(number: number): RolloutRow {
+    const rollout = this.#rollouts.get(number);
+    if (rollout === undefined) throw new Error(`content ${number} of ${this.known.owner.name} is not there`);
+    return rollout;
   }
 
   /** Rows that still fit; the unit, the subject, and a leg of every stage with the one before it are counted already. */
   room(): number {
-    return mostActions - 2 - this.#unit.stages.length * 2 - this.#writes.length;
+    return mostActions - 2 - this.#rolloutState.stages.length * 2 - this.#writes.length;
   }
 
   hasChanged(): boolean {
-    return this.#unit !== this.known.unit || this.#changedLegs().length + this.#writes.length > 0;
+    return this.#rolloutState !== this.known.rolloutState || this.#changedStageRuns().length + this.#writes.length > 0;
   }
 
   /** False where everything that it writes is there already: the next step would decide the same again. */
   isNews(): boolean {
-    const { unit, legs } = this.known;
+    const { rolloutState, stageRuns } = this.known;
     return (
       this.#isNews ||
-      (this.#unit !== unit && !isSameRow(this.#unit, unit)) ||
-      this.#changedLegs().some((leg) => !isSameRow(leg, legs.get(legKey(leg)))) ||
+      (this.#rolloutState !== rolloutState && !isSameRow(this.#rolloutState, rolloutState)) ||
+      this.#changedStageRuns().some((stageRun) => !isSameRow(stageRun, stageRuns.get(stageRunKey(stageRun)))) ||
       this.#saysMore()
     );
   }
@@ -122,62 +131,62 @@ export class Transaction {
     this.#isNews = true;
   }
 
-  edit(change: UnitChange): void {
-    this.#unit = defined({ ...this.#unit, ...change });
+  edit(change: RolloutStateChange): void {
+    this.#rolloutState = defined({ ...this.#rolloutState, ...change });
   }
 
-  editStage(name: string | undefined, change: (stage: UnitStage) => UnitStage): void {
-    this.edit({ stages: this.#unit.stages.map((stage) => (stage.name === name ? change(stage) : stage)) });
+  editStage(name: string | undefined, change: (stage: StageRecord) => StageRecord): void {
+    this.edit({ stages: this.#rolloutState.stages.map((stage) => (stage.name === name ? change(stage) : stage)) });
   }
 
-  countArrivals(change: Partial<UnitRow["arrivals"]>): void {
-    this.edit({ arrivals: arrivalsAfter(this.#unit.arrivals, change) });
+  countCatchUps(change: Partial<RolloutStateRow["catchUps"]>): void {
+    this.edit({ catchUps: catchUpsAfter(this.#rolloutState.catchUps, change) });
   }
 
-  leg(ref: LegRef): LegRow | undefined {
-    return this.#legs.get(legKey(ref));
+  stageRun(ref: StageRunRef): StageRunRow | undefined {
+    return this.#stageRuns.get(stageRunKey(ref));
   }
 
-  putLeg(leg: LegRow): void {
-    this.#legs.set(legKey(leg), leg);
+  putStageRun(stageRun: StageRunRow): void {
+    this.#stageRuns.set(stageRunKey(stageRun), stageRun);
   }
 
   /** Moves targets of a leg from one state to another, in its counts. */
-  count(leg: LegRow, change: Partial<Record<TargetState, number>>): LegRow {
-    const current = this.leg(leg) ?? leg;
+  count(stageRun: StageRunRow, change: Partial<Record<TargetState, number>>): StageRunRow {
+    const current = this.stageRun(stageRun) ?? stageRun;
     const counts = { ...current.counts };
     for (const [state, by] of Object.entries(change)) counts[state as TargetState] += by;
     const next = { ...current, counts };
-    this.putLeg(next);
+    this.putStageRun(next);
     return next;
   }
 
-  putContent(content: ContentRow): void {
-    this.#contents.set(content.number, content);
-    this.put(content);
-    this.edit(withContent(this.#unit, content));
+  putRollout(rollout: RolloutRow): void {
+    this.#rollouts.set(rollout.number, rollout);
+    this.put(rollout);
+    this.edit(withRollout(this.#rolloutState, rollout));
   }
 
   /** Work for the steps after this one, once what is there already is done. */
   addJobs(...jobs: readonly Job[]): void {
-    this.edit({ jobs: [...this.#unit.jobs, ...jobs] });
+    this.edit({ jobs: [...this.#rolloutState.jobs, ...jobs] });
   }
 
   /** The leg lets another content in, or ends with its stage. */
-  supersede(leg: LegRow, by: number | undefined): void {
-    this.putLeg(superseded(this.leg(leg) ?? leg, by, this.at));
-    this.report(leg);
+  supersede(stageRun: StageRunRow, by: number | undefined): void {
+    this.putStageRun(superseded(this.stageRun(stageRun) ?? stageRun, by, this.at));
+    this.report(stageRun);
   }
 
   /** What it says is another thing now: people are told. */
-  report(leg: LegRow): void {
-    this.#reported.push(refOf(leg));
-    this.messages.push(...reports(this.known.subject, [refOf(leg)]));
+  report(stageRun: StageRunRow): void {
+    this.#reported.push(refOf(stageRun));
+    this.messages.push(...reports(this.known.owner, [refOf(stageRun)]));
   }
 
   /** @returns the row as it is after this step. */
   putSlot(slot: Omit<SlotRow, keyof Row>, before?: SlotRow): SlotRow {
-    const put = this.put<SlotRow>({ ...slot, ...keys.slot(this.known.subject, slot.cluster), type: "Slot" }, before);
+    const put = this.put<SlotRow>({ ...slot, ...keys.slot(this.known.owner, slot.cluster), type: "Slot" }, before);
     if (before !== undefined) this.#countSlot(before, -1);
     this.#countSlot(slot, 1);
     return put;
@@ -189,60 +198,65 @@ export class Transaction {
   }
 
   /** One without a leg is an arrival's, which its stage counts, too; one whose stage is gone is among them. */
-  #countSlot({ leg, stage: name }: Pick<SlotRow, "leg" | "stage">, by: number): void {
-    const isThere = this.#unit.stages.some((stage) => stage.name === name);
-    const counted = leg === undefined ? "arriving" : "changing";
-    if (leg === undefined || !isThere) this.countArrivals({ changing: by });
+  #countSlot({ stageRun, stage: name }: Pick<SlotRow, "stageRun" | "stage">, by: number): void {
+    const isThere = this.#rolloutState.stages.some((stage) => stage.name === name);
+    const counted = stageRun === undefined ? "catchingUp" : "changing";
+    if (stageRun === undefined || !isThere) this.countCatchUps({ changing: by });
     this.editStage(name, (stage) => ({ ...stage, [counted]: Math.max(0, (stage[counted] ?? 0) + by) }));
   }
 
   /** What became of a target, out of the state that it was counted in. */
-  record(leg: LegRow, target: { readonly cluster: string; readonly order: number }, from: TargetState, to: Outcome) {
+  record(
+    stageRun: StageRunRow,
+    target: { readonly cluster: string; readonly order: number },
+    from: TargetState,
+    to: Outcome,
+  ) {
     const { cluster, order } = target;
-    const counted = this.count(leg, { [from]: -1, [to.state]: 1 });
-    const key = keys.target(this.known.subject, leg, cluster);
-    const row = { leg: refOf(leg), order, cluster, attempts: {}, ...defined(to), endedAt: this.at };
+    const counted = this.count(stageRun, { [from]: -1, [to.state]: 1 });
+    const key = keys.target(this.known.owner, stageRun, cluster);
+    const row = { stageRun: refOf(stageRun), order, cluster, attempts: {}, ...defined(to), endedAt: this.at };
     this.put<TargetRow>({ ...row, ...key, type: "Target" });
-    this.putLeg(withOutcome(counted, { cluster, ...to }));
+    this.putStageRun(withOutcome(counted, { cluster, ...to }));
   }
 
   /** Something else becomes of a target that had failed, or did not answer. Without it, the target has another turn. */
   amend(target: TargetRow, to?: Pick<Outcome, "state" | "reason">): void {
-    const leg = this.leg(target.leg);
-    if (leg === undefined) return;
+    const stageRun = this.stageRun(target.stageRun);
+    if (stageRun === undefined) return;
     const { preexisting: _preexisting, ...kept } = target;
-    const returned = to === undefined ? [...leg.returned, target.order] : leg.returned;
-    this.putLeg({ ...withoutOutcome(leg, target), returned });
-    this.count(leg, { [target.state]: -1, [to?.state ?? "Waiting"]: 1 });
+    const returned = to === undefined ? [...stageRun.returned, target.order] : stageRun.returned;
+    this.putStageRun({ ...withoutOutcome(stageRun, target), returned });
+    this.count(stageRun, { [target.state]: -1, [to?.state ?? "Waiting"]: 1 });
     if (to === undefined) this.delete(target);
     else this.put<TargetRow>({ ...kept, ...to, endedAt: this.at }, target);
   }
 
   /** What was found of them, whether it can be read or not: one cluster has one arrival of a state at most. */
   see(rows: readonly Row[]): void {
-    for (const row of rows) this.#arrivals.set(keyText(row), row);
+    for (const row of rows) this.#catchUps.set(keyText(row), row);
   }
 
   /** One that is there already stays what it is, but for what its cluster lost. */
-  putArrival(
+  putCatchUp(
     cluster: string,
-    state: ArrivalState,
-    arrival: Pick<ArrivalRow, "why" | "reason" | "stage" | "content">,
+    state: CatchUpState,
+    catchUp: Pick<CatchUpRow, "why" | "reason" | "stage" | "rollout">,
   ): void {
-    const key = keys.arrival(this.known.subject, state, cluster);
-    if (!this.#arrivals.has(keyText(key))) {
-      this.put<ArrivalRow>({ ...key, type: "Arrival", cluster, since: this.at, ...arrival });
-      this.#arrivals.set(keyText(key), undefined);
-      this.#countArrival(arrival, state, 1);
-      if (state !== "waiting") this.edit({ arrivalEndedAt: this.at });
+    const key = keys.catchUp(this.known.owner, state, cluster);
+    if (!this.#catchUps.has(keyText(key))) {
+      this.put<CatchUpRow>({ ...key, type: "CatchUp", cluster, since: this.at, ...catchUp });
+      this.#catchUps.set(keyText(key), undefined);
+      this.#countCatchUp(catchUp, state, 1);
+      if (state !== "waiting") this.edit({ catchUpEndedAt: this.at });
       return;
     }
-    const found = this.#arrivals.get(keyText(key));
-    if (arrival.content === undefined || found === undefined || !isOfType(found, "Arrival")) return;
-    if (found.content !== undefined) return;
-    this.changeArrival(found, { content: arrival.content });
+    const found = this.#catchUps.get(keyText(key));
+    if (catchUp.rollout === undefined || found === undefined || !isOfType(found, "CatchUp")) return;
+    if (found.rollout !== undefined) return;
+    this.changeCatchUp(found, { rollout: catchUp.rollout });
     // A transaction names a row once. What else is missing of another content the next one brings.
-    this.#arrivals.set(keyText(key), undefined);
+    this.#catchUps.set(keyText(key), undefined);
   }
 
   /** What their stage has passed left them behind, and they are no more. */
@@ -251,31 +265,31 @@ export class Transaction {
   }
 
   /** What is undefined it has no more. */
-  changeArrival(arrival: ArrivalRow, change: { readonly stage?: string; readonly content?: number | undefined }): void {
-    const next = defined({ ...arrival, ...change });
-    this.put<ArrivalRow>(next, arrival);
-    const { state } = keys.arrival.read(arrival);
-    this.#countArrival(arrival, state, -1);
-    this.#countArrival(next, state, 1);
+  changeCatchUp(catchUp: CatchUpRow, change: { readonly stage?: string; readonly rollout?: number | undefined }): void {
+    const next = defined({ ...catchUp, ...change });
+    this.put<CatchUpRow>(next, catchUp);
+    const { state } = keys.catchUp.read(catchUp);
+    this.#countCatchUp(catchUp, state, -1);
+    this.#countCatchUp(next, state, 1);
   }
 
-  dropArrival(arrival: ArrivalRow): void {
-    this.delete(arrival);
-    this.#countArrival(arrival, keys.arrival.read(arrival).state, -1);
+  dropCatchUp(catchUp: CatchUpRow): void {
+    this.delete(catchUp);
+    this.#countCatchUp(catchUp, keys.catchUp.read(catchUp).state, -1);
   }
 
-  #countArrival({ stage, reason }: Pick<ArrivalRow, "stage" | "reason">, state: ArrivalState, by: number): void {
-    this.countArrivals({ [state]: by });
+  #countCatchUp({ stage, reason }: Pick<CatchUpRow, "stage" | "reason">, state: CatchUpState, by: number): void {
+    this.countCatchUps({ [state]: by });
     // What was found of those that wait was of others.
-    if (state === "waiting") this.edit({ arrivalsHeld: undefined });
+    if (state === "waiting") this.edit({ catchUpsHeld: undefined });
     // A cluster that does not answer, or could not be rendered for, says nothing about the rollout.
     if (state === "failed" && !isRenderFailure(reason))
-      this.editStage(stage, (one) => ({ ...one, failedArrivals: Math.max(0, one.failedArrivals + by) }));
+      this.editStage(stage, (one) => ({ ...one, failedCatchUps: Math.max(0, one.failedCatchUps + by) }));
   }
 
   /** It is left alone, and looked at again whenever everybody is. */
   cannotRead(cluster: string): void {
-    const { unreadable = [] } = this.#unit;
+    const { unreadable = [] } = this.#rolloutState;
     if (unreadable.includes(cluster) || unreadable.length >= keptUnreadable) return;
     this.edit({ unreadable: [...unreadable, cluster] });
   }
@@ -299,7 +313,13 @@ export class Transaction {
 
   /** The subject's row with the status that this step leaves; a check of it where nothing is to be said. */
   status(seen: Seen = {}): Write {
-    return subjectWrite(this.known.row, { ...this.known, unit: this.#unit, legs: this.#legs, now: this.now, ...seen });
+    return ownerWrite(this.known.row, {
+      ...this.known,
+      rolloutState: this.#rolloutState,
+      stageRuns: this.#stageRuns,
+      now: this.now,
+      ...seen,
+    });
   }
 
   /**
@@ -308,31 +328,40 @@ export class Transaction {
    * @throws ConflictError when somebody else wrote what this was decided on.
    */
   async commit(table: Table, { until, ...seen }: Seen & { readonly until?: string } = {}): Promise<Known> {
-    const { unit: before, row } = this.known;
-    const { deadline = "~" } = this.#unit;
-    this.edit({ untold: this.#reported.length === 0 ? undefined : this.#reported });
-    const unit = putOver(due(this.#unit, until ?? [watchdogAt(this.now, 0), deadline].sort()[0]), before);
+    const { rolloutState: before, row } = this.known;
+    const { deadline = "~" } = this.#rolloutState;
+    this.edit({ pendingReports: this.#reported.length === 0 ? undefined : this.#reported });
+    const rolloutState = putOver(
+      due(this.#rolloutState, until ?? [watchdogAt(this.now, 0), deadline].sort()[0]),
+      before,
+    );
     const status = this.status(seen);
-    const legs = this.#changedLegs().map((leg) => putOver(leg, this.known.legs.get(legKey(leg))));
-    await table.write([unit, status, ...legs, ...this.#writes]);
-    for (const { put } of legs) this.putLeg(put);
-    const named = unit.put.stages.flatMap(({ moving, passed }) => [moving, passed]);
+    const stageRuns = this.#changedStageRuns().map((stageRun) =>
+      putOver(stageRun, this.known.stageRuns.get(stageRunKey(stageRun))),
+    );
+    await table.write([rolloutState, status, ...stageRuns, ...this.#writes]);
+    for (const { put } of stageRuns) this.putStageRun(put);
+    const named = rolloutState.put.stages.flatMap(({ updatingTo, passed }) => [updatingTo, passed]);
     return {
       ...this.known,
-      unit: unit.put,
+      rolloutState: rolloutState.put,
       row: "put" in status ? (status.put as Known["row"]) : row,
-      legs: new Map([...this.#legs].filter(([, leg]) => named.some((ref) => isSameLeg(ref, leg)))),
-      contents: this.#contents,
+      stageRuns: new Map(
+        [...this.#stageRuns].filter(([, stageRun]) => named.some((ref) => isSameStageRun(ref, stageRun))),
+      ),
+      rollouts: this.#rollouts,
     };
   }
 
-  #changedLegs(): readonly LegRow[] {
-    return [...this.#legs.values()].filter((leg) => leg !== this.known.legs.get(legKey(leg)));
+  #changedStageRuns(): readonly StageRunRow[] {
+    return [...this.#stageRuns.values()].filter(
+      (stageRun) => stageRun !== this.known.stageRuns.get(stageRunKey(stageRun)),
+    );
   }
 }
 
-export function reports(subject: Subject, legs: readonly LegRef[] = []): readonly Message[] {
-  return legs.map((leg) => ({ to: "report", about: { kind: "Rollout", subject, leg } }));
+export function reports(owner: Owner, stageRuns: readonly StageRunRef[] = []): readonly Message[] {
+  return stageRuns.map((stageRun) => ({ to: "report", about: { kind: "Rollout", owner, stageRun } }));
 }
 
 function putOver<Written extends Row>(row: Omit<Written, "schema" | "version">, before: Written | undefined) {

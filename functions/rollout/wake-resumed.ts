@@ -1,6 +1,6 @@
 import { wakeUp } from "#functions/rollout/assign.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
@@ -19,13 +19,13 @@ export async function wakeResumed(known: Known, ports: PlannerPorts): Promise<Tr
 
 /** @returns undefined where there is no resume that the subject's status does not know of yet. */
 export async function toldOfResume(
-  { subject, row: { status, operations } }: Pick<Known, "subject" | "row">,
+  { owner, row: { status, operations } }: Pick<Known, "owner" | "row">,
   { table, clock }: Pick<PlannerPorts, "table" | "clock">,
 ): Promise<readonly Message[] | undefined> {
   const { suspended, resumed } = operations;
   const isNews = (resumed?.number ?? 0) > (status.observedOperation ?? 0);
   if (suspended !== undefined || !isNews) return undefined;
-  const { rows } = await rowsAbout(ranges.slots(subject), table);
-  const standing = rows.filter(({ parking }) => parking === undefined);
+  const { rows } = await rowsAbout(ranges.slots(owner), table);
+  const standing = rows.filter(({ releasing }) => releasing === undefined);
   return standing.flatMap(({ cluster }) => wakeUp(cluster, undefined, clock.now()));
 }

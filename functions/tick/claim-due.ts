@@ -2,7 +2,7 @@ import { allPages } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, dueShard, dueShardCount, lateSeconds, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
 import { distinctMessages, type Message } from "#shared/messages.ts";
 import type { IndexEntry, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
@@ -72,7 +72,7 @@ async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Prom
     { newer: "kept" },
   );
   const newer = rows.filter(isNewer);
-  tellOfNewer(newer, ports);
+  reportNewer(newer, ports);
   const left = new Set(newer.map(keyText));
   const dispatches = new Map(rows.map((row) => [keyText(row), row.dispatches ?? 0]));
   const claims = entries
@@ -82,7 +82,7 @@ async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Prom
 }
 
 /** They are nobody's to claim before the stack is updated: each minute they cost an index entry and a read. */
-function tellOfNewer(newer: readonly NewerRow[], { log, metrics }: TickPorts): void {
+function reportNewer(newer: readonly NewerRow[], { log, metrics }: TickPorts): void {
   const [first, ...others] = newer;
   if (first === undefined) return;
   log.error(newerRowText(first, others.length), { code: "NewerRow", rows: newer.length });
@@ -116,8 +116,8 @@ function messageFor(key: RowKey): Message[] {
   if (object?.kind === "Source") return [{ to: "resolve", source: { namespace: object.namespace, name: object.name } }];
   const discovery = keys.discovery.parse(key);
   if (discovery !== undefined) return [{ to: "discover", discovery: discovery.name }];
-  const subject = subjectOf(key);
-  if (subject !== undefined) return [{ to: "rollout", subject }];
+  const owner = syncOwner(key);
+  if (owner !== undefined) return [{ to: "rollout", owner }];
   const onCluster = keys.sync.parse(key) ?? keys.lease.parse(key) ?? keys.cluster.parse(key);
   if (onCluster !== undefined) return [{ to: "apply", cluster: onCluster.cluster }];
   const rendering = keys.rendering.parse(key);
@@ -125,8 +125,8 @@ function messageFor(key: RowKey): Message[] {
 }
 
 /** Whom a row is of that people write, or for whom it is planned. */
-function subjectOf(key: RowKey): Subject | undefined {
+function syncOwner(key: RowKey): Owner | undefined {
   const object = keys.object.parse(key);
-  if (object === undefined) return keys.unit.parse(key);
+  if (object === undefined) return keys.rolloutState.parse(key);
   return object.kind === "Source" ? undefined : { ...object, kind: object.kind };
 }

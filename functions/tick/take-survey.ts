@@ -9,7 +9,7 @@ import {
   nothingSurveyed,
   type Survey,
   surveyedStates,
-  withSubject,
+  withOwner,
   withSuspend,
 } from "#shared/fleet/survey.ts";
 
@@ -35,23 +35,28 @@ async function surveyed(ports: TickPorts): Promise<Survey> {
   const { table, clock } = ports;
   const now = clock.now();
   let survey = nothingSurveyed;
-  for await (const entries of allPages((start) => table.query({ ...ranges.subjects(), newer: "kept", ...start }))) {
-    const wanted = entries.flatMap((entry) => keys.subject.parse(entry) ?? []);
+  for await (const entries of allPages((start) => table.query({ ...ranges.owners(), newer: "kept", ...start }))) {
+    const desired = entries.flatMap((entry) => keys.owner.parse(entry) ?? []);
     const found = await table.getMany(
-      wanted.map(({ namespace, kind, name }) => keys.object(namespace, kind, name)),
+      desired.map(({ namespace, kind, name }) => keys.object(namespace, kind, name)),
       { newer: "kept" },
     );
     const rows = found.filter((row) => row.type === "SyncGroup" || row.type === "Sync");
-    for (const row of rows) survey = withSuspend(withSubject(survey, row), row, now);
-    const behind = rows.filter(isBehind).map(({ namespace, type, name }) => keys.unit({ namespace, kind: type, name }));
-    const units = (await table.getMany(behind, { newer: "kept" })).filter((row) => !isNewer(row));
-    const oldestSeconds = Math.max(survey.oldestSeconds, ...units.map((unit) => behindSeconds(unit, now)));
+    for (const row of rows) survey = withSuspend(withOwner(survey, row), row, now);
+    const behind = rows
+      .filter(isBehind)
+      .map(({ namespace, type, name }) => keys.rolloutState({ namespace, kind: type, name }));
+    const rolloutStates = (await table.getMany(behind, { newer: "kept" })).filter((row) => !isNewer(row));
+    const oldestSeconds = Math.max(
+      survey.oldestSeconds,
+      ...rolloutStates.map((rolloutState) => behindSeconds(rolloutState, now)),
+    );
     survey = { ...survey, oldestSeconds };
   }
   for await (const entries of allPages((start) => table.query({ ...ranges.sources, newer: "kept", ...start }))) {
-    const wanted = entries.flatMap((entry) => keys.sourceEntry.parse(entry) ?? []);
+    const desired = entries.flatMap((entry) => keys.sourceEntry.parse(entry) ?? []);
     const found = await table.getMany(
-      wanted.map(({ namespace, name }) => keys.object(namespace, "Source", name)),
+      desired.map(({ namespace, name }) => keys.object(namespace, "Source", name)),
       { newer: "kept" },
     );
     for (const row of found.filter((row) => row.type === "Source")) {

@@ -13,8 +13,8 @@ export function isSignedByGithub(body: Uint8Array, header: string | undefined, s
   let signed = false;
   for (const secret of secrets) {
     if (secret === "") continue;
-    const wanted = createHmac("sha256", secret).update(body).digest();
-    if (timingSafeEqual(wanted, bytes)) signed = true;
+    const desired = createHmac("sha256", secret).update(body).digest();
+    if (timingSafeEqual(desired, bytes)) signed = true;
   }
   return signed;
 }

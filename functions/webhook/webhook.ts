@@ -82,13 +82,13 @@ function jsonOf(text: string): unknown {
 }
 
 async function sourcesFollowing(push: GithubPush, table: Table): Promise<ResolveMessage[]> {
-  const wanted = new Map<string, RowKey>();
+  const desired = new Map<string, RowKey>();
   for (const url of new Set(push.urls.flatMap((address) => normaliseGitUrl(address) ?? []))) {
     for (const { namespace, name } of await sourcesOf(url, table)) {
-      wanted.set(`${namespace}/${name}`, keys.object(namespace, "Source", name));
+      desired.set(`${namespace}/${name}`, keys.object(namespace, "Source", name));
     }
   }
-  const rows = await table.getMany([...wanted.values()], { newer: "kept" });
+  const rows = await table.getMany([...desired.values()], { newer: "kept" });
   return rows
     .filter((row) => row.type === "Source")
     .filter((row) => row.operations.suspended === undefined && mayFollow(row.spec.git.ref, push))

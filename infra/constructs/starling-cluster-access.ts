@@ -85,24 +85,24 @@ function checked({ rolePath, roleName, group }: { rolePath: string; roleName: st
     {
       value: rolePath,
       fits: /^\/([\w+=,.@-]+\/)+$/,
-      wanted: "rolePath",
+      desired: "rolePath",
       example: "a path such as /starling/clusters/",
     },
     {
       value: roleName,
       fits: /^[\w+=,.@-]{1,64}$/,
-      wanted: "roleName",
+      desired: "roleName",
       example: "at most 64 of A-Z, a-z, 0-9 and +=,.@_-",
     },
     {
       value: group,
       fits: accessGroup,
-      wanted: "group",
+      desired: "group",
       example: accessGroupText,
     },
   ];
-  for (const { value, fits, wanted, example } of problems) {
+  for (const { value, fits, desired, example } of problems) {
     if (Token.isUnresolved(value) || fits.test(value)) continue;
-    throw new Error(`${wanted} of StarlingClusterAccess is "${value}"; give it ${example}`);
+    throw new Error(`${desired} of StarlingClusterAccess is "${value}"; give it ${example}`);
   }
 }

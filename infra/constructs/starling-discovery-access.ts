@@ -70,18 +70,19 @@ const reason =
 
 /** What IAM would refuse in the middle of a deployment, or Starling would never ask for. */
 function checked(given: Readonly<Partial<Record<keyof typeof rules, string>>>): void {
-  for (const [name, { fits, wanted }] of Object.entries(rules)) {
+  for (const [name, { fits, desired }] of Object.entries(rules)) {
     const value = given[name as keyof typeof rules];
     if (value === undefined || Token.isUnresolved(value) || fits.test(value)) continue;
-    throw new Error(`${name} of StarlingDiscoveryAccess is "${value}"; give it ${wanted}`);
+    throw new Error(`${name} of StarlingDiscoveryAccess is "${value}"; give it ${desired}`);
   }
 }
 
 const rules = {
-  rolePath: { fits: /^\/([\w+=,.@-]+\/)+$/, wanted: "a path such as /starling/discovery/" },
-  roleName: { fits: /^[\w+=,.@-]{1,64}$/, wanted: "at most 64 of A-Z, a-z, 0-9 and +=,.@_-" },
+  rolePath: { fits: /^\/([\w+=,.@-]+\/)+$/, desired: "a path such as /starling/discovery/" },
+  roleName: { fits: /^[\w+=,.@-]{1,64}$/, desired: "at most 64 of A-Z, a-z, 0-9 and +=,.@_-" },
   parameterPath: {
     fits: /^(\/[A-Za-z0-9_.-]+)+$/,
-    wanted: "what the path begins with, without expressions and without a slash at its end, such as /starling/clusters",
+    desired:
+      "what the path begins with, without expressions and without a slash at its end, such as /starling/clusters",
   },
 } as const;

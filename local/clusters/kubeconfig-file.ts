@@ -54,8 +54,8 @@ export function contextsOf(path: string): readonly string[] {
 export function readKubeconfigCluster(path: string, context: string): KubeconfigCluster {
   const config = readKubeconfig(path);
   const names = (config.contexts ?? []).map(({ name }) => name);
-  const wanted = config.contexts?.find(({ name }) => name === context)?.context;
-  if (wanted === undefined) {
+  const desired = config.contexts?.find(({ name }) => name === context)?.context;
+  if (desired === undefined) {
     const known = names.length === 0 ? "it has none" : `it has ${names.join(", ")}`;
     const near = nearestName(context, names) ?? names[0] ?? "NAME";
     throw new LocalFailure(`${path} has no context "${context}"; ${known}`, {
@@ -63,13 +63,13 @@ export function readKubeconfigCluster(path: string, context: string): Kubeconfig
       next: `starling local up --kubeconfig ${quoted(path)} --context ${quoted(near)}`,
     });
   }
-  const cluster = config.clusters?.find(({ name }) => name === wanted.cluster)?.cluster;
+  const cluster = config.clusters?.find(({ name }) => name === desired.cluster)?.cluster;
   if (cluster === undefined)
-    throw wrong(`context ${context} of ${path} names cluster ${wanted.cluster}, which is not there`, path);
-  const where = `cluster ${wanted.cluster} of ${path}`;
-  requireDirectAndVerified(cluster, { where, path, name: wanted.cluster });
+    throw wrong(`context ${context} of ${path} names cluster ${desired.cluster}, which is not there`, path);
+  const where = `cluster ${desired.cluster} of ${path}`;
+  requireDirectAndVerified(cluster, { where, path, name: desired.cluster });
   const { server, "tls-server-name": tlsServerName } = cluster;
-  const caData = authorityOf(cluster, { where, path, name: wanted.cluster });
+  const caData = authorityOf(cluster, { where, path, name: desired.cluster });
   return {
     server,
     ...defined({ caData, tlsServerName }),

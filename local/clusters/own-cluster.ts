@@ -109,7 +109,7 @@ export interface FreshTokenOptions {
   readonly store: (token: string) => Promise<void>;
   readonly now: () => number;
   readonly checkEveryMs: number;
-  readonly onTrouble: (error: unknown) => void;
+  readonly onProblem: (error: unknown) => void;
 }
 
 /**
@@ -118,7 +118,7 @@ export interface FreshTokenOptions {
  * @returns what ends it.
  */
 export function keepTokenFresh(options: FreshTokenOptions): { stop(): Promise<void> } {
-  const { create, store, now, onTrouble } = options;
+  const { create, store, now, onProblem } = options;
   const ending = new AbortController();
   let dueAt = halfWay(now(), options.current);
   let renewal: Promise<void> | undefined;
@@ -129,7 +129,7 @@ export function keepTokenFresh(options: FreshTokenOptions): { stop(): Promise<vo
       await store(next.token);
       dueAt = halfWay(now(), next);
     } catch (error) {
-      if (!ending.signal.aborted) onTrouble(error);
+      if (!ending.signal.aborted) onProblem(error);
     } finally {
       renewal = undefined;
     }

@@ -93,7 +93,7 @@ function overlaysOf({ paths, kustomized, folder: given, clusters }: Question, fo
     const found = foldersBelow(paths, place).filter((name) =>
       kustomized.has(place === "." ? name : `${place}/${name}`),
     );
-    const hasAll = (wanted: readonly string[]) => wanted.every((name) => found.includes(name));
+    const hasAll = (desired: readonly string[]) => desired.every((name) => found.includes(name));
     const at = (expression: string) => (place === "." ? expression : `${place}/${expression}`);
     const rings = clusters.map(({ labels }) => labels.ring ?? "");
     if (hasAll(rings)) return { path: at(ringExpression), isChart: false, description: "an overlay for each ring" };

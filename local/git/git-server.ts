@@ -148,6 +148,6 @@ async function requireHttpBackend(): Promise<void> {
 function isAuthorised(header: string | undefined, { username, password }: { username: string; password: string }) {
   const [scheme = "", token = ""] = (header ?? "").split(" ");
   const given = createHash("sha256").update(Buffer.from(token, "base64")).digest();
-  const wanted = createHash("sha256").update(`${username}:${password}`).digest();
-  return timingSafeEqual(given, wanted) && scheme.toLowerCase() === "basic";
+  const desired = createHash("sha256").update(`${username}:${password}`).digest();
+  return timingSafeEqual(given, desired) && scheme.toLowerCase() === "basic";
 }

@@ -14,8 +14,8 @@ export async function repositoryPaths({ folder, repo, commit, ref }: FoundReposi
   const scratch = await mkdtemp(join(tmpdir(), "starling-paths-"));
   try {
     await runUsersGit(["init", "--quiet", "--bare", scratch]);
-    const wanted = ["fetch", "--quiet", "--depth=1", "--filter=blob:none", "--no-tags", "--", repo, remoteName(ref)];
-    await runUsersGit(wanted, { folder: scratch, reach: "remotes", timeoutSeconds: fetchSeconds });
+    const desired = ["fetch", "--quiet", "--depth=1", "--filter=blob:none", "--no-tags", "--", repo, remoteName(ref)];
+    await runUsersGit(desired, { folder: scratch, reach: "remotes", timeoutSeconds: fetchSeconds });
     return await listTree(scratch, "FETCH_HEAD");
   } catch (cause) {
     throw new Error(`--repo is ${repo}: its files cannot be listed: ${gitsWords(cause)}`, { cause });

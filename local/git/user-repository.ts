@@ -95,8 +95,8 @@ async function requireTopLevel(folder: string): Promise<void> {
   );
 }
 
-async function localReference(folder: string, wanted: string | undefined) {
-  const ref = wanted ?? "HEAD";
+async function localReference(folder: string, desired: string | undefined) {
+  const ref = desired ?? "HEAD";
   for (const [prefix, kind] of [
     ["refs/heads/", "branch"],
     ["refs/tags/", "tag"],
@@ -147,8 +147,8 @@ async function uncommitted(folder: string, path: string | undefined): Promise<st
 }
 
 /** Whether a repository, by its URL here, is the one that was asked for: a folder is known by what it is served as. */
-export function isSameRepository(known: string, wanted: string): boolean {
-  return known === wanted || basename(known, ".git") === servedName(resolve(wanted));
+export function isSameRepository(known: string, desired: string): boolean {
+  return known === desired || basename(known, ".git") === servedName(resolve(desired));
 }
 
 /** What a folder is served as: a folder may be called anything, a repository's address not. */

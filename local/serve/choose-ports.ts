@@ -21,8 +21,8 @@ const mostTries = 100;
  * The same, and free ports for those that are left out, which can be had again at every later start.
  * @throws LocalFailure when there is none.
  */
-export async function withLastingPorts(wanted: PortsWanted): Promise<Ports> {
-  const { api, git, clusters } = wanted;
+export async function withLastingPorts(desired: PortsWanted): Promise<Ports> {
+  const { api, git, clusters } = desired;
   const taken = new Set([api, git, clusters]);
   const choose = async () => {
     const port = await lastingPort(taken);
@@ -35,7 +35,7 @@ export async function withLastingPorts(wanted: PortsWanted): Promise<Ports> {
 async function lastingPort(taken: ReadonlySet<number | undefined>): Promise<number> {
   for (let tried = 0; tried < mostTries; tried++) {
     const port = randomInt(lastingPorts.from, lastingPorts.to);
-    if (!taken.has(port) && (await troubleWith(port)) === undefined) return port;
+    if (!taken.has(port) && (await problemWith(port)) === undefined) return port;
   }
   const { from, to } = lastingPorts;
   const flags = Object.values(portFlags)
@@ -53,15 +53,15 @@ async function lastingPort(taken: ReadonlySet<number | undefined>): Promise<numb
  */
 export async function requireFreePorts(ports: PortsWanted): Promise<void> {
   for (const [name, port] of Object.entries(ports)) {
-    const trouble = port === undefined ? undefined : await troubleWith(port);
-    if (trouble === undefined) continue;
+    const problem = port === undefined ? undefined : await problemWith(port);
+    if (problem === undefined) continue;
     const flag = portFlags[name as keyof Ports];
     const next = `starling local up ${flag} PORT   (or free it: ss -ltnp 'sport = :${port}')`;
-    throw new LocalFailure(`port ${port} of 127.0.0.1 ${trouble} (${flag})`, { exit: "unknown", next });
+    throw new LocalFailure(`port ${port} of 127.0.0.1 ${problem} (${flag})`, { exit: "unknown", next });
   }
 }
 
-async function troubleWith(port: number): Promise<string | undefined> {
+async function problemWith(port: number): Promise<string | undefined> {
   const server = createServer();
   try {
     server.listen(port, "127.0.0.1");

@@ -99,7 +99,7 @@ async function keepOwn(stack: Stack, choice: ClusterChoice & { readonly kind: "k
     store: (token) => stack.machine.putSecret(tokenSecret(name), clusterSecret({ ...cluster, token })),
     now: Date.now,
     checkEveryMs: checkTokenEveryMs,
-    onTrouble: (error) => console.error(`the token for ${choice.context} was not renewed: ${errorMessage(error)}`),
+    onProblem: (error) => console.error(`the token for ${choice.context} was not renewed: ${errorMessage(error)}`),
   });
   return {
     count: 1,

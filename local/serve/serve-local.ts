@@ -69,7 +69,7 @@ export async function serveLocal({ folder, plan, signal }: ServeOptions): Promis
     const kept = await keepClusters(stack, { choice: identity.clusters, folder, port: identity.ports.clusters });
     // Those who call the clusters stop before the clusters do.
     stops.push(() => kept.stop());
-    const repository = await serveRepository(stack, { wanted: plan.repo, known: identity.repository });
+    const repository = await serveRepository(stack, { desired: plan.repo, known: identity.repository });
     writeIdentity(folder, {
       ...identity,
       ports: portsOf(stack, kept),
@@ -89,7 +89,7 @@ export async function serveLocal({ folder, plan, signal }: ServeOptions): Promis
 
 async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
   const known = readIdentity(folder);
-  const clusters = clustersOf(folder, { known: known?.clusters, wanted: plan.clusters });
+  const clusters = clustersOf(folder, { known: known?.clusters, desired: plan.clusters });
   // Who went by the old name before goes on by it: what is in the clusters says so.
   const installationId = known === undefined ? newInstallationId() : known.installationId;
   return {
@@ -148,17 +148,17 @@ interface Repository {
 }
 
 interface RepositoryWish {
-  readonly wanted: string | undefined;
+  readonly desired: string | undefined;
   /** Of the last start. */
   readonly known: string | undefined;
 }
 
 /** A repository that was copied once has what was pushed to it since: it is never copied again. */
-async function serveRepository({ git }: Stack, { wanted, known }: RepositoryWish): Promise<Repository | undefined> {
-  if (known !== undefined && (wanted === undefined || isSameRepository(known, wanted)))
+async function serveRepository({ git }: Stack, { desired, known }: RepositoryWish): Promise<Repository | undefined> {
+  if (known !== undefined && (desired === undefined || isSameRepository(known, desired)))
     return { url: servedAt(git, known) };
-  if (wanted === undefined) return undefined;
-  const { url } = await adoptRepository(git, { repo: wanted });
+  if (desired === undefined) return undefined;
+  const { url } = await adoptRepository(git, { repo: desired });
   return { url };
 }
 

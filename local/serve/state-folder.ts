@@ -86,14 +86,14 @@ export function writeIdentity(folder: string, identity: Identity): void {
  */
 export function clustersOf(
   folder: string,
-  { known, wanted }: { readonly known: ClusterChoice | undefined; readonly wanted: ClusterChoice | undefined },
+  { known, desired }: { readonly known: ClusterChoice | undefined; readonly desired: ClusterChoice | undefined },
 ): ClusterChoice | undefined {
-  if (known === undefined || wanted === undefined) return wanted ?? known;
-  if (flagsOf(known) === flagsOf(wanted)) return known;
-  const message = `${flagsOf(wanted)} is asked for, and ${folder} has ${describeClusters(known)} (${flagsOf(known)})`;
+  if (known === undefined || desired === undefined) return desired ?? known;
+  if (flagsOf(known) === flagsOf(desired)) return known;
+  const message = `${flagsOf(desired)} is asked for, and ${folder} has ${describeClusters(known)} (${flagsOf(known)})`;
   throw new LocalFailure(message, {
     exit: "wrongInput",
-    next: `starling local up --state DIR ${flagsOf(wanted)}   (or leave it out, to go on with what is there)`,
+    next: `starling local up --state DIR ${flagsOf(desired)}   (or leave it out, to go on with what is there)`,
   });
 }
 

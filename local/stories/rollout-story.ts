@@ -197,8 +197,8 @@ export class RolloutStory {
     });
     for await (const { spec, status } of syncs) {
       const { state, desired, observed } = status;
-      const wanted = desired?.renderDigest;
-      const isInSync = state === "Ready" && wanted !== undefined && observed?.applied?.renderDigest === wanted;
+      const desired = desired?.renderDigest;
+      const isInSync = state === "Ready" && desired !== undefined && observed?.applied?.renderDigest === desired;
       all.add(spec.cluster);
       if (!isInSync) behind.add(spec.cluster);
     }

@@ -31,17 +31,17 @@ async function notedVersions(
   parts: readonly (readonly string[])[],
   table: Table,
 ): Promise<readonly Write[] | undefined> {
-  const wanted = parts.flatMap((clusters) => {
+  const desired = parts.flatMap((clusters) => {
     const [first] = clusters;
     return first === undefined ? [] : [{ key: fleetVersionKey(first), clusters }];
   });
   const rows = await table.getMany(
-    wanted.map(({ key }) => key),
+    desired.map(({ key }) => key),
     { newer: "kept" },
   );
   const known = rows.filter((row) => !isNewer(row));
   if (known.length < rows.length) return undefined;
-  return wanted.map(({ key, clusters }) =>
+  return desired.map(({ key, clusters }) =>
     notedVersionUpdate(
       key,
       clusters,

@@ -54,7 +54,7 @@ export const errorCodes = [
   // Rows, blobs and messages.
   "TableBusy",
   "UnexpectedRow",
-  "BrakeUnreadable",
+  "FreezesUnreadable",
   "BlobNotFound",
   "BlobCorrupt",
   "BlobDenied",

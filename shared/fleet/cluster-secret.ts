@@ -40,12 +40,12 @@ export function tokenFor(
     message: `secret ${name} is for another cluster and is not sent to ${address.server}: ${what}; correct spec.endpoint.${field}, or name a secret of this cluster in spec.endpoint.token.secret`,
   });
   const own = typeof server === "string" ? locationOf(server) : undefined;
-  const wanted = locationOf(address.server);
-  if (own === undefined || wanted === undefined || own.location !== wanted.location) {
+  const desired = locationOf(address.server);
+  if (own === undefined || desired === undefined || own.location !== desired.location) {
     return other('its "server" is another one', "server");
   }
   if (!sameAuthority(caData, address.caData)) return other('its "caData" is not the authority here', "caData");
-  const names = [tlsServerName ?? own.host, address.tlsServerName ?? wanted.host];
+  const names = [tlsServerName ?? own.host, address.tlsServerName ?? desired.host];
   if (hostName(names[0]) !== hostName(names[1])) {
     return other('its "tlsServerName" is not the name here', "tlsServerName");
   }

@@ -1,6 +1,6 @@
 /** What a line of the logs is about: `starling logs`, the saved queries and the runbook find lines by these fields. */
-import type { Subject } from "#shared/fleet/rows/keys.ts";
-import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
+import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface LogFields {
@@ -8,31 +8,31 @@ export interface LogFields {
   readonly namespace: string;
   readonly name: string;
   /** Of a Sync that a group made: the group, `SyncGroup/shop`. */
-  readonly subject?: string;
+  readonly owner?: string;
   readonly cluster?: string;
   readonly revision?: string;
   /** `shop-12` */
   readonly rollout?: string;
 }
 
-export function syncFields({ namespace, name, subject, cluster, desired }: SyncRow): LogFields {
+export function syncFields({ namespace, name, owner, cluster, desired }: SyncRow): LogFields {
   const { revision } = desired;
-  const rollout = rolloutText(subject, desired.rollout);
-  return { kind: "Sync", namespace, name, subject: subjectText(subject), cluster, revision, rollout };
+  const rollout = rolloutText(owner, desired.rollout);
+  return { kind: "Sync", namespace, name, owner: ownerText(owner), cluster, revision, rollout };
 }
 
-export function legFields({ subject, content }: Pick<LegRow, "subject" | "content">): LogFields {
-  return { ...subjectFields(subject), rollout: rolloutText(subject, content) };
+export function stageRunFields({ owner, rollout }: Pick<StageRunRow, "owner" | "rollout">): LogFields {
+  return { ...ownerFields(owner), rollout: rolloutText(owner, rollout) };
 }
 
-export function subjectFields({ kind, namespace, name }: Subject): LogFields {
-  return { kind, namespace, name, subject: subjectText({ kind, name }) };
+export function ownerFields({ kind, namespace, name }: Owner): LogFields {
+  return { kind, namespace, name, owner: ownerText({ kind, name }) };
 }
 
-function rolloutText({ name }: Pick<Subject, "name">, content: number): string {
-  return `${name}-${content}`;
+function rolloutText({ name }: Pick<Owner, "name">, rollout: number): string {
+  return `${name}-${rollout}`;
 }
 
-function subjectText({ kind, name }: Pick<Subject, "kind" | "name">): string {
+function ownerText({ kind, name }: Pick<Owner, "kind" | "name">): string {
   return `${kind}/${name}`;
 }

@@ -1,9 +1,9 @@
 /** What rows of Sources and subjects say of the fleet, for metrics: plain sums, for nobody reads the clusters' own. */
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import { deletionFailed } from "#shared/fleet/rollout/subject-status.ts";
+import { deletionFailed } from "#shared/fleet/rollout/owner-status.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { OwnerRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Of a target, as far as metrics tell them apart. */
 export const surveyedStates = ["ready", "drifted", "changing", "failed", "unreachable", "waiting"] as const;
@@ -41,7 +41,7 @@ export function isStale({ operations, status, spec, createdAt }: SourceRow, now:
   return silentOrFailed.some((at) => later(at, staleAfterSeconds) <= now.toISOString());
 }
 
-function isHalted({ status }: SubjectRow): boolean {
+function isHalted({ status }: OwnerRow): boolean {
   const { state, conditions } = status;
   return state === "Halted" || state === "Stalled" || conditions.some(({ reason }) => reason === deletionFailed);
 }
@@ -50,18 +50,20 @@ function isHalted({ status }: SubjectRow): boolean {
  * Whether a stage is on another content than the newest: only then there is something to read of its unit. Not of one that
  * people have suspended, before that content came or after it: that it waits is what they want.
  */
-export function isBehind({ operations, status: { rollout, stages = [] } }: SubjectRow): boolean {
-  return operations.suspended === undefined && rollout !== undefined && stages.some(({ on = 0 }) => on < rollout);
+export function isBehind({ operations, status: { rollout, stages = [] } }: OwnerRow): boolean {
+  return (
+    operations.suspended === undefined && rollout !== undefined && stages.some(({ current = 0 }) => current < rollout)
+  );
 }
 
 /** Since when there is a content that its last stage to follow has not come to. */
-export function behindSeconds({ stages, ledger }: Pick<UnitRow, "stages" | "ledger">, now: Date): number {
-  const least = Math.min(...stages.map(({ on = 0 }) => on));
+export function behindSeconds({ stages, ledger }: Pick<RolloutStateRow, "stages" | "ledger">, now: Date): number {
+  const least = Math.min(...stages.map(({ current = 0 }) => current));
   const next = ledger.filter(({ number }) => number > least).at(-1);
   return next === undefined ? 0 : Math.max(0, (now.getTime() - Date.parse(next.at)) / 1000);
 }
 
-export function withSubject(survey: Survey, row: SubjectRow): Survey {
+export function withOwner(survey: Survey, row: OwnerRow): Survey {
   const { clusters } = row.status;
   const targets = { ...survey.targets };
   for (const state of surveyedStates) targets[state] += clusters?.[state] ?? 0;
@@ -69,7 +71,7 @@ export function withSubject(survey: Survey, row: SubjectRow): Survey {
 }
 
 /** Nothing newer reaches anybody through what is suspended, and nobody is told of it otherwise. */
-export function withSuspend(survey: Survey, { operations: { suspended } }: SourceRow | SubjectRow, now: Date): Survey {
+export function withSuspend(survey: Survey, { operations: { suspended } }: SourceRow | OwnerRow, now: Date): Survey {
   if (suspended === undefined) return survey;
   const seconds = (now.getTime() - Date.parse(suspended.at)) / 1000;
   return { ...survey, suspendedSeconds: Math.max(survey.suspendedSeconds, seconds) };

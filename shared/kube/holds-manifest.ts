@@ -15,28 +15,28 @@ export function holdsManifest(live: KubeObject, { apiVersion, kind: _kind, ...ma
   return holds({ ...manifest, metadata }, live, own.fieldsV1);
 }
 
-function holds(wanted: Json | undefined, live: Json | undefined, fields: FieldsV1): boolean {
-  if (wanted === undefined || live === undefined) return false;
+function holds(desired: Json | undefined, live: Json | undefined, fields: FieldsV1): boolean {
+  if (desired === undefined || live === undefined) return false;
   const children = Object.entries(fields).filter(([key]) => key !== ".");
-  if (children.length === 0) return canonicalJson(wanted) === canonicalJson(live);
-  if (Array.isArray(wanted)) return Array.isArray(live) && holdsList(wanted, live, children);
-  if (!isJsonObject(wanted) || !isJsonObject(live)) return false;
-  if (Object.keys(wanted).length !== children.length) return false;
+  if (children.length === 0) return canonicalJson(desired) === canonicalJson(live);
+  if (Array.isArray(desired)) return Array.isArray(live) && holdsList(desired, live, children);
+  if (!isJsonObject(desired) || !isJsonObject(live)) return false;
+  if (Object.keys(desired).length !== children.length) return false;
   return children.every(([key, child]) => {
     const name = key.slice(2);
-    return key.startsWith("f:") && Object.hasOwn(wanted, name) && holds(wanted[name], live[name], nodeOf(child));
+    return key.startsWith("f:") && Object.hasOwn(desired, name) && holds(desired[name], live[name], nodeOf(child));
   });
 }
 
 /** Every item of the manifest is one that is owned, and they are in the same order. */
 function holdsList(
-  wanted: readonly Json[],
+  desired: readonly Json[],
   live: readonly Json[],
   children: readonly (readonly [string, Json | undefined])[],
 ): boolean {
-  if (wanted.length !== children.length) return false;
+  if (desired.length !== children.length) return false;
   let place = -1;
-  return wanted.every((item) => {
+  return desired.every((item) => {
     const child = children.find(([key, node]) => isItem(item, key, nodeOf(node)));
     if (child === undefined) return false;
     const [key, node] = child;

@@ -53,7 +53,7 @@ export class KubeError extends Error {
   ) {
     const facts = bounded(given);
     const verdict = classifyApplyError(facts);
-    const reason = saidReason(facts, verdict);
+    const reason = statedReason(facts, verdict);
     super(describe(request, facts, reason), options.cause === undefined ? undefined : { cause: options.cause });
     this.status = facts.status;
     this.reason = reason;
@@ -79,7 +79,7 @@ const statusReasons: Readonly<Record<number, string>> = {
 };
 
 /** Servers answer 500 where an apply cannot read the object, as with two entries of one key: that is the object's fault. */
-function saidReason(facts: ApplyErrorFacts, verdict: ApplyErrorVerdict): string {
+function statedReason(facts: ApplyErrorFacts, verdict: ApplyErrorVerdict): string {
   if (verdict.class === "invalid" && facts.status === 500) return "Invalid";
   return facts.reason || facts.code || reasonOf(facts.status);
 }

@@ -37,7 +37,7 @@ export const reasons = [
   "Changed",
   "Drifted",
   "NotNamed",
-  "NotLookedAt",
+  "NotChecked",
   "NotSeen",
   "Unreadable",
   "LatestGenerationNotObserved",
@@ -104,7 +104,7 @@ export const reasons = [
   "RenderingLost",
   "ClusterAhead",
   "ParentMissing",
-  "Parked",
+  "Paused",
   "Withdrawn",
   "WorkerDied",
   "AnswersAgain",
@@ -125,7 +125,7 @@ export const reasons = [
   "TooManyFailures",
   "StageRemoved",
   "Newer",
-  "RolloutMoving",
+  "RolloutUpdating",
   "RolloutHalted",
   "RolloutNothingVerified",
   "RolloutTooManyUnreachable",
@@ -161,11 +161,11 @@ export type Among<Words extends Reason> = Words;
 declare const told: unique symbol;
 
 /** A word as a server, a controller or a row says it: whichever. */
-export type ToldReason = string & { readonly [told]: true };
+export type ReportedReason = string & { readonly [told]: true };
 
-export type AnyReason = Reason | ToldReason;
+export type AnyReason = Reason | ReportedReason;
 
 /** What is not ours to choose. A word of ours stands as it is: it has to be one of `reasons`. */
-export function toldReason(text: string): ToldReason {
-  return text as ToldReason;
+export function reportedReason(text: string): ReportedReason {
+  return text as ReportedReason;
 }

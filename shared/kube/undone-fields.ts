@@ -86,14 +86,14 @@ function memberAt(value: Json, key: string): { readonly value: Json; readonly st
 
 function indexIn(items: readonly Json[], shape: string, text: string): number {
   if (shape === "i:") return Number(text);
-  const wanted = parseJson(text);
-  if (shape === "v:") return items.findIndex((item) => canonicalJson(item) === canonicalJson(wanted));
-  if (shape !== "k:" || !isJsonObject(wanted)) return -1;
+  const desired = parseJson(text);
+  if (shape === "v:") return items.findIndex((item) => canonicalJson(item) === canonicalJson(desired));
+  if (shape !== "k:" || !isJsonObject(desired)) return -1;
   // Keys that the manifest leaves to their defaults do not tell items apart.
   return items.findIndex(
     (item) =>
       isJsonObject(item) &&
-      Object.entries(wanted).every(
+      Object.entries(desired).every(
         ([name, part]) => item[name] === undefined || canonicalJson(item[name]) === canonicalJson(part ?? null),
       ),
   );

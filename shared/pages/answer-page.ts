@@ -10,8 +10,8 @@ import { fleetPage } from "#shared/pages/fleet-page.ts";
 import { historyPage } from "#shared/pages/history-page.ts";
 import { modulePage } from "#shared/pages/module-page.ts";
 import { ownerPage } from "#shared/pages/owner-page.ts";
+import { rolloutsPage } from "#shared/pages/rollouts-page.ts";
 import { sourcesPage } from "#shared/pages/sources-page.ts";
-import { subjectPage } from "#shared/pages/subject-page.ts";
 import { syncPage } from "#shared/pages/sync-page.ts";
 import { targetsPage } from "#shared/pages/targets-page.ts";
 import { timelinePage } from "#shared/pages/timeline-page.ts";
@@ -124,11 +124,11 @@ function viewOf({ path, query }: PageRequest): ((ask: Ask, host: Host) => Promis
     return (ask, host) => modulePage(ask, { namespace: one, source: two, path: query.path }, host);
   }
   if ((first !== "syncgroups" && first !== "syncs") || two === undefined) return undefined;
-  const subject = { kind: first === "syncs" ? "Sync" : "SyncGroup", namespace: one, name: two } as const;
-  if (three === undefined) return (ask, host) => subjectPage(ask, subject, host);
-  if (three === "history" && rest.length === 3) return (ask, host) => historyPage(ask, { subject, query }, host);
-  if (three === "events" && rest.length === 3) return (ask, host) => eventsPage(ask, { subject, query }, host);
-  if (three === "clusters" && rest.length === 3) return (ask, host) => targetsPage(ask, { subject, query }, host);
+  const owner = { kind: first === "syncs" ? "Sync" : "SyncGroup", namespace: one, name: two } as const;
+  if (three === undefined) return (ask, host) => rolloutsPage(ask, owner, host);
+  if (three === "history" && rest.length === 3) return (ask, host) => historyPage(ask, { owner, query }, host);
+  if (three === "events" && rest.length === 3) return (ask, host) => eventsPage(ask, { owner, query }, host);
+  if (three === "clusters" && rest.length === 3) return (ask, host) => targetsPage(ask, { owner, query }, host);
   return undefined;
 }
 

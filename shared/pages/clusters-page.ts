@@ -6,7 +6,7 @@ import { valueText } from "#shared/fleet/kinds/values.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
 import { ownerSearch } from "#shared/pages/owner-page.ts";
-import { clusterPlace, subjectPlace, syncPlace } from "#shared/pages/places.ts";
+import { clusterPlace, ownerPagePlace, syncPlace } from "#shared/pages/places.ts";
 import {
   age,
   badge,
@@ -128,7 +128,7 @@ function syncTable(syncs: readonly (SyncObject | UnreadableObject<"Sync">)[], ho
       return [
         badge(state.word),
         host.link(syncPlace({ cluster, namespace, name }), `${namespace}/${name}`),
-        group === undefined ? "" : host.link(subjectPlace({ kind: "SyncGroup", namespace, name: group }), group),
+        group === undefined ? "" : host.link(ownerPagePlace({ kind: "SyncGroup", namespace, name: group }), group),
         isUnreadable(sync) ? "-" : revisionText(sync.status.observed?.applied?.revision),
         isUnreadable(sync) || sync.status.observed === undefined
           ? "-"

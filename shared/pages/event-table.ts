@@ -1,5 +1,5 @@
 import type { EventAbout, EventItem } from "#shared/fleet/api/objects.ts";
-import { clusterPlace, subjectPlace } from "#shared/pages/places.ts";
+import { clusterPlace, ownerPagePlace } from "#shared/pages/places.ts";
 import { age, brief, type Child, type Column, type Host, type Html, html, nothing, table } from "#shared/pages/view.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
@@ -21,7 +21,7 @@ export function allEventsTable(events: readonly (EventItem & EventAbout)[], host
   if (events.length === 0) return nothing("Nothing in the last thirty days.");
   const rows = events.map(({ about, at, severity, reason, cluster, message }): Child[] => [
     age(at, host),
-    host.link(subjectPlace(about), `${about.namespace}/${about.name}`),
+    host.link(ownerPagePlace(about), `${about.namespace}/${about.name}`),
     reasonText(severity, reason),
     cluster === undefined ? "" : host.link(clusterPlace(cluster), cluster),
     brief(message, 240),

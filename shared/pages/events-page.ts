@@ -1,10 +1,10 @@
 /** What happened to one object, page by page, the newest first. */
 import type { ApiList, EventItem, EventList } from "#shared/fleet/api/objects.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { allEventsTable, eventTable } from "#shared/pages/event-table.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
-import { apiPath, eventsPlace, subjectPlace } from "#shared/pages/places.ts";
+import { apiPath, eventsPlace, ownerPagePlace } from "#shared/pages/places.ts";
 import { count, type Host, html, type View } from "#shared/pages/view.ts";
 
 const shown = "100";
@@ -14,30 +14,30 @@ const mostKnown = 1000;
 /** @param query.cluster - only what happened there. */
 export async function eventsPage(
   ask: Ask,
-  { subject, query }: { readonly subject: Subject; readonly query: Readonly<Record<string, string>> },
+  { owner, query }: { readonly owner: Owner; readonly query: Readonly<Record<string, string>> },
   host: Host,
 ): Promise<View> {
   const { cluster } = query;
   const asked = { limit: shown, cluster, continue: query.continue };
-  const list = await ask<ApiList<EventItem>>(`${apiPath(subject)}/events`, asked);
-  const name = `${subject.namespace}/${subject.name}`;
+  const list = await ask<ApiList<EventItem>>(`${apiPath(owner)}/events`, asked);
+  const name = `${owner.namespace}/${owner.name}`;
   return {
     title: `${name}: events`,
-    main: html`<h1>${host.link(subjectPlace(subject), name)}: events${cluster === undefined ? "" : ` on ${cluster}`}</h1>
+    main: html`<h1>${host.link(ownerPagePlace(owner), name)}: events${cluster === undefined ? "" : ` on ${cluster}`}</h1>
 ${eventTable(list.items, host)}
-${nextPage(eventsPlace(subject, cluster), list.metadata.continue, host)}`,
+${nextPage(eventsPlace(owner, cluster), list.metadata.continue, host)}`,
   };
 }
 
 /** @param query.namespace - only what is in it. */
 export async function allEventsPage(ask: Ask, query: Readonly<Record<string, string>>, host: Host): Promise<View> {
   const { namespace } = query;
-  const { items, metadata, subjects } = await ask<EventList>("/v1/events", {
+  const { items, metadata, owners } = await ask<EventList>("/v1/events", {
     limit: shown,
     namespace,
     continue: query.continue,
   });
-  const { known, asked } = subjects;
+  const { known, asked } = owners;
   const cut = `Of the ${count(asked)} groups that changed last; there are ${known >= mostKnown ? "at least " : ""}${count(known)}.`;
   const search = { place: { path: "/events" }, name: "namespace", label: "Namespace", value: namespace ?? "" };
   return {

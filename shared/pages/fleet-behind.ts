@@ -1,8 +1,8 @@
 /** Who runs what is old, and who does not answer: of every group, from what the fleet's overview says. */
 import { compareText } from "#shared/base/text-order.ts";
-import { type BehindInFleet, behindIn, clustersIn, type SubjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
+import { type BehindInFleet, behindIn, clustersIn, type OwnerInFleet } from "#shared/fleet/api/fleet-overview.ts";
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
-import { type Listed, subjectLink } from "#shared/pages/fleet-subjects.ts";
+import { type Listed, ownerLink } from "#shared/pages/fleet-owners.ts";
 import { targetsPlace } from "#shared/pages/places.ts";
 import { age, type Child, count, type Host, type Html, html, nothing, table } from "#shared/pages/view.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
@@ -11,7 +11,7 @@ const shown = 10;
 
 /** Clusters of one group that are behind for one reason. */
 interface BehindLine {
-  readonly item: SubjectInFleet;
+  readonly item: OwnerInFleet;
   readonly runs: string;
   readonly at?: string;
   /** Of lines without an age. */
@@ -34,7 +34,7 @@ export function oldest(items: readonly Listed[], host: Host): Html {
   const rows = sorted
     .slice(0, shown)
     .map(({ item, runs, at, clusters, stages }): Child[] => [
-      subjectLink(item, host),
+      ownerLink(item, host),
       runs,
       age(at, host),
       count(clusters),
@@ -51,7 +51,7 @@ export function oldest(items: readonly Listed[], host: Host): Html {
 ${left.length === 0 ? "" : html`<p>And ${count(left.length)} more with ${counted(clusters)}: all of them are among the ${host.link({ path: "/versions" }, "versions")}.</p>`}`;
 }
 
-function linesOf(item: SubjectInFleet, { older, bare, unseen }: BehindInFleet): readonly BehindLine[] {
+function linesOf(item: OwnerInFleet, { older, bare, unseen }: BehindInFleet): readonly BehindLine[] {
   return [
     ...(bare === 0 ? [] : [{ item, place: "first" as const, runs: "nothing yet", clusters: bare, stages: "" }]),
     ...older.map(({ revision, at, clusters, stages }) => {
@@ -80,7 +80,7 @@ export function unreachable(items: readonly Listed[], host: Host): Html {
   const rows = sorted
     .slice(0, shown)
     .map(({ item, clusters, namespace }): Child[] => [
-      subjectLink(item, host),
+      ownerLink(item, host),
       `${count(clusters.unreachable)}/${count(clusters.selected)}`,
       host.link(
         targetsPlace({ kind: item.kind, namespace, name: item.metadata.name }, { state: "Unreachable" }),

@@ -5,7 +5,7 @@ import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import type { ClusterTallies } from "#shared/fleet/sync/tally.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { oldest, unreachable } from "#shared/pages/fleet-behind.ts";
-import { cutText, type Listed, readFleet, subjectLink } from "#shared/pages/fleet-subjects.ts";
+import { cutText, type Listed, ownerLink, readFleet } from "#shared/pages/fleet-owners.ts";
 import { readPages } from "#shared/pages/read-pages.ts";
 import {
   age,
@@ -22,7 +22,7 @@ import {
   table,
   type View,
 } from "#shared/pages/view.ts";
-import { needsYou, objectState, subjectState } from "#shared/words/object-state.ts";
+import { needsYou, objectState, ownerState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
@@ -62,7 +62,7 @@ function worstFirst(items: readonly Listed[]): readonly Listed[] {
   const name = (item: Listed) => `${item.metadata.namespace}/${item.metadata.name}`;
   return items.toSorted(
     (a, b) =>
-      stateRank(subjectState(a).word) - stateRank(subjectState(b).word) ||
+      stateRank(ownerState(a).word) - stateRank(ownerState(b).word) ||
       name(a).localeCompare(name(b), "en", { numeric: true }),
   );
 }
@@ -106,13 +106,13 @@ function totals(items: readonly Listed[]): Html {
 function needy(items: readonly Listed[], sources: readonly SourceObject[], host: Host): Html {
   const rows: Child[][] = [];
   for (const item of items) {
-    const { word, since, remark } = subjectState(item);
+    const { word, since, remark } = ownerState(item);
     // A group that rolls on, or that is held, may have clusters that are not well.
     const isNeedy = needsYou(word, isUnreadable(item) ? undefined : item.status);
-    const sick = isNeedy ? "" : sickText(countsOf(item));
-    if (!isNeedy && sick === "") continue;
-    const why = [sick, remark].filter((text) => text !== "").join("; ");
-    rows.push([badge(word), subjectLink(item, host), age(since, host), brief(why)]);
+    const unhealthy = isNeedy ? "" : unhealthyText(countsOf(item));
+    if (!isNeedy && unhealthy === "") continue;
+    const why = [unhealthy, remark].filter((text) => text !== "").join("; ");
+    rows.push([badge(word), ownerLink(item, host), age(since, host), brief(why)]);
   }
   for (const source of sources) {
     const { word, since, remark } = objectState(source);
@@ -129,7 +129,7 @@ function needy(items: readonly Listed[], sources: readonly SourceObject[], host:
   return table("What needs somebody", ["State", "What", "For", ["Why", "text"]], rows);
 }
 
-function sickText(counts: ClusterTallies | undefined): string {
+function unhealthyText(counts: ClusterTallies | undefined): string {
   const { failed = 0, unreachable: away = 0 } = counts ?? {};
   return [
     ...(failed === 0 ? [] : [`${count(failed)} failed`]),
@@ -140,16 +140,16 @@ function sickText(counts: ClusterTallies | undefined): string {
 function underWay(items: readonly Listed[], host: Host): Html {
   const rows = items.flatMap((item): Child[][] => {
     if (isUnreadable(item)) return [];
-    const moving = (item.status.stages ?? []).filter((stage) => stage.moving !== undefined);
-    if (moving.length === 0) return [];
+    const updatingTo = (item.status.stages ?? []).filter((stage) => stage.updatingTo !== undefined);
+    if (updatingTo.length === 0) return [];
     const [newest] = item.versions;
     const words = (item.status.stages ?? []).map(
-      ({ name, on, moving: to }) =>
-        html`<li>${name} ${to === undefined ? html`<span class="on">${on === undefined ? "on nothing" : `on ${on}`}</span>` : html`<b class="to">${on ?? "-"} → ${to}</b>`}</li>`,
+      ({ name, current, updatingTo: to }) =>
+        html`<li>${name} ${to === undefined ? html`<span class="on">${current === undefined ? "on nothing" : `on ${current}`}</span>` : html`<b class="to">${current ?? "-"} → ${to}</b>`}</li>`,
     );
     return [
       [
-        subjectLink(item, host),
+        ownerLink(item, host),
         revisionText(newest?.revision),
         age(newest?.at, host),
         html`<ul class="stages">${words}</ul>`,
@@ -163,12 +163,12 @@ function underWay(items: readonly Listed[], host: Host): Html {
 function everything(items: readonly Listed[], host: Host): Html {
   if (items.length === 0) return nothing("There is no SyncGroup yet: starling init writes the first.");
   const rows = items.map((item): Child[] => {
-    const { word, since, seenAt } = subjectState(item);
+    const { word, since, seenAt } = ownerState(item);
     const counts = countsOf(item);
     const versions = isUnreadable(item) ? [] : item.versions;
     return [
       badge(word),
-      subjectLink(item, host),
+      ownerLink(item, host),
       revisionText(isUnreadable(item) ? undefined : item.status.revision),
       versions.length > 1 ? `${versions.length} versions` : "",
       counts === undefined ? "" : bar(sharesOf(counts)),

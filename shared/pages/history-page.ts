@@ -2,10 +2,10 @@
 import type { CommitItem, HistoryItem, TemplateHistory } from "#shared/fleet/api/history.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
-import { apiPath, historyPlace, subjectPlace, targetsPlace } from "#shared/pages/places.ts";
+import { apiPath, historyPlace, ownerPagePlace, targetsPlace } from "#shared/pages/places.ts";
 import {
   age,
   badge,
@@ -27,18 +27,18 @@ import { revisionText } from "#shared/words/revision-text.ts";
 const shown = "20";
 
 interface Asked {
-  readonly subject: Subject;
+  readonly owner: Owner;
   readonly query: Readonly<Record<string, string>>;
 }
 
-export async function historyPage(ask: Ask, { subject, query }: Asked, host: Host): Promise<View> {
-  const list = await readHistory(ask, subject, { limit: shown, continue: query.continue });
-  const name = `${subject.namespace}/${subject.name}`;
+export async function historyPage(ask: Ask, { owner, query }: Asked, host: Host): Promise<View> {
+  const list = await readHistory(ask, owner, { limit: shown, continue: query.continue });
+  const name = `${owner.namespace}/${owner.name}`;
   return {
     title: `${name}: history`,
-    main: html`<h1>${host.link(subjectPlace(subject), name)}: history</h1>
-${historyTable(list.items, { subject, host })}
-${nextPage(historyPlace(subject), list.metadata.continue, host)}`,
+    main: html`<h1>${host.link(ownerPagePlace(owner), name)}: history</h1>
+${historyTable(list.items, { owner, host })}
+${nextPage(historyPlace(owner), list.metadata.continue, host)}`,
   };
 }
 
@@ -46,15 +46,15 @@ export type ListedHistory = HistoryItem | UnreadableObject<"Rollout">;
 
 export function readHistory(
   ask: Ask,
-  subject: Subject,
+  owner: Owner,
   query: Readonly<Record<string, string | undefined>>,
 ): Promise<ApiList<ListedHistory>> {
-  return ask(`${apiPath(subject)}/history`, query);
+  return ask(`${apiPath(owner)}/history`, query);
 }
 
 export function historyTable(
   items: readonly ListedHistory[],
-  { subject, host }: { readonly subject: Subject; readonly host: Host },
+  { owner, host }: { readonly owner: Owner; readonly host: Host },
 ): Html {
   if (items.length === 0) return nothing("Nothing yet.");
   const onCluster = items.some((item) => "onCluster" in item);
@@ -64,7 +64,7 @@ export function historyTable(
     const { number, phase, trigger, at, clusters, templates } = item;
     return [
       badge(onCluster ? (item.onCluster?.state ?? "Pending") : phase),
-      host.link(targetsPlace(subject, { number: String(number) }), `${number}`),
+      host.link(targetsPlace(owner, { number: String(number) }), `${number}`),
       age(at, host),
       trigger,
       `${count(clusters.done)}/${count(clusters.size)}`,
@@ -74,7 +74,7 @@ export function historyTable(
   });
   const columns: readonly Column[] = [
     onCluster ? "Here" : "State",
-    "Content",
+    "Rollout",
     "Age",
     "Trigger",
     ["Done", "number"],

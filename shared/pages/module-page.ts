@@ -3,7 +3,7 @@ import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { cutText, type Listed, readFleet, subjectLink } from "#shared/pages/fleet-subjects.ts";
+import { cutText, type Listed, ownerLink, readFleet } from "#shared/pages/fleet-owners.ts";
 import { apiPath, modulePlace } from "#shared/pages/places.ts";
 import { readPages } from "#shared/pages/read-pages.ts";
 import {
@@ -21,7 +21,7 @@ import {
   table,
   type View,
 } from "#shared/pages/view.ts";
-import { objectState, subjectState } from "#shared/words/object-state.ts";
+import { objectState, ownerState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
 /** Of groups, a hundred each. */
@@ -83,9 +83,7 @@ function facts({ spec, status }: SourceObject, host: Host): Html {
     ],
     [
       "Commit",
-      artifact === undefined
-        ? undefined
-        : html`${brief(artifact.subject)} <small>${brief(artifact.author, 60)}</small>`,
+      artifact === undefined ? undefined : html`${brief(artifact.owner)} <small>${brief(artifact.author, 60)}</small>`,
     ],
     ["Seen", age(status.attemptedAt, host)],
   ]);
@@ -111,7 +109,7 @@ function versions(
 ): Html {
   const rows = takers.flatMap(({ item, template, path }): Child[][] => {
     const place = modulePlace({ namespace, source, path });
-    const head: Child[] = [badge(subjectState(item).word), subjectLink(item, host), template, host.link(place, path)];
+    const head: Child[] = [badge(ownerState(item).word), ownerLink(item, host), template, host.link(place, path)];
     if (isUnreadable(item) || item.versions.length === 0) return [[...head, "-", "", "", "", ""]];
     const [newest] = item.versions;
     return item.versions.map(({ number, revision, at, clusters, stages }): Child[] => [

@@ -5,7 +5,7 @@ import { quoted } from "#shared/base/shell-word.ts";
 import type { ClusterObject, RolloutObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { type Origin, originsIn } from "#shared/fleet/forecast/origins.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import { type Ask, unlessNone } from "#shared/pages/ask.ts";
 import { apiPath } from "#shared/pages/places.ts";
 import { brief, type Child, command, count, type Html, html, nothing, table } from "#shared/pages/view.ts";
@@ -16,12 +16,12 @@ const shown = 60;
 export async function readOrigins(
   ask: Ask,
   sync: SyncObject | UnreadableObject<"Sync">,
-  { subject, cluster }: { readonly subject: Subject; readonly cluster: string },
+  { owner, cluster }: { readonly owner: Owner; readonly cluster: string },
 ): Promise<readonly Origin[]> {
   const number = isUnreadable(sync) ? undefined : sync.status.desired?.rollout;
   if (isUnreadable(sync) || number === undefined) return [];
   const [content, known] = await Promise.all([
-    unlessNone(ask<RolloutObject | UnreadableObject<"Rollout">>(`${apiPath(subject)}/rollouts/${number}`)),
+    unlessNone(ask<RolloutObject | UnreadableObject<"Rollout">>(`${apiPath(owner)}/rollouts/${number}`)),
     unlessNone(ask<ClusterObject | UnreadableObject<"Cluster">>(`/v1/clusters/${percentEncode(cluster)}`)),
   ]);
   if (content === undefined || known === undefined || isUnreadable(content) || isUnreadable(known)) return [];
@@ -51,7 +51,7 @@ ${more > 0 ? html`<p>and ${count(more)} more: ${command(`starling render ${syncW
 }
 
 /** A rendering is made for that, which no page does: the commands that do, as a shell reads them. */
-export function planParts({ kind, namespace, name }: Subject, sync?: SyncOn): Html {
+export function planParts({ kind, namespace, name }: Owner, sync?: SyncOn): Html {
   const what = quoted(kind === "Sync" ? `sync/${name}` : name);
   const on = sync === undefined ? "" : ` --cluster ${quoted(sync.cluster)}`;
   const alone =

@@ -1,26 +1,26 @@
 /** Where each thing is shown. */
 import { percentEncode } from "#shared/base/percent-encoding.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Place } from "#shared/pages/view.ts";
 
-export function subjectPlace({ kind, namespace, name }: Subject): Place {
+export function ownerPagePlace({ kind, namespace, name }: Owner): Place {
   return { path: `/${pluralOf(kind)}/${namespace}/${name}` };
 }
 
 export function targetsPlace(
-  { kind, namespace, name }: Subject,
+  { kind, namespace, name }: Owner,
   query: { readonly [name in "number" | "stage" | "state"]?: string | undefined },
 ): Place {
   return { path: `/${pluralOf(kind)}/${namespace}/${name}/clusters`, query };
 }
 
 /** What it was brought to, with commits. */
-export function historyPlace(subject: Subject): Place {
-  return { path: `${subjectPlace(subject).path}/history` };
+export function historyPlace(owner: Owner): Place {
+  return { path: `${ownerPagePlace(owner).path}/history` };
 }
 
-export function eventsPlace(subject: Subject, cluster?: string): Place {
-  return { path: `${subjectPlace(subject).path}/events`, query: { cluster } };
+export function eventsPlace(owner: Owner, cluster?: string): Place {
+  return { path: `${ownerPagePlace(owner).path}/events`, query: { cluster } };
 }
 
 /** A Source, or one path of it, wherever it is rolled out. */
@@ -51,11 +51,11 @@ export function syncPlace(sync: {
 }
 
 /** Where the API has it. */
-export function apiPath({ kind, namespace, name }: Subject): string {
+export function apiPath({ kind, namespace, name }: Owner): string {
   return `/v1/namespaces/${percentEncode(namespace)}/${pluralOf(kind)}/${percentEncode(name)}`;
 }
 
 /** As the API spells it. */
-function pluralOf(kind: Subject["kind"]): "syncgroups" | "syncs" {
+function pluralOf(kind: Owner["kind"]): "syncgroups" | "syncs" {
   return kind === "SyncGroup" ? "syncgroups" : "syncs";
 }

@@ -2,8 +2,8 @@
 import type { ApiList, EventItem, SyncObject } from "#shared/fleet/api/objects.ts";
 import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
-import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
+import type { ObjectProblem } from "#shared/fleet/rows/sync-row.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { eventTable } from "#shared/pages/event-table.ts";
 import { historyTable, readHistory } from "#shared/pages/history-page.ts";
@@ -16,7 +16,7 @@ import {
   eventsPlace,
   historyPlace,
   modulePlace,
-  subjectPlace,
+  ownerPagePlace,
   syncPlace,
 } from "#shared/pages/places.ts";
 import {
@@ -52,14 +52,14 @@ interface SyncAsked {
 export async function syncPage(ask: Ask, { cluster, namespace, name, query }: SyncAsked, host: Host): Promise<View> {
   const path = apiPath({ kind: "Sync", namespace, name });
   const group = name.includes(".") ? (name.split(".")[0] ?? name) : undefined;
-  const subject = subjectNamed(namespace, { name, group });
+  const owner = ownerNamed(namespace, { name, group });
   const [sync, objects, history, events] = await Promise.all([
     ask<SyncObject | UnreadableObject<"Sync">>(path, { cluster }),
     ask<ApiList<SyncObjectItem>>(`${path}/objects`, { cluster, limit: objectsShown, continue: query.continue }),
     readHistory(ask, { kind: "Sync", namespace, name }, { cluster, limit: historyShown }),
     ask<ApiList<EventItem>>(`${path}/events`, { cluster, limit: eventsShown }),
   ]);
-  const origins = await readOrigins(ask, sync, { subject, cluster });
+  const origins = await readOrigins(ask, sync, { owner, cluster });
   const state = objectState(sync);
   const on = { namespace, name, cluster };
   return {
@@ -72,10 +72,10 @@ ${objectTable(objects.items, host)}
 ${nextPage(syncPlace({ cluster, namespace, name }), objects.metadata.continue, host)}
 <h2>Where its values come from</h2>
 ${originParts(origins, on)}
-${planParts(subject, on)}
+${planParts(owner, on)}
 <h2>History</h2>
-${historyTable(history.items, { subject, host })}
-${history.metadata.continue === undefined ? "" : html`<p>The newest ${count(history.items.length)}: ${host.link(historyPlace(subject), group === undefined ? "all of them" : "all of its group's")}.</p>`}
+${historyTable(history.items, { owner, host })}
+${history.metadata.continue === undefined ? "" : html`<p>The newest ${count(history.items.length)}: ${host.link(historyPlace(owner), group === undefined ? "all of them" : "all of its group's")}.</p>`}
 <h2>Events</h2>
 ${eventTable(events.items, host)}
 ${events.metadata.continue === undefined ? "" : html`<p>The newest ${count(events.items.length)}: ${host.link(eventsPlace({ kind: "Sync", namespace, name }, cluster), "all events")}.</p>`}`,
@@ -83,21 +83,21 @@ ${events.metadata.continue === undefined ? "" : html`<p>The newest ${count(event
 }
 
 /** Whose Sync it is: a group's, or its own. */
-function subjectNamed(
+function ownerNamed(
   namespace: string,
   { name, group }: { readonly name: string; readonly group: string | undefined },
-): Subject {
+): Owner {
   return group === undefined ? { kind: "Sync", namespace, name } : { kind: "SyncGroup", namespace, name: group };
 }
 
 function parts({ metadata, spec, status }: SyncObject, word: string, host: Host): Html {
   const { desired, observed, group, conditions } = status;
   const { namespace = "", name } = metadata;
-  const subject = subjectNamed(namespace, { name, group });
+  const owner = ownerNamed(namespace, { name, group });
   const objects = observed?.objects;
   const columns: readonly Column[] = ["Condition", "Status", "Reason", "Since", ["Remark", "text"]];
   return html`${fields([
-    ["Written by", host.link(subjectPlace(subject), `${subject.namespace}/${subject.name}`)],
+    ["Written by", host.link(ownerPagePlace(owner), `${owner.namespace}/${owner.name}`)],
     [
       "From",
       spec.source === ""
@@ -147,12 +147,12 @@ ${
         ]),
       )
 }
-${troubles("Objects in trouble", observed?.troubles)}
-${troubles("Objects left alone", observed?.leftAlone)}
+${problems("Objects in trouble", observed?.problems)}
+${problems("Objects left alone", observed?.leftAlone)}
 ${leftOut(desired?.leftOut)}`;
 }
 
-function troubles(title: string, those: readonly ObjectTrouble[] = []): Html {
+function problems(title: string, those: readonly ObjectProblem[] = []): Html {
   if (those.length === 0) return html``;
   const rows = those.map(({ object, reason, message }): Child[] => [object, brief(reasonText(reason, message), 400)]);
   return html`<h2>${title}</h2>${table(title, ["Object", ["Why", "text"]], rows)}`;

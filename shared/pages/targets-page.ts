@@ -1,10 +1,10 @@
 /** Clusters of one content: where each is, and why. */
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { ApiList, TargetItem } from "#shared/fleet/api/objects.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
-import { apiPath, clusterPlace, subjectPlace, syncPlace, targetsPlace } from "#shared/pages/places.ts";
+import { apiPath, clusterPlace, ownerPagePlace, syncPlace, targetsPlace } from "#shared/pages/places.ts";
 import {
   age,
   badge,
@@ -25,26 +25,26 @@ const targetsShown = "200";
 
 export async function targetsPage(
   ask: Ask,
-  { subject, query }: { readonly subject: Subject; readonly query: Readonly<Record<string, string>> },
+  { owner, query }: { readonly owner: Owner; readonly query: Readonly<Record<string, string>> },
   host: Host,
 ): Promise<View> {
-  const { namespace, name } = subject;
+  const { namespace, name } = owner;
   const { number = "newest", stage, state } = query;
-  const path = `${apiPath(subject)}/rollouts/${percentEncode(number)}/targets`;
+  const path = `${apiPath(owner)}/rollouts/${percentEncode(number)}/targets`;
   const list = await ask<ApiList<TargetItem>>(path, { limit: targetsShown, stage, state, continue: query.continue });
   const what = `${number === "newest" ? "the newest content" : `content ${number}`}${stage === undefined ? "" : ` in ${stage}`}`;
-  const place = targetsPlace(subject, { number, stage, state });
+  const place = targetsPlace(owner, { number, stage, state });
   return {
     title: `${namespace}/${name}: clusters`,
-    main: html`<h1>${host.link(subjectPlace(subject), `${namespace}/${name}`)}: clusters of ${what}</h1>
-${list.items.length === 0 ? nothing("None.") : targetRows(worstFirst(list.items), { subject, host })}
+    main: html`<h1>${host.link(ownerPagePlace(owner), `${namespace}/${name}`)}: clusters of ${what}</h1>
+${list.items.length === 0 ? nothing("None.") : targetRows(worstFirst(list.items), { owner, host })}
 ${nextPage(place, list.metadata.continue, host)}`,
   };
 }
 
 export function targetRows(
   targets: readonly TargetItem[],
-  { subject, host }: { readonly subject: Subject; readonly host: Host },
+  { owner, host }: { readonly owner: Owner; readonly host: Host },
 ): Html {
   const rows = targets.map(
     ({ cluster, stage, state, reason, revision, sync, assignedAt, endedAt, preexisting }): Child[] => [
@@ -53,7 +53,7 @@ export function targetRows(
       stage,
       age(endedAt ?? assignedAt, host),
       revisionText(revision),
-      sync === undefined ? "" : host.link(syncPlace({ cluster, namespace: subject.namespace, name: sync }), sync),
+      sync === undefined ? "" : host.link(syncPlace({ cluster, namespace: owner.namespace, name: sync }), sync),
       html`${brief(reason, 240)}${preexisting === true ? " (not ready before)" : ""}`,
     ],
   );

@@ -2,7 +2,7 @@
 import type { RolloutObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { apiPath, subjectPlace } from "#shared/pages/places.ts";
+import { apiPath, ownerPagePlace } from "#shared/pages/places.ts";
 import { readPages } from "#shared/pages/read-pages.ts";
 import {
   age,
@@ -78,12 +78,12 @@ const columns = [
 ] as const;
 
 function rowOf(rollout: RolloutObject, span: Span, host: Host): Child[] {
-  const { subject, revision } = rollout.spec;
+  const { owner, revision } = rollout.spec;
   const { endedAt, size } = rollout.status;
   const began = rollout.metadata.creationTimestamp;
   return [
     badge(objectState(rollout).word),
-    host.link(subjectPlace(subject), `${subject.namespace}/${subject.name}`),
+    host.link(ownerPagePlace(owner), `${owner.namespace}/${owner.name}`),
     revisionText(revision),
     timeBar(rollout, span),
     began === undefined ? "-" : formatTime(began, host.now),

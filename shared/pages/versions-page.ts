@@ -2,16 +2,16 @@
 import { behindIn } from "#shared/fleet/api/fleet-overview.ts";
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { cutText, readFleet, subjectLink } from "#shared/pages/fleet-subjects.ts";
+import { cutText, ownerLink, readFleet } from "#shared/pages/fleet-owners.ts";
 import { age, badge, bar, type Child, count, type Host, html, nothing, table, type View } from "#shared/pages/view.ts";
-import { subjectState } from "#shared/words/object-state.ts";
+import { ownerState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
 export async function versionsPage(ask: Ask, host: Host): Promise<View> {
   const seen = await readFleet(ask);
   const sections = seen.items.map((item) => {
-    const heading = html`<h2>${subjectLink(item, host)} ${badge(subjectState(item).word)}</h2>`;
-    if (isUnreadable(item)) return html`${heading}${nothing(subjectState(item).remark)}`;
+    const heading = html`<h2>${ownerLink(item, host)} ${badge(ownerState(item).word)}</h2>`;
+    if (isUnreadable(item)) return html`${heading}${nothing(ownerState(item).remark)}`;
     const [newest] = item.versions;
     const unseen = Math.min(newest?.clusters ?? 0, behindIn(item).unseen);
     const rows: Child[][] = item.versions.map(({ number, revision, at, clusters, stages }) => [
@@ -36,7 +36,7 @@ export async function versionsPage(ask: Ask, host: Host): Promise<View> {
     }));
     return html`${heading}${bar([...shares, { tone: "rest", name: "not seen with the newest", count: unseen }, { tone: "rest", name: "on nothing yet", count: item.bare }])}${table(
       `Versions of ${item.metadata.name}`,
-      ["Content", "Revision", "Age", ["Clusters", "number"], ["Stages", "text"], ["Remark", "text"]],
+      ["Rollout", "Revision", "Age", ["Clusters", "number"], ["Stages", "text"], ["Remark", "text"]],
       rows,
     )}`;
   });

@@ -172,14 +172,14 @@ function resolved(folder: string, text: string): string | undefined {
 /** Undefined where only all of the artifact is sure to have everything. */
 function partDigest(path: string, known: Known): string | undefined {
   const parts = new Map<string, Entry>();
-  const wanted = [path];
-  for (let next = wanted.pop(); next !== undefined; next = wanted.pop()) {
+  const desired = [path];
+  for (let next = desired.pop(); next !== undefined; next = desired.pop()) {
     const entry = next === path ? known.entries.get(path) : nearest(next, known);
     if (entry === undefined || parts.size > maxOutside) return undefined;
     if (parts.has(entry.path)) continue;
     parts.set(entry.path, entry);
     if (entry.outside === "unknown") return undefined;
-    wanted.push(...entry.outside);
+    desired.push(...entry.outside);
   }
   const all = [...parts.values()];
   const isKustomized = all.length > 1 || all.some((entry) => entry.isKustomized);

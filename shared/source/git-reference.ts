@@ -40,11 +40,11 @@ export function prefixesOf(ref: GitReference | undefined): readonly string[] {
 export function resolveReference(ref: GitReference | undefined, listed: readonly ListedRef[]): Resolution {
   if (ref?.commit !== undefined) return { kind: "resolved", reference: { commit: ref.commit } };
   if (ref?.semver !== undefined) return resolveVersion(ref.semver, ref.tagPrefix ?? "", listed);
-  const [wanted = ""] = prefixesOf(ref);
-  const found = listed.find((candidate) => candidate.ref === wanted);
+  const [desired = ""] = prefixesOf(ref);
+  const found = listed.find((candidate) => candidate.ref === desired);
   if (found === undefined) {
     const remedy = ref === undefined ? "name a branch in spec.git.ref" : "push it, or correct spec.git.ref";
-    return { kind: "missing", message: `the repository has no ${wanted}; ${remedy}` };
+    return { kind: "missing", message: `the repository has no ${desired}; ${remedy}` };
   }
   return { kind: "resolved", reference: { name: shortName(found.target ?? found.ref), commit: commitOf(found) } };
 }
@@ -56,12 +56,12 @@ export function referencesNamed(name: string): readonly string[] {
 
 /** Finds it in a listing by `referencesNamed`; a branch and a tag of one name are one only where they are one commit. */
 export function resolveNamed(name: string, listed: readonly ListedRef[]): Resolution {
-  const wanted = referencesNamed(name);
-  const found = listed.filter(({ ref }) => wanted.includes(ref));
+  const desired = referencesNamed(name);
+  const found = listed.filter(({ ref }) => desired.includes(ref));
   const [first] = found;
-  if (first === undefined) return { kind: "missing", message: `the repository has no ${wanted.join(" and no ")}` };
+  if (first === undefined) return { kind: "missing", message: `the repository has no ${desired.join(" and no ")}` };
   if (found.some((other) => commitOf(other) !== commitOf(first)))
-    return { kind: "missing", message: `${wanted.join(" and ")} are different commits; say which, by its whole name` };
+    return { kind: "missing", message: `${desired.join(" and ")} are different commits; say which, by its whole name` };
   return { kind: "resolved", reference: { name: shortName(first.target ?? first.ref), commit: commitOf(first) } };
 }
 

@@ -1,16 +1,16 @@
-import type { RolloutPhase } from "#shared/fleet/api/content-phase.ts";
-import type { SubjectInFleet } from "#shared/fleet/api/fleet-overview.ts";
+import type { OwnerInFleet } from "#shared/fleet/api/fleet-overview.ts";
 import type { AnyObject, ClusterObject, FrozenBy, SyncStatus } from "#shared/fleet/api/objects.ts";
+import type { RolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import {
   type Condition,
   newestAct,
   type Operations,
-  type SubjectStatus,
+  type OwnerStatus,
   type Suspension,
 } from "#shared/fleet/rows/object-rows.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
-import { hasWanted, isGood, needsSomebody, stateRank } from "#shared/words/state-words.ts";
+import { hasDesired, isGood, needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
 /** One word for an object, since when, when it was last looked at, and what to add. */
 export interface ObjectState {
@@ -28,12 +28,12 @@ export function objectState(object: ListedObject): ObjectState {
 }
 
 /** Of a SyncGroup, or a Sync as its user wrote it, by what the planner says. */
-export function subjectState(subject: SubjectInFleet | UnreadableObject): ObjectState {
-  if (isUnreadable(subject)) return { word: subject.status.state, remark: unreadableText(subject) };
-  const { operations = {}, status, metadata } = subject;
+export function ownerState(owner: OwnerInFleet | UnreadableObject): ObjectState {
+  if (isUnreadable(owner)) return { word: owner.status.state, remark: unreadableText(owner) };
+  const { operations = {}, status, metadata } = owner;
   const { generation } = metadata;
   const unseen = () => unseenOf({ generation, seen: status, isDone: isPlanned(operations, status) });
-  return withActs(operations, fromSubject(status), { obstacle: obstacleOf(status), unseen });
+  return withActs(operations, fromOwner(status), { obstacle: obstacleOf(status), unseen });
 }
 
 /** What people have asked for stands before what came of it. */
@@ -47,11 +47,11 @@ function withActs(
     return { word: "Deleting", since: deletion.at, remark: [actText(deletion), held].filter(Boolean).join("; ") };
   }
   if (suspended !== undefined) {
-    const trouble = needsSomebody(state.word) ? state.remark : "";
-    const remark = [actText(suspended), trouble].filter(Boolean).join("; ");
+    const problem = needsSomebody(state.word) ? state.remark : "";
+    const remark = [actText(suspended), problem].filter(Boolean).join("; ");
     return { ...state, word: "Suspended", since: suspended.at, remark };
   }
-  const remark = hasWanted(state.word) ? unseen() : "";
+  const remark = hasDesired(state.word) ? unseen() : "";
   return remark === "" ? state : { ...state, word: "Reconciling", remark };
 }
 
@@ -77,7 +77,7 @@ function unseenText(object: AnyObject): string {
   return unseenOf({ generation, seen, isDone });
 }
 
-function isPlanned(operations: Operations, plan: SubjectStatus | undefined): boolean {
+function isPlanned(operations: Operations, plan: OwnerStatus | undefined): boolean {
   return (newestAct(operations) ?? 0) <= (plan?.observedOperation ?? 0);
 }
 
@@ -93,19 +93,19 @@ function unseenOf(about: {
 }
 
 /** The planner's half of what a user wrote. */
-export function planOf(object: ListedObject): SubjectStatus | undefined {
+export function planOf(object: ListedObject): OwnerStatus | undefined {
   if (isUnreadable(object)) return undefined;
   return object.kind === "Sync" ? object.status.plan : object.kind === "SyncGroup" ? object.status : undefined;
 }
 
 /** An object's word says that somebody has to do something, or the object waits for what is not going to come by itself. */
-export function needsYou(word: string, plan: Pick<SubjectStatus, "conditions"> | undefined): boolean {
+export function needsYou(word: string, plan: Pick<OwnerStatus, "conditions"> | undefined): boolean {
   const lacks = plan?.conditions.some(({ reason }) => reason === "SourceNotFound") === true;
   return needsSomebody(word) || (lacks && word === "Waiting");
 }
 
 /** What the planner says that a deletion waits for. */
-function obstacleOf(plan: SubjectStatus | undefined): string {
+function obstacleOf(plan: OwnerStatus | undefined): string {
   const ready = plan?.conditions.find((condition) => condition.type === "Ready");
   return plan?.state === "Deleting" ? (ready?.message ?? "") : "";
 }
@@ -115,7 +115,7 @@ function stateOfKind(object: AnyObject): ObjectState {
     case "Source":
       return fromReady(object.status.conditions, { seenAt: object.status.attemptedAt, untouched: "Pending" });
     case "ClusterDiscovery":
-      return fromReady(object.status.conditions, { seenAt: object.status.lookedAt, untouched: "Pending" });
+      return fromReady(object.status.conditions, { seenAt: object.status.scannedAt, untouched: "Pending" });
     case "Cluster":
       return fromCluster(object.status);
     case "ClusterValues":
@@ -125,7 +125,7 @@ function stateOfKind(object: AnyObject): ObjectState {
         remark: "",
       };
     case "SyncGroup":
-      return fromSubject(object.status);
+      return fromOwner(object.status);
     case "Sync": {
       return fromSync(object.status);
     }
@@ -144,7 +144,7 @@ function stateOfKind(object: AnyObject): ObjectState {
 /** Of these people want to know why. */
 const unfinished: ReadonlySet<RolloutPhase> = new Set(["Halted", "Stalled", "Waiting", "Superseded"]);
 
-function fromSubject(status: {
+function fromOwner(status: {
   readonly state?: string;
   readonly asOf?: string;
   readonly conditions: readonly Condition[];
@@ -165,23 +165,23 @@ export function frozenText({ name, by, reason, until }: FrozenBy): string {
   return `by ${shortPrincipal(by)}: ${reason}${end}; starling thaw ${name}`;
 }
 
-function fromSync({ observed, state, desired, plan, wanted, frozen, conditions }: SyncStatus): ObjectState {
+function fromSync({ observed, state, desired, plan, outOfSync, frozen, conditions }: SyncStatus): ObjectState {
   const seen = optional("seenAt", observed?.at);
   if (frozen !== undefined) return { word: "Frozen", since: frozen.since, ...seen, remark: frozenText(frozen) };
-  if (plan !== undefined && state === plan.state) return { ...fromSubject(plan), ...seen };
+  if (plan !== undefined && state === plan.state) return { ...fromOwner(plan), ...seen };
   if (desired === undefined && plan === undefined) return neverAssigned(state, conditions);
   const current = observed !== undefined && observed.attempt === desired?.attempt;
   const behind =
-    wanted === undefined
+    outOfSync === undefined
       ? ""
-      : `runs ${revisionText(desired?.revision)}, wanted ${revisionText(wanted.revision)}: ${wanted.reason}`;
+      : `runs ${revisionText(desired?.revision)}, wanted ${revisionText(outOfSync.revision)}: ${outOfSync.reason}`;
   const remark = state === "Drifted" ? driftText(observed, conditions) : behind;
   return {
     word: state,
     ...optional("since", current ? observed.since : desired?.assignedAt),
     ...seen,
     remark:
-      current && state !== "Ready" && state !== "Drifted" && wanted === undefined
+      current && state !== "Ready" && state !== "Drifted" && outOfSync === undefined
         ? reasonText(observed.reason, observed.message)
         : remark,
   };

@@ -1,6 +1,6 @@
 /** What goes through the stages, what is waited for, and what clears it. */
-import type { OverviewLeg } from "#shared/fleet/api/rollout-overview.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { OverviewStageRun } from "#shared/fleet/api/rollout-overview.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Clearing, Wait } from "#shared/fleet/waits/wait.ts";
 import { formatTime } from "#shared/words/age.ts";
 
@@ -17,7 +17,7 @@ export type BudgetState = "Failed" | "Unreachable";
 
 /** What of a stage's budget was spent, and what it allows; of what has passed, how many there were. */
 export function budgetOf(
-  { counts, preexistingFailures, allows, phase }: OverviewLeg,
+  { counts, preexistingFailures, allows, phase }: OverviewStageRun,
   state: BudgetState,
 ): { readonly spent: number; readonly allowed?: number } {
   if (phase === "Passed") return { spent: counts[state] };
@@ -27,7 +27,7 @@ export function budgetOf(
 }
 
 /** As verbs about rollouts take it: `shop -n payments`. */
-export function rolloutArgument({ kind, namespace, name }: Subject): string {
+export function rolloutArgument({ kind, namespace, name }: Owner): string {
   return `${kind === "Sync" ? "sync/" : ""}${name} -n ${namespace}`;
 }
 
@@ -48,8 +48,8 @@ export function clearWord(clearing: Clearing): string {
 }
 
 /** The whole command, or what to change. */
-export function clearCommand(clearing: Clearing, subject: Subject): string {
-  const { kind, namespace, name } = subject;
+export function clearCommand(clearing: Clearing, owner: Owner): string {
+  const { kind, namespace, name } = owner;
   const object = `${kind.toLowerCase()}/${name} -n ${namespace}`;
   switch (clearing.verb) {
     case "thaw":
@@ -57,7 +57,7 @@ export function clearCommand(clearing: Clearing, subject: Subject): string {
     case "pace":
       return `raise spec.rollout.${clearing.field} of ${object}, and apply it`;
     case "restart":
-      return `starling rollout restart ${rolloutArgument(subject)} --reason …`;
+      return `starling rollout restart ${rolloutArgument(owner)} --reason …`;
     case "unregister":
       return `starling delete cluster/${clearing.cluster} --cascade=orphan`;
     case "orphan":

@@ -62,7 +62,7 @@ export function isGood(word: string): boolean {
 }
 
 /** What is wanted is there, whether or not somebody changed it in the cluster since. */
-export function hasWanted(word: string): boolean {
+export function hasDesired(word: string): boolean {
   return isGood(word) || word === "Drifted";
 }
 

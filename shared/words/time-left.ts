@@ -23,12 +23,12 @@ const open: ReadonlySet<WaitReason> = new Set([
 export function timeLeft({ status }: RolloutOverview, now: Date): string | undefined {
   const { newest, stages, waits, state } = status;
   if (waits.some(({ on }) => open.has(on)) || state === "Suspended") return undefined;
-  const stage = stages.find(({ moving }) => moving?.content === newest && moving.phase === "Moving");
-  if (stage?.moving === undefined) return undefined;
-  const { Succeeded, Unchanged, Waiting, Rendering, Assigned } = stage.moving.counts;
+  const stage = stages.find(({ updatingTo }) => updatingTo?.rollout === newest && updatingTo.phase === "Updating");
+  if (stage?.updatingTo === undefined) return undefined;
+  const { Succeeded, Unchanged, Waiting, Rendering, Assigned } = stage.updatingTo.counts;
   const done = Succeeded + Unchanged;
   const left = Waiting + Rendering + Assigned;
-  const seconds = (now.getTime() - Date.parse(stage.moving.startedAt)) / 1000;
+  const seconds = (now.getTime() - Date.parse(stage.updatingTo.startedAt)) / 1000;
   if (left === 0 || done < leastDone || seconds <= 0) return undefined;
   const time = formatSeconds(Math.ceil((left * seconds) / done));
   return `about ${time} left in ${stage.name}, by the ${done.toLocaleString("en")} clusters that are done there`;

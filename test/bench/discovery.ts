@@ -65,7 +65,7 @@ async function countedRound(
   world.sender.take();
   world.operations();
   proxy.resetCalls();
-  for (const name of fleetDiscoveries) await world.look(name, { sandbox });
+  for (const name of fleetDiscoveries) await world.scan(name, { sandbox });
   const asked = Object.entries(Object.groupBy(world.operations(), (operation) => operation));
   const figures = {
     ...Object.fromEntries(asked.map(([operation, all = []]) => [operation, all.length])),

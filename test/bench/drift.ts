@@ -129,8 +129,8 @@ export function diffArgs({ file }: Plan): readonly string[] {
   return ["diff", "--server-side", "--force-conflicts", "-f", file];
 }
 
-function miscount(name: string, { found }: Look, wanted: number): readonly string[] {
-  return found === wanted ? [] : [`${name}: ${found} objects found, ${wanted} expected`];
+function miscount(name: string, { found }: Look, desired: number): readonly string[] {
+  return found === desired ? [] : [`${name}: ${found} objects found, ${desired} expected`];
 }
 
 /** Applies everything anew, and plays the Deployments' controller, until the Sync is Ready. */

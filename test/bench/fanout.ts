@@ -108,7 +108,7 @@ async function measure(clusters: number): Promise<Measured> {
     const { proxy } = stack.machine;
     const ledger = new AwsLedger(stack.machine);
     proxy.resetCalls();
-    const unitsBefore = proxy.capacity().writeUnits;
+    const rolloutStatesBefore = proxy.capacity().writeUnits;
     await fleet.used();
     const use = watchProcess();
     const looksBefore = looks;
@@ -130,7 +130,7 @@ async function measure(clusters: number): Promise<Measured> {
       clustersProcessorSecondsPerTarget: rounded(theirs.processorSeconds / clusters),
       clustersGarbageSecondsPerTarget: rounded(theirs.garbageSeconds / clusters),
       callsPerTarget: { dynamodb: perTarget("dynamodb"), sqs: perTarget("sqs"), s3: perTarget("s3") },
-      writeUnitsPerTarget: rounded((proxy.capacity().writeUnits - unitsBefore) / clusters),
+      writeUnitsPerTarget: rounded((proxy.capacity().writeUnits - rolloutStatesBefore) / clusters),
       operations: Object.fromEntries(
         Object.entries(calls).map(([operation, count]) => [operation, rounded(count / clusters)]),
       ),
@@ -157,9 +157,9 @@ function costOf(
   };
 }
 
-function sum(calls: Readonly<Record<string, number>>, wanted: (operation: string) => boolean): number {
+function sum(calls: Readonly<Record<string, number>>, desired: (operation: string) => boolean): number {
   let total = 0;
-  for (const [operation, count] of Object.entries(calls)) if (wanted(operation)) total += count;
+  for (const [operation, count] of Object.entries(calls)) if (desired(operation)) total += count;
   return total;
 }
 

@@ -73,8 +73,8 @@ export function billOf(
   const times = (name: keyof Spent & string) => looks * Number(look[name]) + ticksPerMonth * Number(quiet[name]);
   const emptyPolls = (queues: number) => queues * polled.polls * ((monthHours * 3600) / polled.seconds);
   const items = {
-    writes: times("writeUnits") * prices.writeUnit,
-    reads: times("readUnits") * prices.readUnit,
+    writes: times("writeUnits") * prices.writeRolloutState,
+    reads: times("readUnits") * prices.readRolloutState,
     apply: looks * (look.applyInvocations * prices.lambdaRequest + look.applyGbSeconds * prices.lambdaGbSecond),
     tick: ticksPerMonth * prices.lambdaRequest + times("tickGbSeconds") * prices.lambdaGbSecond,
     messages: times("sqsRequests") * prices.sqsRequest,

@@ -102,7 +102,7 @@ async function idleFleet(way: Way, options: BenchOptions): Promise<Idle> {
     for (let round = 1; round <= warmRounds + rounds; round++) {
       aheadMs += roundMs;
       const cost = await spent(stack, reports, () => lookAtAll(stack, { clusters, reports }));
-      const others = reports.filter((report) => !isLook(report)).map(({ functionName }) => functionName);
+      const others = reports.filter((report) => !isCheckOperation(report)).map(({ functionName }) => functionName);
       say(
         `${way} ${round}: ${JSON.stringify(cost)} ${others.join(" ")} ${JSON.stringify(stack.machine.proxy.calls())}`,
       );
@@ -151,10 +151,10 @@ async function lookAtAll(
   stack: Stack,
   { clusters, reports }: { readonly clusters: number; readonly reports: readonly InvocationReport[] },
 ): Promise<number> {
-  const before = reports.filter(isLook).length;
+  const before = reports.filter(isCheckOperation).length;
   const tickMs = await timeOf(() => stack.machine.tick());
   const deadline = performance.now() + longestMs;
-  while (reports.filter(isLook).length < before + clusters) {
+  while (reports.filter(isCheckOperation).length < before + clusters) {
     if (performance.now() > deadline) throw new Error("not every cluster was looked at");
     await sleep(pauseMs);
   }
@@ -162,7 +162,7 @@ async function lookAtAll(
   return tickMs;
 }
 
-function isLook({ functionName }: InvocationReport): boolean {
+function isCheckOperation({ functionName }: InvocationReport): boolean {
   return /apply/i.test(functionName);
 }
 
@@ -190,7 +190,7 @@ async function spent(stack: Stack, reports: InvocationReport[], work: () => Prom
   const sum = (prefix: string) =>
     Object.entries(calls).reduce((total, [name, count]) => total + (name.startsWith(prefix) ? count : 0), 0);
   const asked = eks.calls().slice(askedBefore);
-  const applied = reports.filter(isLook);
+  const applied = reports.filter(isCheckOperation);
   const applyMs = applied.reduce((total, { billedMs = 0 }) => total + billedMs, 0);
   const gbSeconds = (name: string, ms: number) => rounded((ms / 1000) * ((memoryMiB[name] ?? gib) / gib));
   return {

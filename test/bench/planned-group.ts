@@ -1,4 +1,4 @@
-import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { planOwner } from "#functions/rollout/plan-owner.ts";
 import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { randomIds } from "#shared/adapters/system.ts";
@@ -9,7 +9,7 @@ import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
-import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -48,7 +48,7 @@ export class PlannedGroup {
   readonly #table: Table;
   readonly #ports: GivenPorts;
   readonly #group: GroupShape;
-  readonly #subject: Subject;
+  readonly #owner: Owner;
   readonly #sent: Message[] = [];
   readonly #namespace: string;
   #now: Date;
@@ -65,7 +65,7 @@ export class PlannedGroup {
     this.#group = group;
     this.#namespace = group.namespace ?? "bench";
     this.#now = group.from ?? new Date();
-    this.#subject = { namespace: this.#namespace, kind: "SyncGroup", name: group.name };
+    this.#owner = { namespace: this.#namespace, kind: "SyncGroup", name: group.name };
     this.#table = table;
     this.#ports = {
       table,
@@ -86,7 +86,7 @@ export class PlannedGroup {
   /** The clusters that are not there yet, and the group. */
   async create(clusters: readonly string[]): Promise<void> {
     for (const part of inParts(clusters, 40)) await this.#table.write(part.map((name) => ({ put: fleetRow(name) })));
-    const listed = [keys.subject(this.#subject), keys.sourceEntry({ namespace: this.#namespace, name: "app" })];
+    const listed = [keys.owner(this.#owner), keys.sourceEntry({ namespace: this.#namespace, name: "app" })];
     await this.#table.write([
       fleetVersionUpdate("c"),
       { put: this.#groupRow() },
@@ -107,7 +107,7 @@ export class PlannedGroup {
   /** What the planner does when it is called; it never comes to its deadline. */
   call: PlannerCall = async (clusters) => {
     const until = new Date(this.#now.getTime() + 60_000);
-    await planSubject(this.#subject, { until, ...(clusters === undefined ? {} : { clusters }) }, this.#ports);
+    await planOwner(this.#owner, { until, ...(clusters === undefined ? {} : { clusters }) }, this.#ports);
   };
 
   anHourLater(): void {
@@ -115,8 +115,8 @@ export class PlannedGroup {
   }
 
   /** A content goes through the group. @param until - so many clusters were worked on: it is left there. */
-  async rollOut(content: string, call: PlannerCall, { until = Number.POSITIVE_INFINITY } = {}): Promise<void> {
-    await this.#setSource(content);
+  async rollOut(rollout: string, call: PlannerCall, { until = Number.POSITIVE_INFINITY } = {}): Promise<void> {
+    await this.#setSource(rollout);
     await call(new Set());
     for (let worked = 0; worked < until; ) {
       const renders = this.#sent.filter((message) => message.to === "render");
@@ -130,10 +130,10 @@ export class PlannedGroup {
         worked += told.length;
         if (worked >= until) break;
       }
-      const unit = await this.#table.get(keys.unit(this.#subject));
-      if (unit !== undefined && isThrough(unit)) return;
+      const rolloutState = await this.#table.get(keys.rolloutState(this.#owner));
+      if (rolloutState !== undefined && isThrough(rolloutState)) return;
       if (renders.length + applies.size === 0)
-        throw new Error(`the rollout stands still: ${JSON.stringify(unit?.stages)}`);
+        throw new Error(`the rollout stands still: ${JSON.stringify(rolloutState?.stages)}`);
     }
   }
 
@@ -154,13 +154,13 @@ export class PlannedGroup {
     return { ...key, ...objectParts(this.#namespace), type: "SyncGroup", ...more };
   }
 
-  async #setSource(content: string): Promise<void> {
+  async #setSource(rollout: string): Promise<void> {
     const key = keys.object(this.#namespace, "Source", "app");
     const before = await this.#table.get(key);
-    const revision = `main@sha1:${digestOf(content).slice(-40)}`;
+    const revision = `main@sha1:${digestOf(rollout).slice(-40)}`;
     const storedAt = this.#now.toISOString();
-    const about = { sizeBytes: 1, files: 1, storedAt, subject: content, author: "Ana <ana@acme.example>" };
-    const artifact = { revision, digest: digestOf(content), ...about };
+    const about = { sizeBytes: 1, files: 1, storedAt, owner: rollout, author: "Ana <ana@acme.example>" };
+    const artifact = { revision, digest: digestOf(rollout), ...about };
     const spec = sourceSpec.parse({ git: { url: "https://git.example/app" } });
     const version = (before?.version ?? 0) + 1;
     const more = {
@@ -186,8 +186,8 @@ export class PlannedGroup {
   async #work(clusters: readonly string[]): Promise<void> {
     const { name, templates, failing = () => false } = this.#group;
     const syncs = Array.from({ length: templates }, (_, index) => `${name}.t${index}`);
-    const wanted = clusters.flatMap((cluster) => syncs.map((sync) => keys.sync(cluster, this.#namespace, sync)));
-    const rows = await this.#table.getMany(wanted);
+    const desired = clusters.flatMap((cluster) => syncs.map((sync) => keys.sync(cluster, this.#namespace, sync)));
+    const rows = await this.#table.getMany(desired);
     const done = rows.map((row) => worked(row, { now: this.#now, phase: failing(row.cluster) ? "Failed" : "Ready" }));
     for (const part of inParts(done, 90))
       await this.#table.write(part.map((row) => ({ put: row, when: { version: row.version - 1 } })));

@@ -2,8 +2,8 @@
  * US East (N. Virginia), on demand, without free tiers; docs/cost.md has the sources. In USD.
  */
 export const prices = {
-  writeUnit: 0.625 / 1e6,
-  readUnit: 0.125 / 1e6,
+  writeRolloutState: 0.625 / 1e6,
+  readRolloutState: 0.125 / 1e6,
   lambdaRequest: 0.2 / 1e6,
   /** Arm. */
   lambdaGbSecond: 0.0000133334,

@@ -7,7 +7,7 @@ import { type Stack, startStack } from "#local/machine/stack.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { timerAttributes } from "#shared/fleet/rows/due.ts";
-import { keys, ranges, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
@@ -30,7 +30,7 @@ const tickMs = 60_000;
 const longestMs = 600_000;
 const lookEveryMs = 250;
 
-const subject: Subject = { namespace: "bench", kind: "SyncGroup", name: "app" };
+const owner: Owner = { namespace: "bench", kind: "SyncGroup", name: "app" };
 
 interface Round extends Figures {
   /** From the commit until the last stage has passed it. */
@@ -123,25 +123,25 @@ function stageOfEach(size: number): BenchFleet["clusters"] {
 }
 
 /** @param meanwhile - begun with the push. */
-async function rollOut(fleet: BenchFleet, content: number, meanwhile?: () => Promise<void>): Promise<Round> {
+async function rollOut(fleet: BenchFleet, rollout: number, meanwhile?: () => Promise<void>): Promise<Round> {
   fleet.stack.clusters.clearRequests();
   const started = Date.now();
-  const files = { "deploy/objects.yaml": twentyObjects(String(content)) };
-  await fleet.stack.git.commitFiles("app", files, { message: `content ${content}` });
+  const files = { "deploy/objects.yaml": twentyObjects(String(rollout)) };
+  await fleet.stack.git.commitFiles("app", files, { message: `content ${rollout}` });
   await meanwhile?.();
-  await untilThrough(fleet, content);
+  await untilThrough(fleet, rollout);
   return timesOf(fleet, started);
 }
 
-async function untilThrough({ stack, table }: BenchFleet, content: number): Promise<void> {
+async function untilThrough({ stack, table }: BenchFleet, rollout: number): Promise<void> {
   const deadline = performance.now() + longestMs;
   while (performance.now() < deadline) {
-    const unit = await table.get(keys.unit(subject));
-    if (unit?.stages.every(({ on }) => on === content)) return;
+    const rolloutState = await table.get(keys.rolloutState(owner));
+    if (rolloutState?.stages.every(({ current }) => current === rollout)) return;
     await sleep(lookEveryMs);
   }
   const { status } = await stack.session.call<{ readonly status?: unknown }>("GET", groupPath);
-  throw new Error(`content ${content} was not through in ${longestMs / 1000} s: ${JSON.stringify(status)}`);
+  throw new Error(`content ${rollout} was not through in ${longestMs / 1000} s: ${JSON.stringify(status)}`);
 }
 
 const groupPath = "/v1/namespaces/bench/syncgroups/app";
@@ -150,9 +150,9 @@ const groupPath = "/v1/namespaces/bench/syncgroups/app";
 async function eraseInTheMiddle({ stack, table, clusters }: BenchFleet): Promise<void> {
   const deadline = performance.now() + longestMs;
   for (;;) {
-    const unit = await table.get(keys.unit(subject));
-    const early = unit?.stages[1];
-    if (early?.moving !== undefined && early.changing > 0) break;
+    const rolloutState = await table.get(keys.rolloutState(owner));
+    const early = rolloutState?.stages[1];
+    if (early?.updatingTo !== undefined && early.changing > 0) break;
     if (performance.now() > deadline) throw new Error(`the second stage did not begin in ${longestMs / 1000} s`);
     await sleep(lookEveryMs);
   }
@@ -163,7 +163,7 @@ async function eraseInTheMiddle({ stack, table, clusters }: BenchFleet): Promise
     await table.update({ update: syncKey(name), remove: timerAttributes, add: { version: 1 } });
   }
   for (const key of [
-    keys.unit(subject),
+    keys.rolloutState(owner),
     keys.object("bench", "SyncGroup", "app"),
     keys.object("bench", "Source", "app"),
   ])
@@ -173,22 +173,22 @@ async function eraseInTheMiddle({ stack, table, clusters }: BenchFleet): Promise
 }
 
 function syncKey(cluster: string) {
-  return keys.sync(cluster, "bench", syncName(subject, "app"));
+  return keys.sync(cluster, "bench", syncName(owner, "app"));
 }
 
 async function timesOf({ stack, table, clusters }: BenchFleet, started: number): Promise<Round> {
-  const unit = await table.get(keys.unit(subject));
+  const rolloutState = await table.get(keys.rolloutState(owner));
   const rows = await table.getMany(clusters.map(({ name }) => syncKey(name)));
   const syncs = new Map(rows.map((row) => [row.cluster, row]));
   const requests = Map.groupBy(stack.clusters.requests(), ({ cluster }) => cluster);
   const times: Record<string, Times> = {};
   let [before, criticalSeconds] = [started, 0];
   const bound = Math.max(1, Math.floor(clusters.length * share));
-  for (const [index, { name, members, passed }] of (unit?.stages ?? []).entries()) {
+  for (const [index, { name, members, passed }] of (rolloutState?.stages ?? []).entries()) {
     if (passed === undefined) throw new Error(`stage ${name} has passed nothing`);
-    const leg = await table.get(keys.leg(subject, passed));
+    const stageRun = await table.get(keys.stageRun(owner, passed));
     const targets = await Array.fromAsync(
-      allItems((page) => table.query({ ...ranges.targets(subject, passed), ...page })),
+      allItems((page) => table.query({ ...ranges.targets(owner, passed), ...page })),
     );
     const seen = targets.flatMap(({ cluster, assignedAt = "" }) => {
       const begun = requests.get(cluster)?.find(({ at }) => at >= Date.parse(assignedAt))?.at;
@@ -196,7 +196,7 @@ async function timesOf({ stack, table, clusters }: BenchFleet, started: number):
     });
     const between = (from: (of: Moments) => number, to: (of: Moments) => number) =>
       rounded(median(seen.map((of) => to(of) - from(of))) / 1000);
-    const ended = Date.parse(leg?.endedAt ?? "");
+    const ended = Date.parse(stageRun?.endedAt ?? "");
     // One slot is kept for the first stage, so that a cure finds one: half of the fleet are two waves of the last.
     const waves = Math.ceil(members / Math.max(1, index === 0 ? bound : bound - 1));
     times[name] = {

@@ -87,7 +87,7 @@ export class BenchWorker {
     const { digest, bytes } = encodeRendering(objects);
     await this.#blobs.overwrite(blobKeys.rendering(digest), bytes);
     const before = await this.#row();
-    const subject = { namespace, kind: "Sync", name: this.#name } as const;
+    const owner = { namespace, kind: "Sync", name: this.#name } as const;
     const row: SyncRow = {
       ...before,
       ...this.#key(),
@@ -98,8 +98,8 @@ export class BenchWorker {
       namespace,
       name: this.#name,
       uid: `bench-${this.#name}`,
-      subject,
-      subjectUid: "uid-of-the-subject",
+      owner,
+      ownerUid: "uid-of-the-subject",
       desired: {
         action: "apply",
         token: `token-${before?.version ?? 0}`,
@@ -111,7 +111,7 @@ export class BenchWorker {
         rollout: 1,
         assignedAt: new Date().toISOString(),
       },
-      statePk: stateIndex.pk(subject),
+      statePk: stateIndex.pk(owner),
       stateSk: stateIndex.sk("Assigned", { cluster: this.#cluster, name: this.#name }),
     };
     await this.#table.write([{ put: row, ...(before === undefined ? {} : { when: { version: before.version } }) }]);
@@ -159,9 +159,9 @@ export class BenchWorker {
   /** @throws Error unless the newest attempt was carried out whole. */
   async checkApplied(): Promise<void> {
     const row = await this.#row();
-    const { applied, phase, reason, message, troubles } = await this.observed();
+    const { applied, phase, reason, message, problems } = await this.observed();
     if (applied?.attempt === row?.desired.attempt && applied?.renderDigest === row?.desired.renderDigest) return;
-    throw new Error(`not applied: ${phase}, ${reason}: ${message} ${JSON.stringify(troubles.slice(0, 3))}`);
+    throw new Error(`not applied: ${phase}, ${reason}: ${message} ${JSON.stringify(problems.slice(0, 3))}`);
   }
 
   async inventory(): Promise<Inventory> {

@@ -229,9 +229,9 @@ test("the page, from the context to the removal", { timeout: 560_000 }, async ()
     await run("starling rollout status shop -w");
     const [freezing = "", ...restoring] = section(8);
     await runAll([freezing]);
-    const brake = (await world.rows()).filter(({ pk }) => pk === "BRAKE");
-    expect(brake).toHaveLength(1);
-    await restoreTable(world, [...backup.filter(({ pk }) => pk !== "BRAKE"), ...brake]);
+    const freezeState = (await world.rows()).filter(({ pk }) => pk === "FREEZES");
+    expect(freezeState).toHaveLength(1);
+    await restoreTable(world, [...backup.filter(({ pk }) => pk !== "FREEZES"), ...freezeState]);
     expect((await run("starling get freezes")).out).toContain("restored");
     const look = restoring.findIndex((command) => command.includes("--dry-run"));
     await runAll(restoring.slice(0, look));

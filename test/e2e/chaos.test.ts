@@ -100,8 +100,8 @@ describe.each(storyTargets)("on $name", (fleet) => {
 
   async function expectQuietEnd(made: World, events: "all" | "some"): Promise<void> {
     made.machine.proxy.setFaults(quiet);
-    const { form, wanted } = await awaitEnd(made, quietEnd, events);
-    expect(form).toEqual(wanted);
+    const { form, desired } = await awaitEnd(made, quietEnd, events);
+    expect(form).toEqual(desired);
     expect(made.monitor.most().length).toBeLessThanOrEqual(atOnce);
     expect(made.monitor.unasked()).toEqual([]);
   }

@@ -38,7 +38,7 @@ test("one id leads from a push through every function to each cluster, stage aft
     const ready = itsOwn.filter(({ from, phase }) => from === "apply" && phase === "Ready");
     expect(ready.map(({ cluster }) => cluster).sort()).toEqual(["broad-1", "broad-2", "canary-1"]);
     for (const line of ready) {
-      expect(line).toMatchObject({ kind: "Sync", namespace: "shop", name: "web.app", subject: "SyncGroup/web" });
+      expect(line).toMatchObject({ kind: "Sync", namespace: "shop", name: "web.app", owner: "SyncGroup/web" });
       expect(line).toMatchObject({ rollout: "web-2", revision: expect.stringContaining(commit) });
     }
     expect(told.filter(({ correlationId }) => correlationId === undefined)).toEqual([]);

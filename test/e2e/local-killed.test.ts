@@ -76,7 +76,7 @@ spec:
   const phases = items.flatMap((one: { status: { transitions: readonly { phase: string }[] } }) =>
     one.status.transitions.map(({ phase }) => phase),
   );
-  expect(phases.filter((phase: string) => phase !== "Moving")).toEqual(["Passed", "Passed", "Passed"]);
+  expect(phases.filter((phase: string) => phase !== "Updating")).toEqual(["Passed", "Passed", "Passed"]);
   expect(items).toHaveLength(3);
   const value = await home.kubectl(
     join(state, "kubeconfig"),

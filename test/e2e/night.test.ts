@@ -59,7 +59,7 @@ test("a halted rollout is found by its alarm, and cured by its section of the ru
       expect(end).toMatchObject({
         function: "render",
         message: "rendering failed",
-        fields: { subject: "SyncGroup/web" },
+        fields: { owner: "SyncGroup/web" },
       });
       const led = await cli.run(`logs --id ${end?.correlationId} -o json`);
       const chain = (JSON.parse(led.out) as ApiList<LogItem>).items;

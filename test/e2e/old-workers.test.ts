@@ -52,7 +52,7 @@ function holdRequests(holds: readonly Hold[]) {
   const held: InterceptedRequest[] = [];
   return {
     held,
-    letGo: () => release.resolve("pass"),
+    releaseTemplates: () => release.resolve("pass"),
     intercept(request: InterceptedRequest) {
       for (const hold of waiting) {
         if (!hold(request)) continue;
@@ -108,7 +108,7 @@ async function webWorld(clusters: readonly string[], interval: string, workers: 
   return made;
 }
 
-const rowsOfWorkers = new Set(["SyncOnCluster", "Cluster", "Slot", "Target", "Arrival", "Leg"]);
+const rowsOfWorkers = new Set(["SyncOnCluster", "Cluster", "Slot", "Target", "CatchUp", "StageRun"]);
 
 /** What is in the clusters, and what the table says of them, to the last version. */
 async function everything(made: World) {
@@ -165,7 +165,7 @@ describe("a worker that wakes up after its lease", () => {
     await made.untilInSync("web", third);
 
     const before = await everything(made);
-    asleep.letGo();
+    asleep.releaseTemplates();
     await workers.allEnded();
     expect(await everything(made)).toEqual(before);
     const woke = asleep.held.map(({ method, path }) => `${method} ${path.split("/").at(-1)}`);
@@ -185,7 +185,7 @@ describe("a worker that wakes up after its lease", () => {
     const third = await made.push("app", { "deploy/a.yaml": configMap("a", { revision: "3" }) });
     await made.untilInSync("web", third);
 
-    late.letGo();
+    late.releaseTemplates();
     await workers.allEnded();
     const revision = async () => {
       const { object } = await made.kubectl("c01", { method: "GET", path: `${configs}/a` });

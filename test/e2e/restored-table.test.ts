@@ -257,8 +257,8 @@ describe.each(storyTargets)("on $name", (target) => {
         cli.close();
       }
       expect(uidsIn(await contents(world))).toEqual(uidsIn(before));
-      const legs = (await world.rows()).filter((row) => row.type === "Leg") as (Row & { phase: string })[];
-      expect(legs.filter(({ phase }) => phase === "Halted")).toEqual([]);
+      const stageRuns = (await world.rows()).filter((row) => row.type === "StageRun") as (Row & { phase: string })[];
+      expect(stageRuns.filter(({ phase }) => phase === "Halted")).toEqual([]);
     } finally {
       await world.close();
     }

@@ -51,7 +51,7 @@ interface Day {
   readonly witness: Witness;
   readonly options: BusyDayOptions;
   /** Commits these, and another revision of an object in each folder. @returns the commit. */
-  push(contents?: Contents): Promise<string>;
+  push(rollouts?: Contents): Promise<string>;
   /** Until both groups and the Sync are at the commit, and all is well. */
   untilWell(commit: string): Promise<void>;
   untilInSync(group: string, commit: string): Promise<void>;
@@ -72,10 +72,10 @@ function begin(world: World, options: BusyDayOptions): Day {
     witness,
     options,
     waitFor,
-    async push(contents = {}) {
+    async push(rollouts = {}) {
       revision += 1;
       const data = { revision: String(revision) };
-      const files = witness.committed({ "deploy/a": data, "tools/a": data, "own/a": data, ...contents });
+      const files = witness.committed({ "deploy/a": data, "tools/a": data, "own/a": data, ...rollouts });
       return revision === 1 ? world.createRepository("app", { ...homesOfAll, ...files }) : world.push("app", files);
     },
     async untilInSync(group, commit) {

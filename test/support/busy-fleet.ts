@@ -68,8 +68,8 @@ export function ownDocument(seconds = shortest) {
 export type Contents = Readonly<Record<string, Readonly<Record<string, string>> | null>>;
 
 /** Files of ConfigMaps by `<folder>/<name>`; where no namespace is named they live in their folder's. */
-export function filesOf(contents: Contents): Record<string, string | null> {
-  const files = Object.entries(contents).map(([place, data]) => {
+export function filesOf(rollouts: Contents): Record<string, string | null> {
+  const files = Object.entries(rollouts).map(([place, data]) => {
     const [folder, name = ""] = place.split("/") as [Folder, string];
     return [`${place}.yaml`, data === null ? null : mapOf(name, { data, home: homeOf(folder, name) })] as const;
   });

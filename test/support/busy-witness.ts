@@ -27,7 +27,7 @@ type Snapshot = Readonly<Record<string, string>>;
 
 export interface Witness {
   /** To be told what is committed, before it is. @returns the files to commit. */
-  committed(contents: Contents): Record<string, string | null>;
+  committed(rollouts: Contents): Record<string, string | null>;
   /** Somebody has deleted it by hand: it may be made once more. */
   gone(cluster: string, place: string): void;
   /** Everything of a namespace, to the last version. */
@@ -68,7 +68,7 @@ export function busyWitness(world: World): Witness {
       .filter(({ path }) => others.every((other) => other.path !== path));
   }
 
-  function wanted(cluster: string): readonly WantedObject[] {
+  function desired(cluster: string): readonly WantedObject[] {
     return (Object.keys(parts) as Folder[]).flatMap((folder) => wantedBy(folder, cluster));
   }
 
@@ -78,10 +78,10 @@ export function busyWitness(world: World): Witness {
 
   /** What is wanted before and not after may be deleted, and may be made once more when it comes back. */
   function changes(change: () => void): void {
-    const before = clusters().flatMap((cluster) => wanted(cluster).map((object) => ({ cluster, ...object })));
+    const before = clusters().flatMap((cluster) => desired(cluster).map((object) => ({ cluster, ...object })));
     change();
     for (const { cluster, path, title } of before) {
-      if (wanted(cluster).some((object) => object.path === path)) continue;
+      if (desired(cluster).some((object) => object.path === path)) continue;
       mayGo.add(`${cluster} ${path}`);
       mayMakeAgain(cluster, { path, title });
     }
@@ -114,7 +114,7 @@ export function busyWitness(world: World): Witness {
   async function checkContents(cluster: string): Promise<void> {
     const objects = (await world.fleet.objects(cluster)).filter(isFromGit);
     const found = objects.map((object) => ({ title: titleOf(object), data: object.data })).sort(byTitle);
-    const expected = wanted(cluster)
+    const expected = desired(cluster)
       .map(({ title, data }) => ({ title, data }))
       .sort(byTitle);
     assert.deepEqual(found, expected, `${cluster} has what git wants there, and nothing else`);
@@ -127,8 +127,8 @@ export function busyWitness(world: World): Witness {
   }
 
   return {
-    committed(contents) {
-      const changed = filesOf(contents);
+    committed(rollouts) {
+      const changed = filesOf(rollouts);
       changes(() => {
         for (const [file, text] of Object.entries(changed)) {
           if (text === null) files.delete(file);
@@ -138,7 +138,7 @@ export function busyWitness(world: World): Witness {
       return changed;
     },
     gone(cluster, place) {
-      const object = wanted(cluster).find(({ title }) => title === `ConfigMap ${place}`);
+      const object = desired(cluster).find(({ title }) => title === `ConfigMap ${place}`);
       if (object !== undefined) mayMakeAgain(cluster, object);
     },
     async snapshot(cluster, home) {
@@ -193,8 +193,8 @@ interface SyncForm {
 
 function isUnderWay(row: unknown): boolean {
   const { type = "", phase = "" } = row as { readonly type?: string; readonly phase?: string };
-  if (type === "Leg") return phase !== "Passed" && phase !== "Superseded";
-  return type === "Slot" || type === "Arrival";
+  if (type === "StageRun") return phase !== "Passed" && phase !== "Superseded";
+  return type === "Slot" || type === "CatchUp";
 }
 
 function byTitle(a: { readonly title: string }, b: { readonly title: string }): number {

@@ -35,7 +35,7 @@ interface Change {
 export function watchChanges(): ChangeMonitor {
   const syncs = new Map<string, Map<string, SyncRow>>();
   const changing = new Map<string, Change>();
-  const parked = new Map<string, Change>();
+  const paused = new Map<string, Change>();
   let changes: Change[] = [];
   let unasked: RequestRecord[] = [];
   let seen = 0;
@@ -47,7 +47,7 @@ export function watchChanges(): ChangeMonitor {
   function onWrite(record: RequestRecord): void {
     const { cluster } = record;
     const isLate = every(cluster, isLeftAlone);
-    const change = isLate ? parked.get(cluster) : changing.get(cluster);
+    const change = isLate ? paused.get(cluster) : changing.get(cluster);
     if (isLate && change === undefined) unasked.push(record);
     if (isLate && change !== undefined) change.to = seen;
     if (isLate || change !== undefined) return;
@@ -64,14 +64,14 @@ export function watchChanges(): ChangeMonitor {
     ofCluster.set(row.name, row);
     syncs.set(cluster, ofCluster);
     if (!every(cluster, isLeftAlone)) {
-      parked.delete(cluster);
+      paused.delete(cluster);
       return;
     }
     const change = changing.get(cluster);
     if (change === undefined) return;
     change.to = seen;
     changing.delete(cluster);
-    if (!every(cluster, ({ parked }) => parked === undefined)) parked.set(cluster, change);
+    if (!every(cluster, ({ paused }) => paused === undefined)) paused.set(cluster, change);
   }
 
   return {
@@ -109,5 +109,5 @@ function mostAtOnce(changes: readonly Change[]): readonly string[] {
 
 /** A cluster that answers again, or is parked, is left alone until its turn comes, in which it gets another attempt. */
 function isLeftAlone(row: SyncRow): boolean {
-  return !isOutstanding(row) || isAway(row) || row.parked !== undefined;
+  return !isOutstanding(row) || isAway(row) || row.paused !== undefined;
 }

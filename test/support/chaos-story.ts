@@ -162,7 +162,7 @@ function unlessGone(error: unknown): undefined {
 
 /** Of ours, at least, and of the functions': longer than the planner rests. */
 const patienceAfterSeconds = 30;
-const restSeconds = 900;
+const backoffSecondsAfter = 900;
 
 /** What people were told: all of it, all but what was lost, or whatever it was. */
 export type Told = "all" | "some" | "anything";
@@ -177,9 +177,9 @@ export async function awaitEnd(
   world: World,
   quiet: NormalForm,
   told: Told,
-): Promise<{ readonly form: NormalForm; readonly wanted: NormalForm }> {
-  const deadline = performance.now() + Math.max(patienceAfterSeconds, restSeconds / world.clock.rate) * 1000;
-  const wanted = told === "all" ? quiet : { ...quiet, events: [] };
+): Promise<{ readonly form: NormalForm; readonly desired: NormalForm }> {
+  const deadline = performance.now() + Math.max(patienceAfterSeconds, backoffSecondsAfter / world.clock.rate) * 1000;
+  const desired = told === "all" ? quiet : { ...quiet, events: [] };
   // Three deaths of the only worker at one Sync, one after the other, are told.
   const isNews = (event: string) => !quiet.events.includes(event) && !event.includes("| WorkerDied |");
   const seen = async () => {
@@ -188,11 +188,11 @@ export async function awaitEnd(
     return { ...form, events: told === "some" ? form.events.filter(isNews) : [] };
   };
   let form = await seen();
-  while (!isDeepStrictEqual(form, wanted) && performance.now() < deadline) {
+  while (!isDeepStrictEqual(form, desired) && performance.now() < deadline) {
     await sleep(200);
     form = await seen();
   }
-  return { form, wanted };
+  return { form, desired };
 }
 
 /** @throws Error when more clusters changed at once than may, or one for which nothing was outstanding. */

@@ -56,10 +56,10 @@ export async function differences(cluster: Kubectl, { file, given }: Given): Pro
       ? [`${identity(object)} is not there`]
       : objectDifferences(bare, atClusterScope);
   });
-  const wanted = new Set(found.map((object) => identity(object)));
+  const desired = new Set(found.map((object) => identity(object)));
   const members = await membersOf(cluster);
-  const further = members.filter((id) => !wanted.has(id)).map((id) => `${id} has the set's label, but nobody gave it`);
-  const unlabelled = [...wanted].filter((id) => !members.includes(id)).map((id) => `${id} has no label of the set`);
+  const further = members.filter((id) => !desired.has(id)).map((id) => `${id} has the set's label, but nobody gave it`);
+  const unlabelled = [...desired].filter((id) => !members.includes(id)).map((id) => `${id} has no label of the set`);
   return [...different, ...further, ...unlabelled];
 }
 
@@ -132,13 +132,13 @@ function beyond(fields: JsonObject, given: Json | undefined, path = ""): string[
 function memberOf(value: Json | undefined, member: string): Json | undefined {
   if (member.startsWith("f:")) return isJsonObject(value) ? value[name(member)] : undefined;
   if (!Array.isArray(value)) return undefined;
-  const wanted = parseJson(name(member));
-  if (!isJsonObject(wanted)) return value.find((element) => stringifyJson(element) === stringifyJson(wanted));
+  const desired = parseJson(name(member));
+  if (!isJsonObject(desired)) return value.find((element) => stringifyJson(element) === stringifyJson(desired));
   // A key that nobody gave has its default, such as the protocol of a port.
   return value.find(
     (element) =>
       isJsonObject(element) &&
-      Object.entries(wanted).every(
+      Object.entries(desired).every(
         ([key, part]) => element[key] === undefined || stringifyJson(element[key]) === stringifyJson(part),
       ),
   );

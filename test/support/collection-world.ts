@@ -5,7 +5,7 @@
 import { renewBlobs } from "#functions/apply/worker/renew-blobs.ts";
 import { render } from "#functions/render/render.ts";
 import { resolveSource } from "#functions/resolve/resolve.ts";
-import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { sha256 } from "#shared/base/digest.ts";
@@ -23,11 +23,11 @@ import { clusterRow } from "#test/support/cluster-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { Crash } from "#test/support/planner-model/disturbed-ports.ts";
-import { PlannerWorld, silentLog, silentMetrics, subject } from "#test/support/planner-world.ts";
+import { owner, PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-world.ts";
 
 const hour = 3600;
 const day = 86_400;
-const source = { namespace: subject.namespace, name: "app" };
+const source = { namespace: owner.namespace, name: "app" };
 const sourceKey = keys.object(source.namespace, "Source", source.name);
 /** Far fewer looks than there are: a look that finds nothing to do costs time and shows nothing. */
 const daysBetweenLooks = 5;
@@ -50,7 +50,7 @@ export class CollectionWorld {
   readonly made: PlannerWorld;
   readonly blobs: MemoryBlobStore;
   /** Commit -> what it holds; the last one is the branch's. */
-  readonly commits: { readonly oid: string; readonly content: string }[] = [];
+  readonly commits: { readonly oid: string; readonly rollout: string }[] = [];
   /** They do not answer. */
   readonly unplugged = new Set<string>();
   /** They take nothing. */
@@ -93,8 +93,8 @@ export class CollectionWorld {
     await this.made.table.write([{ put: due(row, renewalAt(row)) }]);
   }
 
-  async push(content: string): Promise<void> {
-    this.commits.push({ oid: sha256(`${this.commits.length} ${content}`).slice(-40), content });
+  async push(rollout: string): Promise<void> {
+    this.commits.push({ oid: sha256(`${this.commits.length} ${rollout}`).slice(-40), rollout });
     await this.made.sender.send([{ to: "resolve", source }]);
   }
 
@@ -166,7 +166,7 @@ export class CollectionWorld {
     if (message.to === "rollout") {
       const call = { until: new Date(this.made.now.getTime() + 60_000) };
       const clusters = message.clusters === undefined ? {} : { clusters: new Set(message.clusters) };
-      await planSubject(subject, { ...call, ...clusters }, { ...common, ids: randomIds, installation: "test" });
+      await planOwner(owner, { ...call, ...clusters }, { ...common, ids: randomIds, installation: "test" });
     }
     if (message.to === "render") await render(message, { ...common, builder: builderOf(ports.blobs), turns: 1 });
     if (message.to === "resolve")
@@ -195,11 +195,11 @@ export class CollectionWorld {
     if (action === "orphan") return;
     if (renderDigest !== undefined && !this.has(blobKeys.rendering(renderDigest))) {
       this.missed.add(blobKeys.rendering(renderDigest));
-      const asked = { input: input ?? "", notify: subject, source: { ...source, name: from ?? "", revision } };
+      const asked = { input: input ?? "", notify: owner, source: { ...source, name: from ?? "", revision } };
       await sender.send([{ to: "render", ...asked, lost: renderDigest } satisfies RenderMessage]);
       if (observed?.reason === "RenderingLost") return;
       await this.made.observe(cluster, "Retrying", { name, reason: "RenderingLost" });
-      await sender.send([{ to: "rollout", subject, clusters: [cluster] }]);
+      await sender.send([{ to: "rollout", owner, clusters: [cluster] }]);
       return;
     }
     const given = this.given.get(row.sk + row.pk) ?? new Set<string>();
@@ -209,7 +209,7 @@ export class CollectionWorld {
     if (observed?.attempt === attempt && observed.phase === phase) return;
     await this.made.observe(cluster, phase, { name });
     if (phase === "Ready" && renderDigest !== undefined) this.given.set(row.sk + row.pk, new Set([renderDigest]));
-    await sender.send([{ to: "rollout", subject, clusters: [cluster] }]);
+    await sender.send([{ to: "rollout", owner, clusters: [cluster] }]);
   }
 
   #git(): GitRemote {
@@ -220,9 +220,9 @@ export class CollectionWorld {
         return [{ ref: "refs/heads/main", oid }];
       },
       async fetchTree(_repository, { oid }) {
-        const { content = "" } = commits.find((commit) => commit.oid === oid) ?? {};
-        const about = { oid, subject: content, authorName: "ana", authorEmail: "ana@example.com", committedAt: "" };
-        return { commit: about, files: [{ path: "a.yaml", executable: false, content: Buffer.from(content) }] };
+        const { rollout = "" } = commits.find((commit) => commit.oid === oid) ?? {};
+        const about = { oid, owner: rollout, authorName: "ana", authorEmail: "ana@example.com", committedAt: "" };
+        return { commit: about, files: [{ path: "a.yaml", executable: false, rollout: Buffer.from(rollout) }] };
       },
     };
   }

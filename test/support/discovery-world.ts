@@ -44,7 +44,7 @@ export interface DiscoveryWorld<T extends Table = MemoryTable> {
   fail(failure: ((call: EksStsCall) => CallFailure | undefined) | undefined): void;
   apply(...documents: readonly object[]): Promise<void>;
   /** As the function is invoked, in a new sandbox unless it is told to be warm. */
-  look(
+  scan(
     name: string,
     options?: {
       readonly table?: Table;
@@ -164,7 +164,7 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
       const caller = { principal: "arn:aws:iam::111122223333:user/test" };
       await applyDocuments(ports, { documents, mode: "write", confirmed: "confirmed", caller });
     },
-    async look(name, { leftMs = () => 300_000, ...options } = {}) {
+    async scan(name, { leftMs = () => 300_000, ...options } = {}) {
       const inventory = options.sandbox ?? sandbox();
       const ports = { table, sender, ...options, inventory, clock, ids: randomIds, log, installation };
       await discover(name, ports, { getRemainingTimeInMillis: leftMs });

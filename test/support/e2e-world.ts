@@ -127,7 +127,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     ...machineOptions
   } = options;
   const { clock = pacedClock(rate), seed = runSeed() } = options;
-  const troubles: string[] = [];
+  const problems: string[] = [];
   const stops: (() => Promise<void>)[] = [];
   const close = async () => {
     for (const stop of stops.splice(0)) await stop();
@@ -147,7 +147,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       seed,
       clock,
       gitCa: tls.cert,
-      onInvocation: (report) => noteTrouble(troubles, report),
+      onInvocation: (report) => noteProblem(problems, report),
     });
     stops.unshift(() => machine.stop());
     stops.unshift(() => keepRecord(recorder.calls()));
@@ -182,7 +182,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       clock,
       monitor,
       calls: recorder.calls,
-      troubles,
+      problems,
       pollMs,
       close,
     });
@@ -193,7 +193,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 }
 
 type Parts = Pick<World, "machine" | "fleet" | "git" | "gitCa" | "clock" | "monitor" | "calls" | "close"> & {
-  readonly troubles: readonly string[];
+  readonly problems: readonly string[];
   readonly pollMs: number;
 };
 
@@ -264,7 +264,7 @@ function assemble(parts: Parts): World {
         },
         seconds,
       ),
-    describe: () => describeWorld(world, parts.troubles),
+    describe: () => describeWorld(world, parts.problems),
   };
   return world;
 }
@@ -274,10 +274,10 @@ async function keepRecord(calls: readonly RecordedCall[]): Promise<void> {
   if (file !== undefined) await appendFile(file, calls.map((call) => `${callLine(call)}\n`).join(""));
 }
 
-function noteTrouble(troubles: string[], report: InvocationReport): void {
+function noteProblem(problems: string[], report: InvocationReport): void {
   if (report.outcome === "returned" && report.failedMessageIds.length === 0) return;
   const error = report.error === undefined ? "" : `: ${errorMessage(report.error)}`;
-  troubles.push(`${report.functionName} ${report.outcome}, ${report.failedMessageIds.length} messages back${error}`);
+  problems.push(`${report.functionName} ${report.outcome}, ${report.failedMessageIds.length} messages back${error}`);
 }
 
 async function scan(machine: Machine): Promise<readonly Row[]> {
@@ -297,9 +297,9 @@ async function scan(machine: Machine): Promise<readonly Row[]> {
   return rows;
 }
 
-const shownTroubles = 15;
+const shownProblems = 15;
 
-async function describeWorld(world: World, troubles: readonly string[]): Promise<string> {
+async function describeWorld(world: World, problems: readonly string[]): Promise<string> {
   const lines: string[] = [`now ${world.clock.now().toISOString()}`];
   try {
     for (const row of await world.rows()) lines.push(...describeRow(row as Row & Record<string, unknown>));
@@ -309,7 +309,7 @@ async function describeWorld(world: World, troubles: readonly string[]): Promise
   const running = [...world.machine.sources].map(([queue, sources]) => `${queue} ${sum(sources)}`);
   lines.push(`running ${running.join(", ")}`);
   lines.push(`injected ${JSON.stringify(world.machine.proxy.injected())}`);
-  lines.push(...troubles.slice(-shownTroubles));
+  lines.push(...problems.slice(-shownProblems));
   return lines.join("\n");
 }
 
@@ -335,10 +335,10 @@ const shownFields: Readonly<Record<string, readonly string[]>> = {
   Source: ["status.artifact.revision", "status.conditions"],
   SyncGroup: ["status.state", "status.revision", "status.rollout", "status.clusters", "status.conditions"],
   Sync: ["status.state", "status.revision", "status.conditions"],
-  Unit: ["last", "stages", "arrivals", "jobs", "looking", "skipped"],
-  Leg: ["phase", "reason", "message", "counts", "next", "rendering", "aside", "frozen", "returned"],
-  Slot: ["leg", "content", "attempts", "parking"],
-  Arrival: ["why", "reason"],
+  Unit: ["last", "stages", "catchUps", "jobs", "looking", "skipped"],
+  StageRun: ["phase", "reason", "message", "counts", "next", "rendering", "aside", "frozen", "returned"],
+  Slot: ["stageRun", "rollout", "attempts", "releasing"],
+  CatchUp: ["why", "reason"],
   Target: ["state", "reason", "attempts"],
   SyncOnCluster: [
     "desired.attempt",
@@ -353,5 +353,5 @@ const shownFields: Readonly<Record<string, readonly string[]>> = {
     "deaths.alone",
   ],
   Rendering: ["state", "failure", "tries", "claim"],
-  Lease: ["owner", "leaseUntil", "wanted", "fence", "begun"],
+  Lease: ["owner", "leaseUntil", "desired", "fence", "begun"],
 };

@@ -14,9 +14,9 @@ export function evaluateMath(expression: string, measured: (id: string) => Value
   const tokens = tokensOf(expression);
   let at = 0;
   const next = () => tokens[at++];
-  const expect = (wanted: string) => {
+  const expect = (desired: string) => {
     const found = next();
-    if (found !== wanted) throw new Error(`"${expression}" has ${found ?? "its end"} where ${wanted} was expected`);
+    if (found !== desired) throw new Error(`"${expression}" has ${found ?? "its end"} where ${desired} was expected`);
   };
   const sum = (): Value => {
     let value = product();

@@ -4,9 +4,9 @@ import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
-import type { LegRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -47,11 +47,14 @@ export async function normalForm(world: World): Promise<NormalForm> {
   const rows: (readonly [string, unknown])[] = [];
   const events = new Set<string>();
   const all = await world.rows();
-  const late = Map.groupBy(all.filter(isTarget).filter(cameLater), ({ pk, leg }) => `${pk} ${legKey(leg)}`);
+  const late = Map.groupBy(
+    all.filter(isTarget).filter(joinedLater),
+    ({ pk, stageRun }) => `${pk} ${stageRunKey(stageRun)}`,
+  );
   for (const row of all) {
     if (row.type === "Event") events.add(eventText(row as EventRow));
-    const form = isOfType(row, "Leg")
-      ? strip(normalLeg(row, late.get(`${row.pk} ${legKey(row)}`) ?? []), uids)
+    const form = isOfType(row, "StageRun")
+      ? strip(normalStageRun(row, late.get(`${row.pk} ${stageRunKey(row)}`) ?? []), uids)
       : await normalRow(world, row, uids);
     if (form !== undefined) rows.push([keyOf(row), form]);
   }
@@ -93,7 +96,7 @@ const passing = new Set([
     "storedAt",
   ],
   ...["requestedAt", "lastSeenAt", "inspectedAt", "nextAt", "failedSince", "handledReconcile", "observedOperation"],
-  ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "pk", "sk"],
+  ...["endpoint", "claim", "uid", "ownerUid", "clusterUid", "lately", "pk", "sk"],
   // Who asked for a content first: a tick, where a push was lost.
   "correlationId",
   // When the planner looked last, whose turn it was, until when workers had to do, and by which version of the fleet it selected.
@@ -158,8 +161,8 @@ async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, strin
 }
 
 /** @param late - its targets that came later. */
-function normalLeg(
-  { counts, away: _away, message: _message, transitions: _transitions, ...rest }: LegRow,
+function normalStageRun(
+  { counts, away: _away, message: _message, transitions: _transitions, ...rest }: StageRunRow,
   late: readonly TargetRow[],
 ) {
   const { Succeeded, Superseded } = counts;
@@ -170,11 +173,11 @@ function normalLeg(
 
 function normalTarget(target: TargetRow) {
   const { state, reason } = target;
-  return state === "Succeeded" || cameLater(target) ? { state: "Succeeded", reason: "" } : { state, reason };
+  return state === "Succeeded" || joinedLater(target) ? { state: "Succeeded", reason: "" } : { state, reason };
 }
 
 /** Who did not answer came later, outside the leg, or will: that it did is told by its Sync. */
-function cameLater({ state, reason }: TargetRow): boolean {
+function joinedLater({ state, reason }: TargetRow): boolean {
   return state === "Unreachable" || (state === "Superseded" && reason === "comes to its stage again");
 }
 

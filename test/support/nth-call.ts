@@ -59,7 +59,7 @@ export async function playFailing(
     calls,
     async at(world, moment) {
       const end = await awaitEnd(world, reference[moment], "anything");
-      assert.deepEqual(end.form, end.wanted, "the end is another than where no call failed");
+      assert.deepEqual(end.form, end.desired, "the end is another than where no call failed");
       checkInvariants(world, story);
     },
   });

@@ -55,7 +55,7 @@ export async function revise(made: PlannerWorld, commit: string): Promise<void> 
 
 /** What workers say of every cluster that has a slot, and what follows from it. */
 export async function allSay(made: PlannerWorld, phase: "Ready" | "Failed" | "Unreachable"): Promise<void> {
-  for (const { cluster, parking } of made.slots()) if (parking === undefined) await made.finish(cluster, phase);
+  for (const { cluster, releasing } of made.slots()) if (releasing === undefined) await made.finish(cluster, phase);
   await made.plan();
 }
 
@@ -71,7 +71,7 @@ export async function lease(made: PlannerWorld, cluster: string, held: { fence: 
     schema: rowSchema,
     version,
     fence: held.fence,
-    wanted: 0,
+    desired: 0,
     owner: "w",
     leaseUntil,
   };
@@ -82,7 +82,7 @@ export async function lease(made: PlannerWorld, cluster: string, held: { fence: 
 export async function playOn(made: PlannerWorld, rounds = 12): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     await begin(made);
-    for (const { cluster, parking } of made.slots()) if (parking === undefined) await made.finish(cluster);
+    for (const { cluster, releasing } of made.slots()) if (releasing === undefined) await made.finish(cluster);
   }
   await made.plan();
 }

@@ -1,4 +1,4 @@
-import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -9,18 +9,18 @@ import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
-import type { Brake, BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import type { FreezeState, FreezesRow } from "#shared/fleet/rows/freezes-row.ts";
+import { keys, type Owner, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, Operations, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
-  ContentRow,
-  LegRow,
   RenderingRow,
+  RolloutRow,
+  RolloutStateRow,
   SlotRow,
+  StageRecord,
+  StageRunRow,
   TargetRow,
-  UnitRow,
-  UnitStage,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -34,7 +34,7 @@ import { decidedTable } from "#test/support/versioned-table.ts";
 
 export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
 export const silentMetrics: Metrics = { count: () => {}, seconds: () => {} };
-export const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
+export const owner: Owner = { namespace: "shop", kind: "SyncGroup", name: "web" };
 
 /** Acts as the api writes them; those without a number are new and get the next one. */
 export type Told = {
@@ -70,8 +70,8 @@ export class PlannerWorld {
       until: new Date(this.now.getTime() + 60_000),
       ...(clusters === undefined ? {} : { clusters: new Set(clusters) }),
     };
-    await planSubject(subject, call, {
-      table: decidedTable(table, this.table, keys.object(subject.namespace, subject.kind, subject.name)),
+    await planOwner(owner, call, {
+      table: decidedTable(table, this.table, keys.object(owner.namespace, owner.kind, owner.name)),
       blobs: this.blobs,
       sender,
       clock: { now: () => this.now },
@@ -108,8 +108,8 @@ export class PlannerWorld {
     await writeWithFleet(this.table, [{ delete: keys.fleet(name) }]);
   }
 
-  async setSource(commit: string, content = commit, name = "app"): Promise<void> {
-    const key = keys.object(subject.namespace, "Source", name);
+  async setSource(commit: string, rollout = commit, name = "app"): Promise<void> {
+    const key = keys.object(owner.namespace, "Source", name);
     const before = await this.table.get(key);
     const row: SourceRow = {
       ...key,
@@ -120,11 +120,11 @@ export class PlannerWorld {
       status: {
         artifact: {
           revision: `main@sha1:${commit}`,
-          digest: digestOf(content),
+          digest: digestOf(rollout),
           sizeBytes: 1,
           files: 1,
           storedAt: this.now.toISOString(),
-          subject: commit,
+          owner: commit,
           author: "dev",
         },
         conditions: [],
@@ -138,10 +138,10 @@ export class PlannerWorld {
     templates: readonly unknown[] = [{ name: "app", source: "app" }],
     clusters: unknown = { all: true },
   ): Promise<void> {
-    const key = keys.object(subject.namespace, "SyncGroup", subject.name);
+    const key = keys.object(owner.namespace, "SyncGroup", owner.name);
     const before = await this.table.get(key);
     const row: SyncGroupRow = {
-      ...(before ?? { ...key, ...objectParts(subject.name), status: { conditions: [] } }),
+      ...(before ?? { ...key, ...objectParts(owner.name), status: { conditions: [] } }),
       type: "SyncGroup",
       version: (before?.version ?? 0) + 1,
       generation: (before?.generation ?? 0) + 1,
@@ -159,12 +159,12 @@ export class PlannerWorld {
   }
 
   /** What the brake says from now on. */
-  async setBrake(halves: Partial<Brake>): Promise<void> {
-    const before = await this.table.get(keys.brake);
+  async setFreezes(halves: Partial<FreezeState>): Promise<void> {
+    const before = await this.table.get(keys.freezeState);
     const version = (before?.version ?? 0) + 1;
-    const put: BrakeRow = {
-      ...keys.brake,
-      type: "Brake",
+    const put: FreezesRow = {
+      ...keys.freezeState,
+      type: "Freezes",
       schema: rowSchema,
       version,
       freezes: [],
@@ -188,7 +188,7 @@ export class PlannerWorld {
       for (const slot of this.slots()) await this.finish(slot.cluster);
       if (this.isThrough()) return;
     }
-    throw new Error(`the rollout does not complete: ${JSON.stringify(this.legs().at(-1))}`);
+    throw new Error(`the rollout does not complete: ${JSON.stringify(this.stageRuns().at(-1))}`);
   }
 
   /** Every Sync that a cluster has a slot for is ready, or gone. */
@@ -203,14 +203,14 @@ export class PlannerWorld {
 
   /** Every stage is on the newest content, and nothing waits. */
   isThrough(): boolean {
-    const unit = this.unit();
-    const { waiting, changing } = unit.arrivals;
-    return waiting + changing + unit.jobs.length + this.slots().length === 0 && isThrough(unit);
+    const rolloutState = this.rolloutState();
+    const { waiting, changing } = rolloutState.catchUps;
+    return waiting + changing + rolloutState.jobs.length + this.slots().length === 0 && isThrough(rolloutState);
   }
 
   /** Plays the renderer: every rendering asked for is done, or kept, or fails; what fails may be said to rest. */
   async renderAll(
-    failure?: string | { readonly message: string; readonly restsUntil: string },
+    failure?: string | { readonly message: string; readonly retryAt: string },
     of: (row: RenderingRow) => boolean = () => true,
   ): Promise<void> {
     const doneAt = this.now.toISOString();
@@ -233,8 +233,8 @@ export class PlannerWorld {
   /** Plays the renderer where what rested is tried again: it is done. */
   async renderRested(): Promise<void> {
     for (const row of this.rows<RenderingRow>("Rendering")) {
-      if (row.restsUntil === undefined) continue;
-      const { restsUntil: _rest, failure: _failure, ...rest } = row;
+      if (row.retryAt === undefined) continue;
+      const { retryAt: _rest, failure: _failure, ...rest } = row;
       const next: RenderingRow = {
         ...rest,
         state: "Done",
@@ -250,7 +250,7 @@ export class PlannerWorld {
   async observe(
     cluster: string,
     phase: Phase,
-    more: Partial<Pick<Observed, "reason" | "attempt" | "troubles">> & { readonly name?: string } = {},
+    more: Partial<Pick<Observed, "reason" | "attempt" | "problems">> & { readonly name?: string } = {},
   ): Promise<void> {
     const row = await this.sync(cluster, more.name);
     if (row === undefined) throw new Error(`nothing was assigned to ${cluster}`);
@@ -270,62 +270,65 @@ export class PlannerWorld {
       at,
       ...(phase === "Ready" || phase === "Verifying" ? { applied } : {}),
       objects: { total: 1, ready: phase === "Ready" ? 1 : 0, failed: 0, foreign: 0 },
-      ...defined({ handledReconcile: row.reconcile, troubles: more.troubles }),
+      ...defined({ handledReconcile: row.reconcile, problems: more.problems }),
     });
     const next: SyncRow = { ...row, observed, version: row.version + 1, stateSk: stateIndex.sk(phase, row) };
     await this.table.write([{ put: next, when: { version: row.version } }]);
   }
 
   async sync(cluster: string, name = "web.app"): Promise<SyncRow | undefined> {
-    return this.table.get(keys.sync(cluster, subject.namespace, name));
+    return this.table.get(keys.sync(cluster, owner.namespace, name));
   }
 
   async group(): Promise<SyncGroupRow> {
-    const row = await this.table.get(keys.object(subject.namespace, "SyncGroup", subject.name));
+    const row = await this.table.get(keys.object(owner.namespace, "SyncGroup", owner.name));
     if (row === undefined) throw new Error("the group is gone");
     return row;
   }
 
-  unit(): UnitRow {
-    const [unit] = this.rows<UnitRow>("Unit");
-    if (unit === undefined) throw new Error("nothing was planned yet");
-    return unit;
+  rolloutState(): RolloutStateRow {
+    const [rolloutState] = this.rows<RolloutStateRow>("RolloutState");
+    if (rolloutState === undefined) throw new Error("nothing was planned yet");
+    return rolloutState;
   }
 
   /** Stage -> the content that it is on, and in brackets the one that goes through it. */
   stages(): Readonly<Record<string, string>> {
-    const text = ({ on, moving }: UnitStage) => `${on ?? "-"}${moving === undefined ? "" : ` (${moving.content})`}`;
-    return Object.fromEntries(this.unit().stages.map((stage) => [stage.name, text(stage)]));
+    const text = ({ current, updatingTo }: StageRecord) =>
+      `${current ?? "-"}${updatingTo === undefined ? "" : ` (${updatingTo.rollout})`}`;
+    return Object.fromEntries(this.rolloutState().stages.map((stage) => [stage.name, text(stage)]));
   }
 
-  contents(): readonly ContentRow[] {
-    return this.rows<ContentRow>("Content");
+  rollouts(): readonly RolloutRow[] {
+    return this.rows<RolloutRow>("Rollout");
   }
 
-  legs(): readonly LegRow[] {
-    return this.rows<LegRow>("Leg");
+  stageRuns(): readonly StageRunRow[] {
+    return this.rows<StageRunRow>("StageRun");
   }
 
   /** The newest of a stage. */
-  leg(stage: string): LegRow {
-    const legs = this.legs().filter((one) => one.stage === stage);
-    const leg = legs.sort((a, b) => a.seal - b.seal).at(-1);
-    if (leg === undefined) throw new Error(`nothing goes through ${stage}`);
-    return leg;
+  stageRun(stage: string): StageRunRow {
+    const stageRuns = this.stageRuns().filter((one) => one.stage === stage);
+    const stageRun = stageRuns.sort((a, b) => a.snapshot - b.snapshot).at(-1);
+    if (stageRun === undefined) throw new Error(`nothing goes through ${stage}`);
+    return stageRun;
   }
 
   slots(): readonly SlotRow[] {
     return this.rows<SlotRow>("Slot");
   }
 
-  targets(content = this.unit().last): readonly TargetRow[] {
-    return this.rows<TargetRow>("Target").filter((row) => row.leg.content === content);
+  targets(rollout = this.rolloutState().last): readonly TargetRow[] {
+    return this.rows<TargetRow>("Target").filter((row) => row.stageRun.rollout === rollout);
   }
 
   /** Cluster -> state, of the newest content: those that wait have no row, and those that have a slot are Assigned. */
   states(): Readonly<Record<string, string>> {
-    const { last } = this.unit();
-    const slots = this.slots().filter(({ leg, parking }) => leg?.content === last && parking === undefined);
+    const { last } = this.rolloutState();
+    const slots = this.slots().filter(
+      ({ stageRun, releasing }) => stageRun?.rollout === last && releasing === undefined,
+    );
     return Object.fromEntries([
       ...slots.map(({ cluster }) => [cluster, "Assigned"]),
       ...this.targets().map(({ cluster, state }) => [cluster, state]),
@@ -339,20 +342,20 @@ export class PlannerWorld {
   }
 }
 
-function failed(failure: string | { readonly message: string; readonly restsUntil: string }) {
+function failed(failure: string | { readonly message: string; readonly retryAt: string }) {
   const rests = typeof failure === "string" ? undefined : failure;
   const message = rests?.message ?? String(failure);
   return {
     state: "Failed" as const,
     failure: { code: "RenderFailed", message, permanent: rests === undefined },
-    ...(rests === undefined ? {} : { restsUntil: rests.restsUntil }),
+    ...(rests === undefined ? {} : { retryAt: rests.retryAt }),
   };
 }
 
 function objectParts(name: string) {
   return {
     schema: rowSchema,
-    namespace: subject.namespace,
+    namespace: owner.namespace,
     name,
     uid: name,
     labels: {},

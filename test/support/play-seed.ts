@@ -56,8 +56,8 @@ export function playSeed(
     tell: ({ world, weather, patience }) =>
       tellStory(world, { ...story, ...patience, before: () => setClusters(world, weather) }),
     async end({ world, weather }) {
-      const { form, wanted } = await awaitEnd(world, quietEnd, toldIn(weather));
-      assert.deepEqual(form, wanted, "the end is another than on a quiet day");
+      const { form, desired } = await awaitEnd(world, quietEnd, toldIn(weather));
+      assert.deepEqual(form, desired, "the end is another than on a quiet day");
       checkInvariants(world, story);
     },
   });

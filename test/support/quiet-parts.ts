@@ -13,6 +13,6 @@ export const quietParts: Pick<ApiPorts, "account" | "links" | "logs" | "own"> = 
     webhookSecretArn: "arn:aws:secretsmanager:eu-west-1:111122223333:secret:starling/webhook-AbCdEf",
     tickFunction: "tick",
     deadLetters: { apply: "https://sqs.eu-west-1.amazonaws.com/111122223333/dead-apply" },
-    concurrency: { clusters: 100, deployedFor: 1000, wanted: 112 },
+    concurrency: { clusters: 100, deployedFor: 1000, desired: 112 },
   },
 };

@@ -1,5 +1,5 @@
 /** Fleets to be looked at, of any size: rows as planner and workers leave them, with everything that a page has a word for. */
-import type { LookPorts } from "#functions/api/look-routes.ts";
+import type { ReadPorts } from "#functions/api/read-routes.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { syncEvents } from "#shared/fleet/rows/event-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -33,7 +33,7 @@ async function unlessStill(work: Promise<void>): Promise<void> {
 }
 
 /** Of the first clusters each has something else that is wrong, and events tell of it. */
-const troubles: readonly ((now: Date) => Partial<Observed>)[] = [
+const problems: readonly ((now: Date) => Partial<Observed>)[] = [
   (now) => ({
     drift: {
       ...{ at: now.toISOString(), objects: 2, corrected: false },
@@ -52,7 +52,7 @@ const troubles: readonly ((now: Date) => Partial<Observed>)[] = [
     reason: "ApplyFailed",
     message: "1 of 3 objects could not be applied",
     nextAt: new Date(now.getTime() + hourMs / 30).toISOString(),
-    troubles: [{ object: "Certificate shop/web", reason: "NoMatch", message: "the cluster serves no Certificate" }],
+    problems: [{ object: "Certificate shop/web", reason: "NoMatch", message: "the cluster serves no Certificate" }],
     conditions: [
       { type: "Ready", status: "False", reason: "ApplyFailed", message: "1 of 3", since: now.toISOString() },
     ],
@@ -61,7 +61,7 @@ const troubles: readonly ((now: Date) => Partial<Observed>)[] = [
     phase: "Failed",
     reason: "HookFailed",
     message: "Job shop/migrate ended badly",
-    troubles: [{ object: "Job shop/migrate", reason: "HookFailed", message: "BackoffLimitExceeded: 4 Pods failed" }],
+    problems: [{ object: "Job shop/migrate", reason: "HookFailed", message: "BackoffLimitExceeded: 4 Pods failed" }],
     conditions: [
       { type: "Ready", status: "False", reason: "HookFailed", message: "Job shop/migrate", since: now.toISOString() },
     ],
@@ -69,17 +69,17 @@ const troubles: readonly ((now: Date) => Partial<Observed>)[] = [
 ];
 
 async function troubled(table: MemoryTable, names: readonly string[], now: Date): Promise<void> {
-  for (const [at, trouble] of troubles.entries()) {
+  for (const [at, problem] of problems.entries()) {
     const row = await table.get(keys.sync(names[at] ?? "", "platform", "monitoring.t0"));
     if (row?.observed === undefined) throw new Error(`cluster ${names[at]} has no Sync of the group that is quiet`);
     const since = now.toISOString();
-    const put: SyncRow = { ...row, observed: { ...row.observed, since, at: since, ...trouble(now) } };
+    const put: SyncRow = { ...row, observed: { ...row.observed, since, at: since, ...problem(now) } };
     await table.write([{ put: { ...put, version: put.version + 1 } }]);
     await table.append(syncEvents(put));
   }
 }
 
-export async function shownFleet(size: number, now: Date): Promise<LookPorts> {
+export async function shownFleet(size: number, now: Date): Promise<ReadPorts> {
   const table = new MemoryTable({ pageItems: 1000 });
   const api = apiFixture(table);
   api.setNow(new Date(now.getTime() - 60 * hourMs).toISOString());

@@ -243,8 +243,10 @@ async function censusAfter({ world }: Day, before: Census | undefined): Promise<
   const until = world.clock.now().getTime() + doneWithinSeconds * 1000;
   for (;;) {
     const census = await takeCensus(world);
-    const units = (await world.rows()).filter(({ type }) => type === "Unit") as readonly { readonly past?: unknown }[];
-    const isDone = units.every(({ past }) => past === undefined) && census.connections === 0;
+    const rolloutStates = (await world.rows()).filter(({ type }) => type === "RolloutState") as readonly {
+      readonly past?: unknown;
+    }[];
+    const isDone = rolloutStates.every(({ past }) => past === undefined) && census.connections === 0;
     const grown = growthOf(before ?? census, census);
     if (isDone && grown.length === 0) return census;
     if (world.clock.now().getTime() >= until)

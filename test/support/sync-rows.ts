@@ -1,10 +1,10 @@
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
-import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Desired, Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
-const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
+const owner: Owner = { namespace: "shop", kind: "SyncGroup", name: "web" };
 
 export function desiredOf(more: Partial<Desired>): Desired {
   return {
@@ -31,7 +31,7 @@ export function observedOf(more: Partial<Observed>): Observed {
     at,
     tries: 0,
     objects: { total: 1, ready: 1, failed: 0, foreign: 0 },
-    troubles: [],
+    problems: [],
     fence: 1,
     conditions: [],
     ...more,
@@ -46,19 +46,19 @@ export function syncRowOf(
   const name = `web.${more.template ?? "app"}`;
   const desired = desiredOf(more.desired ?? {});
   return {
-    ...keys.sync(cluster, subject.namespace, name),
+    ...keys.sync(cluster, owner.namespace, name),
     type: "SyncOnCluster",
     schema: rowSchema,
     version: 1,
     cluster,
-    namespace: subject.namespace,
+    namespace: owner.namespace,
     name,
     uid: `uid of ${name} on ${cluster}`,
-    subject,
-    subjectUid: "uid-of-the-subject",
+    owner,
+    ownerUid: "uid-of-the-subject",
     desired,
     ...(more.observed === undefined ? {} : { observed: observedOf({ attempt: desired.attempt, ...more.observed }) }),
-    statePk: stateIndex.pk(subject),
+    statePk: stateIndex.pk(owner),
     stateSk: stateIndex.sk(more.observed?.phase ?? "Assigned", { cluster, name }),
   };
 }

@@ -81,7 +81,7 @@ function typesFaults(spec: SpecDatabase, types: readonly PropertyType[], place: 
 function typeFaults(spec: SpecDatabase, type: PropertyType, place: Place): readonly string[] {
   const { value, path } = place;
   if (isIntrinsic(value)) return [];
-  const wrong = (wanted: string) => [`${path}: ${JSON.stringify(value)} is no ${wanted}`];
+  const wrong = (desired: string) => [`${path}: ${JSON.stringify(value)} is no ${desired}`];
   switch (type.type) {
     case "union":
       return typesFaults(spec, type.types, place);

@@ -4,11 +4,11 @@ import type { Table, Write } from "#shared/ports.ts";
 /** Rows that several write. The others, of directories, go with one of these in every transaction. */
 export const sharedRows: ReadonlySet<string> = new Set([
   ...["Source", "SyncGroup", "Sync", "Cluster", "SyncOnCluster"],
-  ...["Unit", "Content", "Leg", "Slot", "Target", "Arrival", "Rendering", "Brake", "Lease"],
+  ...["RolloutState", "Rollout", "StageRun", "Slot", "Target", "CatchUp", "Rendering", "Freezes", "Lease"],
 ]);
 
 /** What the planner decides for a subject, as that was when it was read. */
-const decisions: ReadonlySet<string> = new Set(["SyncOnCluster", "Unit", "Leg"]);
+const decisions: ReadonlySet<string> = new Set(["SyncOnCluster", "RolloutState", "StageRun"]);
 
 /**
  * The table as one writer sees it, who is refused whatever could undo another's write: a row that is there is put, and
@@ -26,11 +26,11 @@ export function versionedTable(table: Table, stored: Pick<Table, "getMany">): Ta
 }
 
 /** The same of a planner, who also says in every transaction as of which version of the subject it has decided. */
-export function decidedTable(table: Table, stored: Pick<Table, "getMany">, subject: RowKey): Table {
+export function decidedTable(table: Table, stored: Pick<Table, "getMany">, owner: RowKey): Table {
   return withChecked(versionedTable(table, stored), async (writes) => {
     if (!writes.some((write) => "put" in write && decisions.has(write.put.type))) return;
-    if (writes.some((write) => isVersionOf(write, subject))) return;
-    throw new Error(`what is decided for ${keyText(subject)} may be for one that has changed since`);
+    if (writes.some((write) => isVersionOf(write, owner))) return;
+    throw new Error(`what is decided for ${keyText(owner)} may be for one that has changed since`);
   });
 }
 

@@ -6,13 +6,13 @@ import { workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
+import type { FreezesRow } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { indexedState } from "#shared/fleet/sync/sync-state.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { BlobStore, Log, Table } from "#shared/ports.ts";
@@ -78,7 +78,7 @@ export class WorkerWorld {
     const { digest, bytes } = encodeRendering(objects, upgrade);
     await this.blobs.overwrite(blobKeys.rendering(digest), bytes);
     const before = await this.sync(name);
-    const { parked: _parked, ...kept } = before ?? {};
+    const { paused: _paused, ...kept } = before ?? {};
     const row: SyncRow = {
       ...kept,
       ...keys.sync("c1", "tests", name),
@@ -89,11 +89,11 @@ export class WorkerWorld {
       namespace: "tests",
       name,
       uid: `uid-of-${name}`,
-      subject: {
+      owner: {
         namespace: "tests",
         ...(group === undefined ? { kind: "Sync", name } : { kind: "SyncGroup", name: group }),
       },
-      subjectUid: "uid-of-the-subject",
+      ownerUid: "uid-of-the-subject",
       desired: nextDesired(
         {
           action: "apply",
@@ -113,12 +113,12 @@ export class WorkerWorld {
   }
 
   /** It loses its slot before it is done. */
-  async park(name: string, { reason = "DeadlineExceeded", ...more }: Partial<Parked> = {}): Promise<void> {
+  async pause(name: string, { reason = "DeadlineExceeded", ...more }: Partial<Paused> = {}): Promise<void> {
     const before = await this.sync(name);
     if (before === undefined) throw new Error(`there is no Sync ${name}`);
     const held: SyncRow = {
       ...before,
-      parked: { reason, at: this.clock.now().toISOString(), ...more },
+      paused: { reason, at: this.clock.now().toISOString(), ...more },
       version: before.version + 1,
     };
     await this.table.write([{ put: { ...held, stateSk: stateIndex.sk(indexedState(held), held) } }]);
@@ -131,17 +131,17 @@ export class WorkerWorld {
     const { renderDigest: _, token: _token, earlier: _earlier, anew: _anew, ...desired } = before.desired;
     const assigned = { ...desired, action: "delete" as const, attempt: desired.attempt + 1 };
     const next = nextDesired(assigned, before, randomIds.unique());
-    const { parked: _parked, ...kept } = before;
+    const { paused: _paused, ...kept } = before;
     await this.table.write([{ put: { ...kept, version: before.version + 1, desired: next } as SyncRow }]);
-    const subject = await this.table.get(keys.object("tests", "Sync", name));
-    if (subject !== undefined)
-      await this.setSubject(name, { status: subject.status, operations: { ...subject.operations, deletion } });
+    const owner = await this.table.get(keys.object("tests", "Sync", name));
+    if (owner !== undefined)
+      await this.setOwner(name, { status: owner.status, operations: { ...owner.operations, deletion } });
   }
 
   /** The Sync that a user wrote, as the api and the planner leave it; one of which everything is to be deleted, going. */
-  async setSubject(name: string, half: Partial<Pick<UserSyncRow, "status" | "operations">>): Promise<void> {
+  async setOwner(name: string, half: Partial<Pick<UserSyncRow, "status" | "operations">>): Promise<void> {
     const isGoing = (await this.sync(name))?.desired.action === "delete";
-    const subject: UserSyncRow = {
+    const owner: UserSyncRow = {
       ...keys.object("tests", "Sync", name),
       type: "Sync",
       schema: rowSchema,
@@ -158,34 +158,34 @@ export class WorkerWorld {
       ...half,
       operations: { ...(isGoing ? { deletion } : {}), ...half.operations },
     };
-    await this.table.write([{ put: subject }]);
+    await this.table.write([{ put: owner }]);
   }
 
   /** Its subject is there, and nobody asks for it to go. */
   async wantAgain(name: string): Promise<void> {
-    await this.setSubject(name, {});
-    const subject = await this.table.get(keys.object("tests", "Sync", name));
-    if (subject === undefined) throw new Error(`there is no subject ${name}`);
-    const next: UserSyncRow = { ...(subject as UserSyncRow), operations: {}, version: subject.version + 1 };
+    await this.setOwner(name, {});
+    const owner = await this.table.get(keys.object("tests", "Sync", name));
+    if (owner === undefined) throw new Error(`there is no subject ${name}`);
+    const next: UserSyncRow = { ...(owner as UserSyncRow), operations: {}, version: owner.version + 1 };
     await this.table.write([{ put: next }]);
   }
 
   async suspend(name: string): Promise<void> {
-    await this.setSubject(name, {
+    await this.setOwner(name, {
       operations: { suspended: { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 } },
     });
   }
 
   /** What the brake's row says from now on. */
-  async setBrake(brake: Partial<Pick<BrakeRow, "freezes" | "lifted">>): Promise<void> {
-    const row: BrakeRow = {
-      ...keys.brake,
-      type: "Brake",
+  async setFreezes(freezeState: Partial<Pick<FreezesRow, "freezes" | "lifted">>): Promise<void> {
+    const row: FreezesRow = {
+      ...keys.freezeState,
+      type: "Freezes",
       schema: rowSchema,
       version: 1,
       freezes: [],
       lifted: [],
-      ...brake,
+      ...freezeState,
     };
     await this.table.write([{ put: row }]);
   }

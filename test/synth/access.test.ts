@@ -24,7 +24,7 @@ test("an environment lacks no variable and has none too many", () => {
   ]);
 });
 
-const subject = { namespace: "shop", kind: "SyncGroup", name: "web" } as const;
+const owner = { namespace: "shop", kind: "SyncGroup", name: "web" } as const;
 const source = { namespace: "shop", name: "app" };
 
 /** Every key of the table | the pattern that grants it, as in the policies: `*` is any text. */
@@ -37,17 +37,17 @@ test.each([
   [keys.lease("c1").pk, "CL#*"],
   [keys.check("c1").pk, "CHECK#*"],
   [keys.fleet("c1").pk, "FLEET"],
-  [keys.brake.pk, "BRAKE"],
-  [keys.subject(subject).pk, "SUBJECTS"],
+  [keys.freezeState.pk, "FREEZES"],
+  [keys.owner(owner).pk, "OWNERS"],
   [keys.sourceEntry(source).pk, "SOURCES"],
-  [keys.uses(source, subject).pk, "USES#*"],
+  [keys.uses(source, owner).pk, "USES#*"],
   [keys.repository("git.example/a", source).pk, "REPO#*"],
-  [keys.unit(subject).pk, "ROLL#*"],
+  [keys.rolloutState(owner).pk, "ROLL#*"],
   [keys.fleetVersion(3).pk, "FLEETVERSION"],
   [keys.tick.pk, "TICK"],
   [keys.rendering("sha256:1").pk, "REND#*"],
   [keys.revision(source, "t", "d").pk, "REV#*"],
-  [keys.event(subject, "t", "1").pk, "EVT#*"],
+  [keys.event(owner, "t", "1").pk, "EVT#*"],
 ] as const)("%s is granted as %s", (pk, partition) => {
   const { statements } = rowsOf({ name: "t", arn: "arn:t" }, { read: [partition] });
   const patterns = leadingKeysOf(statements);
@@ -57,7 +57,7 @@ test.each([
 
 test.each([
   ["due", dueShard(15)],
-  ["state", stateIndex.pk(subject)],
+  ["state", stateIndex.pk(owner)],
 ] as const)("index %s is granted by its own partitions, and as itself", (index, pk) => {
   const { statements } = rowsOf({ name: "t", arn: "arn:t" }, { indexes: [index] });
   expect(statements.map(({ actions, resources }) => ({ actions, resources }))).toEqual([

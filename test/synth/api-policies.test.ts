@@ -1,6 +1,6 @@
 /** Who may look, who may stop and start, and who may change what is wanted: as IAM reads the stacks' policies. */
 import { describe, expect, test } from "vitest";
-import { gatewayRouteKeys } from "#shared/fleet/api/door-routes.ts";
+import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 import { requestsOf } from "#test/support/policy-guard.ts";
 import { ofType, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
 
@@ -71,24 +71,24 @@ const routes = {
   [`GET ${ns}/syncs/:name/objects`]: "VROA",
   [`GET ${ns}/sources/:name/revisions`]: "VROA",
   "GET /v1/clusters/:name/objects": "VROA",
-  [`GET ${ns}/:subjects/:name/history`]: "VROA",
-  [`GET ${ns}/:subjects/:name/syncs`]: "VROA",
-  [`GET ${ns}/:subjects/:name/fleet`]: "VROA",
-  [`POST ${ns}/:subjects/:name/contents`]: "RA",
+  [`GET ${ns}/:owners/:name/history`]: "VROA",
+  [`GET ${ns}/:owners/:name/syncs`]: "VROA",
+  [`GET ${ns}/:owners/:name/fleet`]: "VROA",
+  [`POST ${ns}/:owners/:name/contents`]: "RA",
   [`POST ${ns}/sources/:name/contents`]: "RA",
-  [`GET ${ns}/:subjects/:name/rollout`]: "VROA",
-  [`GET ${ns}/:subjects/:name/rollouts`]: "VROA",
-  [`GET ${ns}/:subjects/:name/rollouts/:number`]: "VROA",
-  [`GET ${ns}/:subjects/:name/rollouts/:number/targets`]: "VROA",
+  [`GET ${ns}/:owners/:name/rollout`]: "VROA",
+  [`GET ${ns}/:owners/:name/rollouts`]: "VROA",
+  [`GET ${ns}/:owners/:name/rollouts/:number`]: "VROA",
+  [`GET ${ns}/:owners/:name/rollouts/:number/targets`]: "VROA",
 } as const;
 
 /** The routes of the gateway that are this one of the table, which leaves open of what kind an object is. */
 function routesOf(route: string): readonly string[] {
   const kinds: Readonly<Record<string, string>> = {
     ":plural": "(sources|syncgroups|syncs|rollouts)",
-    ":subjects": "(syncgroups|syncs)",
+    ":owners": "(syncgroups|syncs)",
   };
-  const parts = route.split(/(:plural|:subjects)(?=\/|$)/);
+  const parts = route.split(/(:plural|:owners)(?=\/|$)/);
   const pattern = parts.map((each) => kinds[each] ?? RegExp.escape(each.replaceAll(/:(\w+)/g, "{$1}"))).join("");
   return gatewayRouteKeys().filter((key) => new RegExp(`^${pattern}$`).test(key));
 }

@@ -37,8 +37,8 @@ describe.each(functions)("$id", ({ file, variables }) => {
 
   test("names every variable that is missing", () => {
     const { status, stderr } = load(file, []);
-    const wanted = variables.filter((name) => name.startsWith("STARLING_"));
-    expect(status).toBe(wanted.length === 0 ? 0 : 1);
-    for (const variable of wanted) expect(stderr).toContain(`${variable}:`);
+    const desired = variables.filter((name) => name.startsWith("STARLING_"));
+    expect(status).toBe(desired.length === 0 ? 0 : 1);
+    for (const variable of desired) expect(stderr).toContain(`${variable}:`);
   });
 });

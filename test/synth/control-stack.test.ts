@@ -1,7 +1,7 @@
 import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, test } from "vitest";
 import { starlingVersion } from "#shared/base/version.ts";
-import { gatewayRouteKeys } from "#shared/fleet/api/door-routes.ts";
+import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 import { type Folder, folders, grantsIn, readActions, writeActions } from "#test/synth/grants.ts";
 import {
   functionNamed,
@@ -294,8 +294,8 @@ describe("who may do what", () => {
   test.each<[Folder, readonly string[]]>([
     ["webhook", ["NS#*#Source", "REPO#*"]],
     ["render", ["REND#*"]],
-    ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND", "NS#*#Sync", "NS#*#SyncGroup", "SUBJECTS"]],
-    ["apply", ["BRAKE", "CHECK#*", "CL#*", "NS#*#Sync", "NS#*#SyncGroup"]],
+    ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND", "NS#*#Sync", "NS#*#SyncGroup", "OWNERS"]],
+    ["apply", ["FREEZES", "CHECK#*", "CL#*", "NS#*#Sync", "NS#*#SyncGroup"]],
   ])("%s reads these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, readActions))]).toEqual(expected);
   });
@@ -305,7 +305,7 @@ describe("who may do what", () => {
     expect(partitionsOf("api", writeActions)).not.toContain("EVT#*");
     for (const folder of folders) {
       const creates = partitionsOf(folder, ["dynamodb:PutItem", "dynamodb:BatchWriteItem"]);
-      expect(creates.includes("SUBJECTS") || creates.includes("REPO#*")).toBe(folder === "api");
+      expect(creates.includes("OWNERS") || creates.includes("REPO#*")).toBe(folder === "api");
       expect(creates.includes("FLEET")).toBe(folder === "api" || folder === "discover");
     }
   });

@@ -104,7 +104,7 @@ describe("StarlingDiscoveryAccess", () => {
     const { role, policies } = byConstruct({});
     expect(role).toEqual({
       Path: "/starling/discovery/",
-      RoleName: "look",
+      RoleName: "scan",
       Description: "Assumed by Starling, to find the EKS clusters of this account",
       AssumeRolePolicyDocument: {
         Version: "2012-10-17",
@@ -142,7 +142,7 @@ describe("StarlingDiscoveryAccess", () => {
     const organization = { account, ous: ["r-ab12"] };
     const values = { ssm: { path: "/starling/clusters/{{ eks.name }}" } };
     await world.apply(discoveryDocument("fleet", { organization }, { values }));
-    await world.look("fleet");
+    await world.scan("fleet");
     expect(await world.fleet()).toHaveLength(1);
     const prefixes: Readonly<Record<string, string>> = { tagging: "tag" };
     const asked = world.operations().map((call) => {
@@ -284,9 +284,9 @@ describe("the Terraform module", () => {
       },
       policies: Object.fromEntries(policies.map(([, { name, policy }]) => [name, statementsOf(policy)])),
     };
-    const wanted = byConstruct(more);
-    expect(made).toEqual(wanted);
-    const { Path, RoleName } = wanted.role;
+    const desired = byConstruct(more);
+    expect(made).toEqual(desired);
+    const { Path, RoleName } = desired.role;
     expect(outputs.get("discovery_role_name")).toBe(`${String(Path).slice(1)}${String(RoleName)}`);
   });
 });

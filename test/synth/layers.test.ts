@@ -64,7 +64,7 @@ const imports: readonly (readonly [file: string, imported: string, ...broken: re
   ["functions/rollout/a.ts", "#functions/apply/x.ts", "function-rollout-imports"],
   ["functions/apply/verbs/a.ts", "#functions/api/x.ts", "function-apply-imports"],
   ["functions/report/a.ts", "#cli/x.ts", "function-report-imports"],
-  ["functions/dashboard/a.ts", "#functions/api/look.ts"],
+  ["functions/dashboard/a.ts", "#functions/api/read-with.ts"],
   ["functions/dashboard/a.ts", "#functions/api/x.ts", "function-dashboard-imports"],
   ["functions/new/a.ts", "#shared/base/x.ts", "function-unknown"],
   ["functions/api/env.ts", "zod"],

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { largeAccount } from "#local/machine/plan-overrides.ts";
 import type { Template } from "#local/template/cloudformation.ts";
 import { readPlan } from "#local/template/read-plan.ts";
-import { gatewayRouteKeys } from "#shared/fleet/api/door-routes.ts";
+import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const { state, control } = await synthesizeTemplates(largeAccount);

@@ -24,12 +24,12 @@ async function assumedRole(target: EksTarget, eks: CheckedWay["eks"]): Promise<r
   try {
     await eks.session(target);
   } catch (error) {
-    return [roleTrouble(error, { ...target, role })];
+    return [roleProblem(error, { ...target, role })];
   }
   return [{ link: "role", state: "ok", value: role.arn }, await onlyWith(role.externalId, { target, eks })];
 }
 
-function roleTrouble(error: unknown, { cluster, role }: EksTarget & { readonly role: Role }): LinkFinding {
+function roleProblem(error: unknown, { cluster, role }: EksTarget & { readonly role: Role }): LinkFinding {
   const [code, message] = [errorCode(error), errorMessage(error)];
   const found = { link: "role", value: role.arn, code, message } as const;
   if (code === "RoleDenied") return { ...found, state: "broken", remedy: deniedRemedy(message, role) };

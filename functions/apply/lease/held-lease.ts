@@ -69,7 +69,7 @@ export class HeldLease {
     this.#ports = ports;
     this.#since = ports.clock.now();
     this.#askedAt = this.#since;
-    this.#timer = setInterval(() => this.#look(), lookEveryMs);
+    this.#timer = setInterval(() => this.#check(), lookEveryMs);
     this.#timer.unref();
   }
 
@@ -116,7 +116,7 @@ export class HeldLease {
     this.#askedAt = now;
     // Who cannot read it finds out when it is renewed or let go.
     const row = await table.get(this.#lease.key).catch(() => undefined);
-    this.#isWanted ||= row !== undefined && row.wanted > this.#lease.wanted;
+    this.#isWanted ||= row !== undefined && row.desired > this.#lease.desired;
     return this.#isWanted;
   }
 
@@ -125,7 +125,7 @@ export class HeldLease {
     return !this.#isLost && left > seconds * 1000;
   }
 
-  #look(): void {
+  #check(): void {
     if (this.#isLost || this.#ports.clock.now() >= this.#invocationEnd) {
       clearInterval(this.#timer);
       return;
@@ -156,8 +156,8 @@ export class HeldLease {
     // It may have been stopped meanwhile.
     this.#isLost ||= renewed === undefined;
     if (renewed === undefined) return;
-    this.#isWanted = why === "keep" && renewed.wanted !== this.#lease.wanted;
+    this.#isWanted = why === "keep" && renewed.desired !== this.#lease.desired;
     this.#askedAt = this.#ports.clock.now();
-    this.#lease = why === "again" ? renewed : { ...renewed, wanted: this.#lease.wanted };
+    this.#lease = why === "again" ? renewed : { ...renewed, desired: this.#lease.desired };
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The lease on a cluster: one worker at a time, each with a fence higher than all before it. It is short and renewed by
- * its holder, so that a worker that died keeps nobody out for long. Whoever finds it taken says so by raising `wanted`;
+ * its holder, so that a worker that died keeps nobody out for long. Whoever finds it taken says so by raising `desired`;
  * the holder sees that when it lets go, and looks for work once more.
  */
 
@@ -21,7 +21,7 @@ export interface Lease {
   readonly key: RowKeyOf<"Lease">;
   readonly owner: string;
   readonly fence: number;
-  readonly wanted: number;
+  readonly desired: number;
   /** Who asks after this may have it. */
   readonly until: Date;
   /** As it was found. */
@@ -63,7 +63,7 @@ async function acquireUnless(
   const isFree: Precondition = { attribute: "leaseUntil", absent: true };
   const free = await take(key, { wish, when: [isFree] }, table);
   if (free !== undefined) return isLeft(free.use) ? leaveAlone(free, table) : free;
-  const found = await table.update({ update: key, set: { schema: rowSchema }, add: { wanted: 1 } });
+  const found = await table.update({ update: key, set: { schema: rowSchema }, add: { desired: 1 } });
   const now = wish.now.toISOString();
   if (found.leaseUntil !== undefined && found.leaseUntil >= now) return undefined;
   // Who is to take it sees where its holder died.
@@ -90,15 +90,15 @@ async function take(
     const row = await table.update({
       update: key,
       set: { type: "Lease", schema: rowSchema, owner, leaseUntil: until.toISOString() },
-      add: { fence: 1, wanted: 0, version: 1 },
+      add: { fence: 1, desired: 0, version: 1 },
       // Its timer stays, for whoever dies with it before anything was written.
       remove: note,
       // It may have been given before, and the answer was lost: the SDK asks again.
       when: [...when, { attribute: "owner", equals: owner }],
       any: true,
     });
-    const { fence, wanted, routine = {}, use } = row;
-    return { key, owner, fence, wanted, until, routine, ...defined({ use }) };
+    const { fence, desired, routine = {}, use } = row;
+    return { key, owner, fence, desired, until, routine, ...defined({ use }) };
   } catch (error) {
     if (isConflict(error)) return undefined;
     throw error;
@@ -129,7 +129,7 @@ export function leaseRelease(lease: Lease, routine: Routine): RowUpdate<"Lease">
   const { use } = lease;
   const when: Precondition[] = [
     { attribute: "owner", equals: lease.owner },
-    { attribute: "wanted", equals: lease.wanted },
+    { attribute: "desired", equals: lease.desired },
   ];
   const next = nextRoutine(keys.lease.read(lease.key).cluster, routine);
   const noUse = use === undefined ? ["use"] : [];
@@ -173,11 +173,11 @@ export async function renewLease(
     const row = await table.update({
       update: lease.key,
       set: { leaseUntil: until.toISOString(), ...noted, ...overdue(lease, until) },
-      add: { wanted: 0 },
+      add: { desired: 0 },
       ...(begun === undefined ? { remove: ["begun"] } : {}),
       when: [{ attribute: "owner", equals: lease.owner }],
     });
-    return { ...lease, wanted: row.wanted, until };
+    return { ...lease, desired: row.desired, until };
   } catch (error) {
     if (isConflict(error)) return undefined;
     throw error;

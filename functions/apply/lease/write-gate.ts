@@ -1,10 +1,10 @@
 import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { StarlingError } from "#shared/base/errors.ts";
-import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";
+import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { believedSeconds } from "#shared/fleet/rows/lease-row.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Standing, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
@@ -75,22 +75,22 @@ export class WriteGate {
 
   async #readAnew(): Promise<Standing> {
     this.#known = undefined;
-    const { cluster, namespace, name, subject } = this.#row;
+    const { cluster, namespace, name, owner } = this.#row;
     const now = this.#ports.clock.now();
-    const wanted = [
+    const desired = [
       keys.sync(cluster, namespace, name),
-      keys.object(subject.namespace, subject.kind, subject.name),
+      keys.object(owner.namespace, owner.kind, owner.name),
       keys.cluster(cluster),
-      keys.brake,
+      keys.freezeState,
     ];
-    const rows = await this.#ports.table.getMany(wanted);
-    const reading = brakeAmong(rows);
-    if (!reading.ok) throw new StarlingError(reading.message, { code: "BrakeUnreadable", retry: "transient" });
+    const rows = await this.#ports.table.getMany(desired);
+    const reading = freezeStateAmong(rows);
+    if (!reading.ok) throw new StarlingError(reading.message, { code: "FreezesUnreadable", retry: "transient" });
     const standing = {
       row: rows.find((row) => row.type === "SyncOnCluster"),
-      subject: rows.find(isSubject),
+      owner: rows.find(isOwner),
       cluster: rows.find((row) => row.type === "Cluster"),
-      brake: reading.brake,
+      freezeState: reading.freezeState,
     };
     this.#known = { standing, at: now };
     return standing;
@@ -125,6 +125,6 @@ export class WriteGate {
   }
 }
 
-function isSubject(row: Row): row is SubjectRow {
+function isOwner(row: Row): row is OwnerRow {
   return row.type === "SyncGroup" || row.type === "Sync";
 }

@@ -1,17 +1,17 @@
 /** What an apply comes to, step by step: up to where it waits, or fails, with the hooks that are for that. */
 
+import type { OperationResult } from "#functions/apply/steps/operation.ts";
 import { type ApplyOrder, isInSteps } from "#functions/apply/steps/order-of-apply.ts";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
-import type { VerbResult } from "#functions/apply/steps/verb.ts";
 import type { StepWalk } from "#functions/apply/steps/walk-steps.ts";
 import type { OrderProblem } from "#shared/kube/apply-steps.ts";
 import type { HookRecord, InventoryChange } from "#shared/kube/inventory.ts";
 import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
-import { toldReason } from "#shared/kube/reasons.ts";
+import { reportedReason } from "#shared/kube/reasons.ts";
 
 /** All that comes before a prune. @returns why it got no further. */
-export async function applyBefore(walk: StepWalk, order: ApplyOrder): Promise<VerbResult | undefined> {
+export async function applyBefore(walk: StepWalk, order: ApplyOrder): Promise<OperationResult | undefined> {
   const deleted = await walk.deleteHooks();
   if (deleted !== undefined && deleted.outcome !== "done") {
     return pruneFinding(deleted, { waiting: "DeletingHooks", failed: "HookNotDeleted" });
@@ -23,7 +23,7 @@ export async function applyBefore(walk: StepWalk, order: ApplyOrder): Promise<Ve
 }
 
 /** All that comes after a prune. @returns why it got no further. */
-export async function applyAfter(walk: StepWalk, order: ApplyOrder): Promise<VerbResult | undefined> {
+export async function applyAfter(walk: StepWalk, order: ApplyOrder): Promise<OperationResult | undefined> {
   const found = await walk.over(order.after, { from: order.before.length, last: "left" });
   return (await orFailing(walk, { order, found })) ?? hooksToGo(walk);
 }
@@ -31,12 +31,12 @@ export async function applyAfter(walk: StepWalk, order: ApplyOrder): Promise<Ver
 /** Where it fails for good, first what is to be run then, and deleted. */
 function orFailing(
   walk: StepWalk,
-  { order, found }: { readonly order: ApplyOrder; readonly found: VerbResult | undefined },
-): VerbResult | undefined {
+  { order, found }: { readonly order: ApplyOrder; readonly found: OperationResult | undefined },
+): OperationResult | undefined {
   if (found?.phase !== "Failed") return found;
-  const [trouble] = found.troubles ?? [];
+  const [problem] = found.problems ?? [];
   const detail =
-    trouble === undefined || found.reason === "HookFailed" ? "" : `: ${trouble.object}: ${trouble.message}`;
+    problem === undefined || found.reason === "HookFailed" ? "" : `: ${problem.object}: ${problem.message}`;
   const before = walk.progress;
   walk.progress = { ...before, failure: { reason: found.reason, message: `${found.message}${detail}` } };
   if (order.onFailure.length > 0 || walk.hooksLeft().length > 0) {
@@ -53,16 +53,16 @@ async function endFailed(
     order,
     failure,
   }: { readonly order: ApplyOrder; readonly failure: { readonly reason: string; readonly message: string } },
-): Promise<VerbResult> {
+): Promise<OperationResult> {
   const from = order.before.length + order.after.length;
   const found = await walk.over(order.onFailure, { from, last: "left" });
   if (found !== undefined && found.phase !== "Failed") return found;
   const message = found === undefined ? failure.message : `${failure.message}; ${found.message}`;
-  return hooksToGo(walk) ?? { phase: "Failed", reason: toldReason(failure.reason), message };
+  return hooksToGo(walk) ?? { phase: "Failed", reason: reportedReason(failure.reason), message };
 }
 
 /** They are deleted by the next run, when it is stored that they have ended. */
-function hooksToGo(walk: StepWalk): VerbResult | undefined {
+function hooksToGo(walk: StepWalk): OperationResult | undefined {
   const left = walk.hooksLeft();
   if (left.length === 0) return undefined;
   return {
@@ -86,18 +86,18 @@ export function progressOfWalk(
     succeeded: [...new Set(walk.succeeded)].sort(),
   };
   // Half of an install would be taken for something to upgrade, by this rendering or by the next.
-  const isTold = order.hooks.size > 0 || (end === undefined && event === "install");
-  return { progress: isKept ? walk.progress : undefined, hooks: isTold ? record : undefined };
+  const isReported = order.hooks.size > 0 || (end === undefined && event === "install");
+  return { progress: isKept ? walk.progress : undefined, hooks: isReported ? record : undefined };
 }
 
 /** The rendering is from before its order was checked, or names what has another namespace here. */
-export function misorderedFinding(problems: readonly OrderProblem[]): VerbResult {
-  const troubles = problems.map(({ object, annotation, reason }) => ({
+export function misorderedFinding(problems: readonly OrderProblem[]): OperationResult {
+  const problems = problems.map(({ object, annotation, reason }) => ({
     object: describeObject(objectIdOf(object)),
     reason: "OrderInvalid",
     message: `${annotation} ${reason}`,
   }));
-  const [first] = troubles;
+  const [first] = problems;
   const message = `nothing was applied: ${first?.object}, ${first?.message}`;
-  return { phase: "Failed", reason: "OrderInvalid", message, troubles };
+  return { phase: "Failed", reason: "OrderInvalid", message, problems };
 }

@@ -1,5 +1,5 @@
 import { defined } from "#shared/base/defined.ts";
-import type { SaidTrouble } from "#shared/fleet/rows/said-reason.ts";
+import type { StatedProblem } from "#shared/fleet/rows/stated-reason.ts";
 import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
 import { longestAskedOf } from "#shared/kube/engine/object-failure.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
@@ -8,7 +8,7 @@ import type { AnyReason } from "#shared/kube/reasons.ts";
 /** Why not everything of a set was applied. */
 export interface ApplyObstacles {
   /** Of every object that failed. */
-  readonly troubles: readonly SaidTrouble[];
+  readonly problems: readonly StatedProblem[];
   /** Whether one of them will fail again until somebody changes something. */
   readonly final: boolean;
   /** See `longestAskedOf`. */
@@ -21,7 +21,7 @@ export function obstaclesOf({ objects }: ApplySetResult): ApplyObstacles {
   const failures = objects.flatMap((object) => (object.outcome === "failed" ? [object] : []));
   const [waiting] = objects.flatMap((object) => ("message" in object ? [object] : []));
   return {
-    troubles: failures.map(({ id, failure }) => ({
+    problems: failures.map(({ id, failure }) => ({
       object: describeObject(id),
       reason: failure.reason,
       message: failure.message,

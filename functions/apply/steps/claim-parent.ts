@@ -1,4 +1,4 @@
-import type { VerbContext } from "#functions/apply/steps/verb.ts";
+import type { OperationContext } from "#functions/apply/steps/operation.ts";
 import { defined } from "#shared/base/defined.ts";
 import { ensureParent, type ParentReads, type ParentResult } from "#shared/kube/engine/ensure-parent.ts";
 import type { GroupKind } from "#shared/kube/object-id.ts";
@@ -10,7 +10,7 @@ interface Beginning {
 
 /** Begins an attempt in the cluster; see `ensureParent`. */
 export function claimParent(
-  context: VerbContext,
+  context: OperationContext,
   groupKinds: readonly GroupKind[],
   beginning: Beginning = {},
 ): Promise<ParentResult> {

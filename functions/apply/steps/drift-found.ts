@@ -1,7 +1,7 @@
 /** What a row keeps of drift: how much, and which objects, by whom and in what. */
 
-import type { SaidTrouble } from "#shared/fleet/rows/said-reason.ts";
-import { type Drift, maxTroubles, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { StatedProblem } from "#shared/fleet/rows/stated-reason.ts";
+import { type Drift, maxProblems, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 import type { DriftedObject } from "#shared/kube/engine/detect-drift.ts";
 import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
@@ -26,11 +26,13 @@ export function driftFound({ desired, observed }: Pick<SyncRow, "desired" | "obs
       placesOf(objectIdOf(manifest), desired.apply.defaultNamespace).map((id) => [objectIdKey(id), manifest] as const),
     ),
   );
-  const named = drifted.slice(0, maxTroubles).map((object) => troubleOf(object, manifests.get(objectIdKey(object.id))));
+  const named = drifted
+    .slice(0, maxProblems)
+    .map((object) => problemOfObject(object, manifests.get(objectIdKey(object.id))));
   return { at: at.toISOString(), objects: drifted.length, corrected, named };
 }
 
-function troubleOf(found: DriftedObject, manifest: ManifestObject | undefined): SaidTrouble {
+function problemOfObject(found: DriftedObject, manifest: ManifestObject | undefined): StatedProblem {
   const object = describeObject(found.id);
   const { how, live, lastWriter } = found;
   if (how === "missing") return { object, reason: "Missing", message: "it was deleted, or its label was removed" };

@@ -1,4 +1,4 @@
-import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 
 /**
@@ -6,8 +6,8 @@ import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
  * @returns its uid when it is the one it was, or the first time; else the finding, and nothing seen on it is about ours.
  */
 export async function identityFinding(
-  context: Pick<VerbContext, "client" | "clusterUid" | "row">,
-): Promise<{ readonly uid: string } | VerbResult> {
+  context: Pick<OperationContext, "client" | "clusterUid" | "row">,
+): Promise<{ readonly uid: string } | OperationResult> {
   const { client, clusterUid } = context;
   const found = await clusterUidOf(client);
   if (found !== undefined && (clusterUid === undefined || found === clusterUid)) return { uid: found };
@@ -16,9 +16,9 @@ export async function identityFinding(
 
 /** Another cluster behind the endpoint: nothing is written to it until somebody accepts it, by the uid that was seen. */
 export function otherCluster(
-  { clusterUid, row }: Pick<VerbContext, "clusterUid" | "row">,
+  { clusterUid, row }: Pick<OperationContext, "clusterUid" | "row">,
   found: string | undefined,
-): VerbResult {
+): OperationResult {
   const phase = { phase: "Unreachable", reason: "IdentityMismatch" } as const;
   if (found === undefined)
     return { ...phase, message: "it has no namespace kube-system with a uid; check the endpoint" };

@@ -1,6 +1,6 @@
-import type { VerbResult } from "#functions/apply/steps/verb.ts";
+import type { OperationResult } from "#functions/apply/steps/operation.ts";
 import { counted } from "#shared/base/counted.ts";
-import type { SaidTrouble, StateReason } from "#shared/fleet/rows/said-reason.ts";
+import type { StatedProblem, StateReason } from "#shared/fleet/rows/stated-reason.ts";
 import { longestAskedOf } from "#shared/kube/engine/object-failure.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
@@ -11,11 +11,11 @@ import type { AnyReason, Reason } from "#shared/kube/reasons.ts";
 export function pruneFinding(
   pruned: PruneResult,
   reasons: { readonly waiting: AnyReason | StateReason; readonly failed: Reason },
-): VerbResult {
+): OperationResult {
   if (pruned.outcome === "refused") return { phase: "Failed", reason: pruned.reason, message: pruned.message };
   const left = pruned.objects.filter(({ outcome }) => ["held", "terminating", "waiting", "failed"].includes(outcome));
-  const troubles = left.map(
-    ({ id, outcome, message, failure }): SaidTrouble => ({
+  const problems = left.map(
+    ({ id, outcome, message, failure }): StatedProblem => ({
       object: describeObject(id),
       reason: failure?.reason ?? (outcome === "terminating" ? "Terminating" : "Waiting"),
       message: failure?.message ?? message ?? "",
@@ -24,8 +24,8 @@ export function pruneFinding(
   const message = `${counted(left.length, "object")} still to be deleted`;
   if (pruned.outcome === "waiting" && pruned.timeWasUp)
     return { phase: "Applying", reason: outOfTime.reason, message: `${message}: ${outOfTime.message}` };
-  if (pruned.outcome === "waiting") return { phase: "Applying", reason: reasons.waiting, message, troubles };
+  if (pruned.outcome === "waiting") return { phase: "Applying", reason: reasons.waiting, message, problems };
   const asked = longestAskedOf(left.flatMap(({ failure }) => failure ?? []));
   const final = left.some(({ failure }) => failure !== undefined && !failure.retryable);
-  return { phase: final ? "Failed" : "Retrying", reason: reasons.failed, message, troubles, ...asked };
+  return { phase: final ? "Failed" : "Retrying", reason: reasons.failed, message, problems, ...asked };
 }

@@ -1,6 +1,6 @@
+import type { OperationContext } from "#functions/apply/steps/operation.ts";
 import { appliedEvent } from "#functions/apply/steps/order-of-apply.ts";
 import { findRendering, loadRendering } from "#functions/apply/steps/sync-blobs.ts";
-import type { VerbContext } from "#functions/apply/steps/verb.ts";
 import { isLeftAlone } from "#shared/kube/apply-marks.ts";
 import { readMemory } from "#shared/kube/engine/ensure-parent.ts";
 import { type FoundMembers, findMembers } from "#shared/kube/engine/find-members.ts";
@@ -17,7 +17,7 @@ import { isHook } from "#shared/kube/order-marks.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 import { everyObject, type Rendering } from "#shared/source/rendering.ts";
 
-type RebuildContext = Pick<VerbContext, "row" | "client" | "claim" | "ports">;
+type RebuildContext = Pick<OperationContext, "row" | "client" | "claim" | "ports">;
 
 export interface RebuiltInventory {
   readonly inventory: Inventory;

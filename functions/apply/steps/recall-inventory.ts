@@ -1,7 +1,7 @@
 import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
+import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { rebuildInventory } from "#functions/apply/steps/rebuild-inventory.ts";
 import { loadInventory } from "#functions/apply/steps/sync-blobs.ts";
-import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { type StarlingError, unlessLost } from "#shared/base/errors.ts";
 import { syncFields } from "#shared/fleet/log-fields.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -12,10 +12,10 @@ const maxNamed = 3;
 
 export interface Recalled {
   /** Its row has no inventory where that was lost: what is saved next is stored, whatever its digest. */
-  readonly context: VerbContext;
+  readonly context: OperationContext;
   readonly inventory: Inventory;
   /** For the result of the verb: empty unless it was rebuilt. */
-  readonly told: Pick<VerbResult, "rebuilt" | "foreign" | "clusterUid">;
+  readonly told: Pick<OperationResult, "rebuilt" | "foreign" | "clusterUid">;
 }
 
 /**
@@ -23,7 +23,7 @@ export interface Recalled {
  * one it is to be; nothing is kept of it before the verb has saved it.
  * @returns the finding, where another cluster answers.
  */
-export async function recallInventory(context: VerbContext): Promise<Recalled | VerbResult> {
+export async function recallInventory(context: OperationContext): Promise<Recalled | OperationResult> {
   const { row, claim, ports } = context;
   const inventory = loadInventory(row, setIdOf(claim), ports.blobs);
   return unlessLost(
@@ -33,11 +33,11 @@ export async function recallInventory(context: VerbContext): Promise<Recalled | 
 }
 
 /** The result of a verb, with what is to be told of its inventory: only once that is saved. */
-export function toldWith({ told }: Recalled, result: VerbResult): VerbResult {
+export function reportedWith({ told }: Recalled, result: OperationResult): OperationResult {
   return result.inventory === undefined ? result : { ...told, ...result };
 }
 
-async function rebuilt(context: VerbContext, why: StarlingError): Promise<Recalled | VerbResult> {
+async function rebuilt(context: OperationContext, why: StarlingError): Promise<Recalled | OperationResult> {
   const { row, ports } = context;
   const identity = await identityFinding(context);
   if (!("uid" in identity)) return identity;

@@ -1,5 +1,5 @@
 import { otherCluster } from "#functions/apply/steps/identity-finding.ts";
-import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ParentResult } from "#shared/kube/engine/ensure-parent.ts";
 
@@ -8,9 +8,9 @@ import type { ParentResult } from "#shared/kube/engine/ensure-parent.ts";
  * nothing is written to it, and the rollout goes on without it within its budget.
  */
 export function refusedFinding(
-  context: Pick<VerbContext, "clusterUid" | "row">,
+  context: Pick<OperationContext, "clusterUid" | "row">,
   refusal: Omit<Extract<ParentResult, { kind: "refused" }>, "kind">,
-): VerbResult {
+): OperationResult {
   if (refusal.reason === "IdentityMismatch") return otherCluster(context, refusal.otherUid);
   const { reason, message, remembered, clusterUid } = refusal;
   return {

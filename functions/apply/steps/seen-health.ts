@@ -1,11 +1,11 @@
-import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
+import { problemOfObject } from "#functions/apply/steps/object-problem.ts";
 import type { SeenHealth } from "#shared/fleet/sync/observe.ts";
 import type { HealthReport, UnreadyObject } from "#shared/kube/engine/check-health.ts";
 import { worstOf } from "#shared/kube/health/status.ts";
 
 export function seenHealth(report: HealthReport): SeenHealth {
   const { total, ready, failed, worst } = report;
-  return { total, ready, failed, worst, troubles: report.notReady.map((object) => troubleOf(object.id, object)) };
+  return { total, ready, failed, worst, problems: report.notReady.map((object) => problemOfObject(object.id, object)) };
 }
 
 /** @param objects - all of them, ready or not. */
@@ -16,7 +16,7 @@ export function healthOf(objects: readonly UnreadyObject[]): SeenHealth {
     ready: objects.length - unready.length,
     failed: objects.filter(({ status }) => status === "Failed").length,
     worst: worstOf(objects.map(({ status }) => status)),
-    troubles: unready.map((object) => troubleOf(object.id, object)),
+    problems: unready.map((object) => problemOfObject(object.id, object)),
   };
 }
 
@@ -27,6 +27,6 @@ export function bothHealths(a: SeenHealth, b: SeenHealth): SeenHealth {
     ready: a.ready + b.ready,
     failed: a.failed + b.failed,
     worst: worstOf([a.worst, b.worst]),
-    troubles: [...a.troubles, ...b.troubles],
+    problems: [...a.problems, ...b.problems],
   };
 }

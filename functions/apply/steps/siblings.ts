@@ -2,8 +2,8 @@
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { placesIn } from "#functions/apply/steps/desired-part.ts";
+import type { SiblingSyncs } from "#functions/apply/steps/operation.ts";
 import { loadRendering } from "#functions/apply/steps/sync-blobs.ts";
-import type { SiblingSyncs } from "#functions/apply/steps/verb.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
@@ -76,11 +76,11 @@ export class Siblings implements SiblingSyncs {
   }
 
   async #read(): Promise<readonly Sibling[]> {
-    const { cluster, namespace, name, subject } = this.#row;
+    const { cluster, namespace, name, owner } = this.#row;
     const range = ranges.syncsOn(cluster, namespace);
     const rows = await Array.fromAsync(allItems((start) => this.#ports.table.query({ ...range, ...start })));
     const others = rows.filter(
-      (row) => row.name !== name && row.subject.kind === subject.kind && row.subject.name === subject.name,
+      (row) => row.name !== name && row.owner.kind === owner.kind && row.owner.name === owner.name,
     );
     return Promise.all(others.map((row) => this.#siblingOf(row)));
   }

@@ -1,5 +1,5 @@
-import type { VerbContext } from "#functions/apply/steps/verb.ts";
-import type { SaidTrouble } from "#shared/fleet/rows/said-reason.ts";
+import type { OperationContext } from "#functions/apply/steps/operation.ts";
+import type { StatedProblem } from "#shared/fleet/rows/stated-reason.ts";
 import { beingDeleted } from "#shared/kube/engine/held-by.ts";
 import { isCutOff } from "#shared/kube/engine/own-deadline.ts";
 import { readDoomed } from "#shared/kube/engine/read-doomed.ts";
@@ -15,9 +15,9 @@ interface Question {
 
 /** What an earlier apply began to delete and is there still, with whoever holds it. @throws KubeError as `readDoomed` does. */
 export async function stillGoing(
-  { row, client, ports, deadline }: VerbContext,
+  { row, client, ports, deadline }: OperationContext,
   { inventory, kept }: Question,
-): Promise<readonly SaidTrouble[]> {
+): Promise<readonly StatedProblem[]> {
   const own = { clock: ports.clock, deadline };
   const ids = inventory.entries.map(({ id }) => id).filter((id) => !kept.has(objectIdKey(id)));
   if (ids.length === 0 || !row.desired.apply.prune) return [];

@@ -1,6 +1,6 @@
 /** Renderings and inventories: immutable blobs named by their digest, verified by whoever reads them. */
 import { LRUCache } from "lru-cache";
-import type { VerbContext } from "#functions/apply/steps/verb.ts";
+import type { OperationContext } from "#functions/apply/steps/operation.ts";
 import { storedText } from "#shared/adapters/stored-text.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import { StarlingError, unlessLost } from "#shared/base/errors.ts";
@@ -81,7 +81,7 @@ export async function loadInventory(row: SyncRow, setId: string, blobs: BlobStor
 
 /** @returns its digest when it is another than the row has, for the row. */
 export async function saveInventory(
-  context: Pick<VerbContext, "row" | "ports">,
+  context: Pick<OperationContext, "row" | "ports">,
   inventory: Inventory,
 ): Promise<string | undefined> {
   const { row, ports } = context;

@@ -1,6 +1,6 @@
 /** Corrections that somebody undoes before the next look: after a few of them the object is left to that one. */
 
-import type { SaidTrouble } from "#shared/fleet/rows/said-reason.ts";
+import type { StatedProblem } from "#shared/fleet/rows/stated-reason.ts";
 import type { DriftedObject } from "#shared/kube/engine/detect-drift.ts";
 import { ownedDigests } from "#shared/kube/field-set.ts";
 import { entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
@@ -17,14 +17,14 @@ type Undone = NonNullable<InventoryEntry["undone"]>;
 
 export interface SortedDrift {
   readonly toCorrect: readonly DriftedObject[];
-  readonly leftAlone: readonly SaidTrouble[];
+  readonly leftAlone: readonly StatedProblem[];
 }
 
 /** @param inventory - as it was before the look: with the corrections that were made. */
 export function sortDrift(drifted: readonly DriftedObject[], inventory: Inventory): SortedDrift {
   const known = entriesById(inventory);
   const toCorrect: DriftedObject[] = [];
-  const leftAlone: SaidTrouble[] = [];
+  const leftAlone: StatedProblem[] = [];
   for (const object of drifted) {
     const undone = known.get(objectIdKey(object.id))?.undone;
     if (undone === undefined || !isLeftAlone(undone, stateOf(object))) toCorrect.push(object);

@@ -1,5 +1,5 @@
 import { obstaclesOf } from "#functions/apply/steps/apply-obstacles.ts";
-import type { VerbResult } from "#functions/apply/steps/verb.ts";
+import type { OperationResult } from "#functions/apply/steps/operation.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
 import { endsTheRun } from "#shared/kube/engine/object-failure.ts";
@@ -9,26 +9,26 @@ import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 export function unfinishedApply(
   result: ApplySetResult,
   run: { readonly goesOn: boolean; readonly total: number; readonly done: number },
-): VerbResult {
+): OperationResult {
   const { total, done } = run;
-  const { troubles, final, waiting, notBeforeSeconds } = obstaclesOf(result);
+  const { problems, final, waiting, notBeforeSeconds } = obstaclesOf(result);
   const message = `${done} of ${total} objects applied`;
-  const objects = { total, ready: 0, failed: troubles.length, foreign: 0 };
+  const objects = { total, ready: 0, failed: problems.length, foreign: 0 };
   if (result.outcome === "unreachable") {
     const [why] = result.objects.flatMap((object) =>
       object.outcome === "failed" && endsTheRun(object.failure) ? [object.failure] : [],
     );
-    const told = { message: `${message}: ${why?.message}`, troubles, objects };
+    const told = { message: `${message}: ${why?.message}`, problems, objects };
     if (why?.class === "ours") return { phase: why.retryable ? "Retrying" : "Failed", reason: why.reason, ...told };
     return { phase: "Unreachable", reason: "Unreachable", ...told };
   }
   if (result.outcome === "failed" && !run.goesOn) {
     const phase = final ? "Failed" : "Retrying";
-    return { phase, reason: "ApplyFailed", message, troubles, objects, ...defined({ notBeforeSeconds }) };
+    return { phase, reason: "ApplyFailed", message, problems, objects, ...defined({ notBeforeSeconds }) };
   }
   if (result.timeWasUp) {
     const said = `${message}: ${outOfTime.message}`;
-    return { phase: "Applying", reason: outOfTime.reason, message: said, troubles, objects };
+    return { phase: "Applying", reason: outOfTime.reason, message: said, problems, objects };
   }
   const detail = waiting === undefined ? "" : `: ${waiting.message}`;
   return { phase: "Applying", reason: waiting?.reason ?? "Applying", message: `${message}${detail}`, objects };

@@ -1,15 +1,15 @@
 /** From step to step of an apply: each is applied, and ready before the next. What is not ready is another run's to see. */
 
 import { deletionWarningsOf } from "#functions/apply/steps/apply-warnings.ts";
+import { problemOfObject } from "#functions/apply/steps/object-problem.ts";
+import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { type ApplyOrder, hooksToDelete } from "#functions/apply/steps/order-of-apply.ts";
 import { progressAfter } from "#functions/apply/steps/progress.ts";
 import { bothHealths, healthOf, seenHealth } from "#functions/apply/steps/seen-health.ts";
-import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
 import { unfinishedApply } from "#functions/apply/steps/unfinished-apply.ts";
-import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { counted } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
-import type { SaidTrouble } from "#shared/fleet/rows/said-reason.ts";
+import type { StatedProblem } from "#shared/fleet/rows/stated-reason.ts";
 import type { ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
 import { healthFinding, type SeenHealth } from "#shared/fleet/sync/observe.ts";
 import type { ApplyStep } from "#shared/kube/apply-steps.ts";
@@ -22,13 +22,13 @@ import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { describeObject, objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 
 interface Walk {
-  readonly context: VerbContext;
+  readonly context: OperationContext;
   readonly order: ApplyOrder;
   /** As it is stored. */
   readonly inventory: Inventory;
   readonly progress: Progress;
   /** What an earlier apply began to delete and is there still. */
-  readonly going: readonly SaidTrouble[];
+  readonly going: readonly StatedProblem[];
 }
 
 export class StepWalk {
@@ -59,12 +59,12 @@ export class StepWalk {
   async over(
     steps: readonly ApplyStep[],
     { from, last }: { readonly from: number; readonly last: "awaited" | "left" },
-  ): Promise<VerbResult | undefined> {
+  ): Promise<OperationResult | undefined> {
     const { passed = 0 } = this.progress;
     for (const [index, step] of steps.entries()) {
       if (from + index < passed) continue;
-      const untold = from + index > 0 ? this.#toTellBefore(step) : undefined;
-      if (untold !== undefined) return untold;
+      const pendingReports = from + index > 0 ? this.#toTellBefore(step) : undefined;
+      if (pendingReports !== undefined) return pendingReports;
       const isLeft = last === "left" && index === steps.length - 1;
       const finding = await this.#take(step, isLeft ? "left" : "awaited");
       if (finding !== undefined) return finding;
@@ -125,26 +125,26 @@ export class StepWalk {
   }
 
   /** Once for each attempt. What goes is not waited for: a finalizer may hold it for ever. */
-  #toTellBefore(step: ApplyStep): VerbResult | undefined {
+  #toTellBefore(step: ApplyStep): OperationResult | undefined {
     const { context, progress } = this.#walk;
     const { observed, desired } = context.row;
-    const troubles = this.#goingBeside(step);
+    const problems = this.#goingBeside(step);
     // A run that passed a step told it then; what is said since may be something else.
-    const isTold =
+    const isReported =
       progress.passed !== undefined ||
-      (observed?.attempt === desired.attempt && observed.troubles.some(({ reason }) => reason === "Terminating"));
-    if (troubles.length === 0 || isTold) return undefined;
-    const message = `${placeOf(step)} is next; ${counted(troubles.length, "object")} of before still being deleted`;
-    return { phase: "Applying", reason: "StepNotReady", message, troubles };
+      (observed?.attempt === desired.attempt && observed.problems.some(({ reason }) => reason === "Terminating"));
+    if (problems.length === 0 || isReported) return undefined;
+    const message = `${placeOf(step)} is next; ${counted(problems.length, "object")} of before still being deleted`;
+    return { phase: "Applying", reason: "StepNotReady", message, problems };
   }
 
   /** After the prune nothing is. */
-  #goingBeside(step: ApplyStep): readonly SaidTrouble[] {
+  #goingBeside(step: ApplyStep): readonly StatedProblem[] {
     const { order, going } = this.#walk;
     return order.before.includes(step) ? going : [];
   }
 
-  async #take(step: ApplyStep, last: "awaited" | "left"): Promise<VerbResult | undefined> {
+  async #take(step: ApplyStep, last: "awaited" | "left"): Promise<OperationResult | undefined> {
     const { context, order } = this.#walk;
     const { row, client, ports, deadline } = context;
     const { renderDigest } = order.record;
@@ -192,25 +192,25 @@ export class StepWalk {
     return hooks;
   }
 
-  #judge(step: ApplyStep, hooks: readonly UnreadyObject[], lasting: SeenHealth): VerbResult | undefined {
+  #judge(step: ApplyStep, hooks: readonly UnreadyObject[], lasting: SeenHealth): OperationResult | undefined {
     const where = placeOf(step);
     const failed = hooks.filter(({ status }) => status === "Failed");
     const [first] = failed;
     if (first !== undefined) {
       const message = `${where}: the hook ${describeObject(first.id)} failed: ${first.message}`;
-      const troubles = failed.map((hook) => troubleOf(hook.id, hook));
-      return { phase: "Failed", reason: "HookFailed", message, troubles, objects: this.#counted(lasting) };
+      const problems = failed.map((hook) => problemOfObject(hook.id, hook));
+      return { phase: "Failed", reason: "HookFailed", message, problems, objects: this.#counted(lasting) };
     }
     const { row, ports } = this.#walk.context;
     const seen = bothHealths(healthOf(hooks), lasting);
     const found = healthFinding(row, seen, ports.clock.now());
     if (found.phase === "Ready") return undefined;
-    const { troubles, failedSince } = found;
+    const { problems, failedSince } = found;
     const message = `${where}: ${found.message}; what comes after it waits`;
-    const common = { message, objects: this.#counted(seen), ...defined({ troubles, failedSince }) };
+    const common = { message, objects: this.#counted(seen), ...defined({ problems, failedSince }) };
     if (found.phase === "Failed") return { phase: "Failed", reason: found.reason, ...common };
-    const both = [...(troubles ?? []), ...this.#goingBeside(step)];
-    return { phase: "Applying", reason: "StepNotReady", ...common, troubles: both };
+    const both = [...(problems ?? []), ...this.#goingBeside(step)];
+    return { phase: "Applying", reason: "StepNotReady", ...common, problems: both };
   }
 
   /** From the answers of the applies; what an earlier run applied is looked at, and applied again if it is gone. */
@@ -230,7 +230,7 @@ export class StepWalk {
   }
 
   /** What is ready of the steps before counts, too: that it grows is what an attempt is known by to get on. */
-  #counted({ ready, failed }: SeenHealth): NonNullable<VerbResult["objects"]> {
+  #counted({ ready, failed }: SeenHealth): NonNullable<OperationResult["objects"]> {
     const steps = [...this.#walk.order.before, ...this.#walk.order.after].slice(0, this.progress.passed ?? 0);
     const before = steps.reduce((sum, step) => sum + step.objects.length, 0);
     return { total: this.#planned().length, ready: before + ready, failed, foreign: 0 };

@@ -1,5 +1,5 @@
 import { later } from "#shared/fleet/rows/due.ts";
-import { isAtRest } from "#shared/fleet/rows/next-work.ts";
+import { isIdle } from "#shared/fleet/rows/next-work.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { needsWholeObjects } from "#shared/kube/engine/check-health.ts";
 import type { DriftReport } from "#shared/kube/engine/detect-drift.ts";
@@ -20,7 +20,7 @@ export function isWorthStoring(
   now: Date,
 ): boolean {
   const { inventory } = row.observed ?? {};
-  const recordedAt = isAtRest(row) ? row.observed?.inspectedAt : verifiedSince(row);
+  const recordedAt = isIdle(row) ? row.observed?.inspectedAt : verifiedSince(row);
   if (inventory === undefined || recordedAt === undefined) return true;
   if (later(recordedAt, recordedAnewSeconds) <= now.toISOString()) return true;
   const { before, report } = found;

@@ -2,7 +2,7 @@
 
 import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { leaseCheck, leaseEnding, leaseNote, leaseRelease } from "#functions/apply/lease/lease.ts";
-import { smallerTruth } from "#functions/apply/worker/smaller-truth.ts";
+import { trimmedObservation } from "#functions/apply/worker/trimmed-observation.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isConflict, isRowTooLarge } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
@@ -28,13 +28,17 @@ export async function commit(writes: readonly Write[], { lease }: HeldLease, tab
  */
 export async function commitAndBegin(
   writes: readonly Write[],
-  { lease: held, begun, isTold }: { readonly lease: HeldLease; readonly begun: Begun; readonly isTold: boolean },
+  {
+    lease: held,
+    begun,
+    isReported,
+  }: { readonly lease: HeldLease; readonly begun: Begun; readonly isReported: boolean },
   table: Table,
 ): Promise<void> {
   held.begun = begun;
   const note = leaseNote(held.lease, begun);
   if (writes.length > 0) await writeOver(writes, (attempt) => [...attempt, note], table);
-  else if (isTold) await noteAlone(held, note, table);
+  else if (isReported) await noteAlone(held, note, table);
 }
 
 async function noteAlone({ lease }: HeldLease, note: ReturnType<typeof leaseNote>, table: Table): Promise<void> {
@@ -85,7 +89,7 @@ async function writeOver(
       return await table.write(complete(attempt));
     } catch (error) {
       if (rewrite === maxRewrites || !(isConflict(error) || isRowTooLarge(error))) throw error;
-      attempt = isConflict(error) ? await rebase(attempt, table) : smallerTruth(attempt, error);
+      attempt = isConflict(error) ? await rebase(attempt, table) : trimmedObservation(attempt, error);
       if (attempt.length === 0) return;
     }
   }
@@ -120,7 +124,7 @@ async function readAgain<Type extends RowType>(key: RowKeyOf<Type>, table: Table
 
 /** Somebody said that it goes on from what the cluster remembers, or another object has its name. */
 function isBegunAnew(fresh: SyncRow, mine: SyncRow): boolean {
-  return fresh.subjectUid !== mine.subjectUid || fresh.recovered?.at !== mine.recovered?.at;
+  return fresh.ownerUid !== mine.ownerUid || fresh.recovered?.at !== mine.recovered?.at;
 }
 
 /** Without its identity, what was just observed of the cluster would be taken for another one's. */

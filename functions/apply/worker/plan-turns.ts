@@ -1,21 +1,21 @@
 /** Who has a turn in a pass, in which order, and what is to be written of a worker that died there. */
 
 import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
-import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/look-outcome.ts";
+import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/check-outcome.ts";
 import type { ClusterReading } from "#functions/apply/worker/read-cluster.ts";
 import { inTurn } from "#functions/apply/worker/turns.ts";
 import { type Apart, deathAmong, isUnsure, takenApart } from "#functions/apply/worker/worker-deaths.ts";
 import { syncFields } from "#shared/fleet/log-fields.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { type Message, subjectKey } from "#shared/messages.ts";
+import { type Message, ownerKey } from "#shared/messages.ts";
 import type { Log, Write } from "#shared/ports.ts";
 
 export interface PlannedTurns extends Apart {
   /** What a worker left behind that died. */
   readonly writes: readonly Write[];
   /** Each that is begun is noted, whether or not there is something to write. */
-  readonly isTold: boolean;
+  readonly isReported: boolean;
 }
 
 interface Planning {
@@ -28,16 +28,16 @@ interface Planning {
   readonly messages: Message[];
 }
 
-export function planTurns({ due, subjects, routine }: ClusterReading, planning: Planning): PlannedTurns {
+export function planTurns({ due, owners, routine }: ClusterReading, planning: Planning): PlannedTurns {
   const { cluster, lease, isFirst, now, log, messages } = planning;
   const turnsOf = (rows: readonly SyncRow[]) =>
-    inTurn(rows, { now, routine }).map((row) => ({ row, subject: subjects.get(subjectKey(row.subject)) }));
+    inTurn(rows, { now, routine }).map((row) => ({ row, owner: owners.get(ownerKey(row.owner)) }));
   const turns = turnsOf(due);
   const careful = isFirst && isUnsure(turns, lease.lease);
   const found = isFirst && !careful ? deathAmong(turns, lease.lease, { now, cluster }) : undefined;
   if (found === undefined) {
     const apart = takenApart(turns, { now, isFirst });
-    return { ...apart, isTold: apart.alone || careful, writes: [] };
+    return { ...apart, isReported: apart.alone || careful, writes: [] };
   }
   const { deaths, sk } = found.row;
   log.error("a worker died", { code: "WorkerDied", ...syncFields(found.row), deaths });
@@ -45,5 +45,5 @@ export function planTurns({ due, subjects, routine }: ClusterReading, planning: 
   const rest = due.filter((row) => row.sk !== sk);
   const left = turnsOf(found.observed === undefined ? [...rest, nextRow(found)] : rest);
   const apart = takenApart(left, { now, isFirst });
-  return { ...apart, isTold: apart.alone, writes: writesOf(found) };
+  return { ...apart, isReported: apart.alone, writes: writesOf(found) };
 }

@@ -1,7 +1,7 @@
 import type { SyncOutcome } from "#functions/apply/worker/work-sync.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { due, hasCome } from "#shared/fleet/rows/due.ts";
-import { isAtRest, timerOf } from "#shared/fleet/rows/next-work.ts";
+import { isIdle, timerOf } from "#shared/fleet/rows/next-work.ts";
 import { isRoutineDue, type Routine } from "#shared/fleet/rows/routine.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
@@ -21,7 +21,7 @@ function isWoken(row: SyncRow, now: Date): boolean {
  */
 export function isQuiet({ row, observed, held, cluster }: SyncOutcome, next: SyncRow, now: Date): boolean {
   if (observed === undefined || row.observed === undefined || held !== undefined || cluster !== undefined) return false;
-  if (!isAtRest(row) || !isAtRest(next) || row.deaths !== undefined || row.held !== undefined) return false;
+  if (!isIdle(row) || !isIdle(next) || row.deaths !== undefined || row.held !== undefined) return false;
   // An older version of Starling had what holds drift in the index as ready.
   return row.stateSk === next.stateSk && hasItsTimer(row, now) && lasting(row.observed) === lasting(observed);
 }

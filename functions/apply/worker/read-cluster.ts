@@ -1,20 +1,20 @@
 /** What a worker goes by in one pass: the rows of its cluster, and which of its Syncs are due. */
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
-import { knownSubjects, rememberSubjects } from "#functions/apply/worker/known-subjects.ts";
+import { knownOwners, rememberOwners } from "#functions/apply/worker/known-owners.ts";
 import { isRestOver } from "#functions/apply/worker/quiet.ts";
 import { isWritten } from "#functions/apply/worker/work-sync.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { type Brake, brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
-import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
-import { beginsAt, isAtRest, nextWork } from "#shared/fleet/rows/next-work.ts";
-import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { type FreezeState, freezeOver, freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
+import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
+import { beginsAt, isIdle, nextWork } from "#shared/fleet/rows/next-work.ts";
+import { type ClusterRow, identityOf, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Routine, routineOf } from "#shared/fleet/rows/routine.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
 import { heldBy, isOfAnother, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { subjectKey } from "#shared/messages.ts";
+import { ownerKey } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
 
 export interface ClusterReading {
@@ -23,10 +23,10 @@ export interface ClusterReading {
   readonly syncs: readonly SyncRow[];
   readonly routine: Routine;
   readonly due: readonly SyncRow[];
-  /** Of those that are due, by `subjectKey`. */
-  readonly subjects: ReadonlyMap<string, SubjectRow>;
+  /** Of those that are due, by `ownerKey`. */
+  readonly owners: ReadonlyMap<string, OwnerRow>;
   /** As it was with these; absent where nobody needs it, or nobody can read it. */
-  readonly brake: Brake | undefined;
+  readonly freezeState: FreezeState | undefined;
 }
 
 /** @param known.routine - as the lease has it. */
@@ -42,11 +42,11 @@ export async function readCluster(
   const released = cluster !== undefined && (await isReleased(syncs, cluster, ports));
   const due = syncs.filter((row) => isDue(row, { now: known.now, cluster, released, routine }));
   const isWriting = cluster !== undefined && due.some((row) => isWritten(row, cluster, known.now));
-  const { subjects, unread, brake } = await readSubjects(due, { isWriting, now: known.now }, ports.table);
-  tellOfNewer(name, [...rows, ...unread].filter(isNewer), ports);
+  const { owners, unread, freezeState } = await readOwners(due, { isWriting, now: known.now }, ports.table);
+  reportNewer(name, [...rows, ...unread].filter(isNewer), ports);
   const skipped = new Set(unread.map(keyText));
-  const readable = due.filter(({ subject }) => !skipped.has(keyText(subjectRowKey(subject))));
-  return { cluster, syncs, routine, due: readable, subjects, brake };
+  const readable = due.filter(({ owner }) => !skipped.has(keyText(ownerRowKey(owner))));
+  return { cluster, syncs, routine, due: readable, owners, freezeState };
 }
 
 async function rowsOf(cluster: string, table: Table) {
@@ -54,45 +54,45 @@ async function rowsOf(cluster: string, table: Table) {
   return Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
 }
 
-interface KnownSubjects {
-  readonly subjects: ReadonlyMap<string, SubjectRow>;
+interface KnownOwners {
+  readonly owners: ReadonlyMap<string, OwnerRow>;
   /** Nobody knows whether these are suspended: nothing is done for them. */
   readonly unread: readonly NewerRow[];
-  readonly brake: Brake | undefined;
+  readonly freezeState: FreezeState | undefined;
 }
 
 /**
  * A suspend holds back what was queued before it: where somebody writes at once the subjects are read now, and the brake with
  * them, for the first one that does goes by these rows. Looks may know them.
  */
-async function readSubjects(
+async function readOwners(
   due: readonly SyncRow[],
   { isWriting, now }: { readonly isWriting: boolean; readonly now: Date },
   table: Table,
-): Promise<KnownSubjects> {
-  const wanted = new Map(due.map((row): [string, Subject] => [subjectKey(row.subject), row.subject]));
-  const known = isWriting ? undefined : knownSubjects(wanted.keys(), now, table);
-  if (known !== undefined) return { subjects: known, unread: [], brake: undefined };
-  const asked: readonly RowKey[] = [...wanted.values()].map(subjectRowKey);
-  const rows = await table.getMany(isWriting ? [...asked, keys.brake] : asked, { newer: "kept" });
-  const reading = brakeAmong(rows);
+): Promise<KnownOwners> {
+  const desired = new Map(due.map((row): [string, Owner] => [ownerKey(row.owner), row.owner]));
+  const known = isWriting ? undefined : knownOwners(desired.keys(), now, table);
+  if (known !== undefined) return { owners: known, unread: [], freezeState: undefined };
+  const asked: readonly RowKey[] = [...desired.values()].map(ownerRowKey);
+  const rows = await table.getMany(isWriting ? [...asked, keys.freezeState] : asked, { newer: "kept" });
+  const reading = freezeStateAmong(rows);
   const found = rows.filter((row) => row.type === "Sync" || row.type === "SyncGroup");
-  const byKey = found.map((row): [string, SubjectRow] => [
-    subjectKey({ namespace: row.namespace, kind: row.type, name: row.name }),
+  const byKey = found.map((row): [string, OwnerRow] => [
+    ownerKey({ namespace: row.namespace, kind: row.type, name: row.name }),
     row,
   ]);
-  const unread = rows.filter(isNewer).filter((row) => keyText(row) !== keyText(keys.brake));
-  const subjects = new Map(byKey);
-  rememberSubjects(subjects, now, table);
-  return { subjects, unread, brake: isWriting && reading.ok ? reading.brake : undefined };
+  const unread = rows.filter(isNewer).filter((row) => keyText(row) !== keyText(keys.freezeState));
+  const owners = new Map(byKey);
+  rememberOwners(owners, now, table);
+  return { owners, unread, freezeState: isWriting && reading.ok ? reading.freezeState : undefined };
 }
 
-function subjectRowKey({ namespace, kind, name }: Subject): RowKey {
+function ownerRowKey({ namespace, kind, name }: Owner): RowKey {
   return keys.object(namespace, kind, name);
 }
 
 /** What a newer version wrote waits for the stack to be updated; the others of the cluster go on. */
-function tellOfNewer(cluster: string, newer: readonly NewerRow[], { log }: WorkerPorts): void {
+function reportNewer(cluster: string, newer: readonly NewerRow[], { log }: WorkerPorts): void {
   const [first, ...others] = newer;
   if (first === undefined) return;
   log.error(newerRowText(first, others.length), { code: "NewerRow", cluster, rows: newer.length });
@@ -101,9 +101,9 @@ function tellOfNewer(cluster: string, newer: readonly NewerRow[], { log }: Worke
 /** Whether a freeze that holds Syncs of the cluster is over: whoever was told of that has no other way to know. */
 async function isReleased(syncs: readonly SyncRow[], cluster: ClusterRow, ports: WorkerPorts): Promise<boolean> {
   if (syncs.every((row) => heldBy(row) === undefined)) return false;
-  const rows = await ports.table.getMany([keys.brake], { newer: "kept" });
-  const reading = brakeAmong(rows);
-  return reading.ok && freezeOver(reading.brake, labelsOf(cluster), ports.clock.now()) === undefined;
+  const rows = await ports.table.getMany([keys.freezeState], { newer: "kept" });
+  const reading = freezeStateAmong(rows);
+  return reading.ok && freezeOver(reading.freezeState, labelsOf(cluster), ports.clock.now()) === undefined;
 }
 
 interface DueContext {
@@ -119,5 +119,5 @@ function isDue(row: SyncRow, { now, cluster, released, routine }: DueContext): b
   if (released && heldBy(row) !== undefined) return true;
   const isOther = cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, identityOf(cluster));
   if (isOther && hasCome(beginsAt(row), now)) return true;
-  return isAtRest(row) ? isRestOver(row, { now, routine }) : hasCome(nextWork(row), now);
+  return isIdle(row) ? isRestOver(row, { now, routine }) : hasCome(nextWork(row), now);
 }

@@ -76,10 +76,10 @@ async function renewRendering(
 
 /** The renderings that are wanted, or would be if a deletion was taken back, each once. */
 function askedOf(syncs: readonly SyncRow[]): readonly Message[] {
-  const wanted = syncs.flatMap(({ namespace, desired }) =>
+  const desired = syncs.flatMap(({ namespace, desired }) =>
     [desired, desired.instead ?? []].flat().map((assigned) => ({ namespace, ...assigned })),
   );
-  const messages = wanted.flatMap(({ namespace, input, source: name, revision }): readonly Message[] => {
+  const messages = desired.flatMap(({ namespace, input, source: name, revision }): readonly Message[] => {
     if (input === undefined) return [];
     const source = name === undefined ? undefined : { namespace, name, revision };
     return [{ to: "render", input, ...defined({ source }) }];

@@ -12,16 +12,16 @@ class RoutineYields extends Error {
 }
 
 /** No word about the Sync: its look is left to another. */
-export function endsTheLook(error: unknown): boolean {
+export function endsTheCheck(error: unknown): boolean {
   return error instanceof RoutineYields || error instanceof KeptWaiting;
 }
 
-/** What came of a look, `wanted` where it gave way, and `slow` where its cluster takes long to answer. */
-export async function unlessItYields<T>(look: Promise<T>): Promise<T | "wanted" | "slow"> {
+/** What came of a look, `desired` where it gave way, and `slow` where its cluster takes long to answer. */
+export async function unlessItYields<T>(check: Promise<T>): Promise<T | "desired" | "slow"> {
   try {
-    return await look;
+    return await check;
   } catch (error) {
-    if (error instanceof RoutineYields) return "wanted";
+    if (error instanceof RoutineYields) return "desired";
     if (error instanceof KeptWaiting) return "slow";
     throw error;
   }
@@ -39,24 +39,24 @@ export function yieldingPorts(lease: HeldLease, ports: WorkerPorts): WorkerPorts
   };
 }
 
-interface Look {
+interface Check {
   readonly lease: HeldLease;
   /** What it does is to be recorded: it goes on to its end. */
   hasWritten: boolean;
 }
 
-function yieldingClient(client: ClusterClient, look: Look): ClusterClient {
+function yieldingClient(client: ClusterClient, check: Check): ClusterClient {
   const read = async <T>(ask: () => Promise<T>): Promise<T> => {
     // Something else of the look may have written while the lease was asked about.
-    if (!look.hasWritten && (await look.lease.isWanted()) && !look.hasWritten) throw new RoutineYields();
+    if (!check.hasWritten && (await check.lease.isWanted()) && !check.hasWritten) throw new RoutineYields();
     return ask();
   };
   const write = <T>(answer: Promise<T>): Promise<T> => {
-    look.hasWritten = true;
+    check.hasWritten = true;
     return answer;
   };
   return {
-    guardedBy: (permit) => yieldingClient(client.guardedBy(permit), look),
+    guardedBy: (permit) => yieldingClient(client.guardedBy(permit), check),
     serverVersion: () => client.serverVersion(),
     lookup: (query) => client.lookup(query),
     listableKinds: () => client.listableKinds(),

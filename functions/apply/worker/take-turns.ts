@@ -3,19 +3,19 @@
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
 import type { Reading } from "#functions/apply/lease/write-gate.ts";
+import { messagesOf, nextRow, waitedSeconds, writesOf } from "#functions/apply/worker/check-outcome.ts";
+import { checkTogether } from "#functions/apply/worker/check-together.ts";
 import { commit, commitAndBegin } from "#functions/apply/worker/commit.ts";
-import { messagesOf, nextRow, waitedSeconds, writesOf } from "#functions/apply/worker/look-outcome.ts";
-import { lookTogether } from "#functions/apply/worker/look-together.ts";
 import type { PlannedTurns } from "#functions/apply/worker/plan-turns.ts";
 import { isQuiet } from "#functions/apply/worker/quiet.ts";
+import { tellOutcome } from "#functions/apply/worker/report-outcome.ts";
 import { unlessItYields, yieldingPorts } from "#functions/apply/worker/routine-yields.ts";
-import { tellOutcome } from "#functions/apply/worker/tell-outcome.ts";
 import { endOfTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
 import { begunAt, survived, type Turn } from "#functions/apply/worker/worker-deaths.ts";
 import { defined } from "#shared/base/defined.ts";
-import type { Brake } from "#shared/fleet/rows/brake-row.ts";
-import { isAtRest } from "#shared/fleet/rows/next-work.ts";
+import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";
+import { isIdle } from "#shared/fleet/rows/next-work.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { isRoutineLate, type Routine } from "#shared/fleet/rows/routine.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -28,7 +28,7 @@ export interface TurnsTaken {
   /** As they are then, of those that are other than they were. */
   readonly rows: readonly SyncRow[];
   /** Why not all of them had their turn. */
-  readonly stopped?: "late" | "wanted" | "slow";
+  readonly stopped?: "late" | "desired" | "slow";
   /** Those that were due with these are yet to come. */
   readonly isMore: boolean;
 }
@@ -44,7 +44,7 @@ interface Taking {
   /** When the worker's message was sent. */
   readonly sentAt?: Date;
   /** As it was then, where that was asked. */
-  readonly brake: Brake | undefined;
+  readonly freezeState: FreezeState | undefined;
   readonly routine: Routine;
   /** Filled as it goes: a pass that fails half way has written what they are about. */
   readonly messages: Message[];
@@ -65,29 +65,33 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
   const portsOf = portsFor(turns, taking);
   let stopped: TurnsTaken["stopped"];
   let mayHoldOn = true;
-  let toldAt = begun;
+  let reportedAt = begun;
   for (const [index, turn] of turns.entries()) {
-    const yields: boolean = isAtRest(turn.row) && !(mayHoldOn && isRoutineLate(turn.row, taking.routine, begun));
+    const yields: boolean = isIdle(turn.row) && !(mayHoldOn && isRoutineLate(turn.row, taking.routine, begun));
     stopped = await whyStopped({ yields }, taking);
     if (stopped !== undefined) break;
     const deadline = deadlineOf(turns.slice(index), taking);
-    if (!isSuspended(turn.subject)) {
-      await commitAndBegin(pending, { lease, isTold: plan.isTold, begun: begunAt(turn.row, plan) }, ports.table);
+    if (!isSuspended(turn.owner)) {
+      await commitAndBegin(
+        pending,
+        { lease, isReported: plan.isReported, begun: begunAt(turn.row, plan) },
+        ports.table,
+      );
       pending = [];
-      toldAt = await tellWritten(messages, { toldAt, ports });
+      reportedAt = await reportWritten(messages, { reportedAt, ports });
     }
     const read = index === 0 && plan.writes.length === 0 ? readingOf(turn, taking) : undefined;
-    const given = { cluster, syncs, lease, deadline, subject: turn.subject };
+    const given = { cluster, syncs, lease, deadline, owner: turn.owner };
     const context = { ...given, ports: await portsOf(turn, { yields }) };
     const found = await unlessItYields(workSync(turn.row, { ...context, ...defined({ read }) }));
     lease.keptWaiting ||= found === "slow";
-    if (found === "wanted" || found === "slow") {
+    if (found === "desired" || found === "slow") {
       stopped = found;
       break;
     }
     if (found === undefined) continue;
     // One in each pass: what comes meanwhile waits for no other.
-    mayHoldOn &&= yields || !isAtRest(turn.row);
+    mayHoldOn &&= yields || !isIdle(turn.row);
     const outcome = {
       ...survived(found, ports.clock.now()),
       waitedSeconds: waitedSeconds(found.row, taking),
@@ -117,13 +121,13 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
  * Each message is about a row that is written by now. One that cannot be sent stays for the end.
  * @returns when something was told of last.
  */
-async function tellWritten(
+async function reportWritten(
   messages: Message[],
-  { toldAt, ports }: { readonly toldAt: Date; readonly ports: WorkerPorts },
+  { reportedAt, ports }: { readonly reportedAt: Date; readonly ports: WorkerPorts },
 ): Promise<Date> {
   const now = ports.clock.now();
   const reports = messages.filter(({ to }) => to === "report");
-  if (reports.length === 0 || now.getTime() - toldAt.getTime() < tellAfterMs) return toldAt;
+  if (reports.length === 0 || now.getTime() - reportedAt.getTime() < tellAfterMs) return reportedAt;
   await ports.sender.send(reports);
   const others = messages.filter(({ to }) => to !== "report");
   messages.splice(0, messages.length, ...others);
@@ -131,8 +135,8 @@ async function tellWritten(
 }
 
 /** What a suspend, a freeze or another assignment would show by, as it was when the turns were planned. */
-function readingOf({ row, subject }: Turn, { cluster, brake, begun }: Taking): Reading | undefined {
-  return brake === undefined ? undefined : { standing: { row, subject, cluster, brake }, at: begun };
+function readingOf({ row, owner }: Turn, { cluster, freezeState, begun }: Taking): Reading | undefined {
+  return freezeState === undefined ? undefined : { standing: { row, owner, cluster, freezeState }, at: begun };
 }
 
 interface Manners {
@@ -143,23 +147,23 @@ interface Manners {
 /** What came meanwhile does not wait for the routine: the run looks again before it lets go. */
 async function whyStopped({ yields }: Manners, { deadline, lease, ports }: Taking): Promise<TurnsTaken["stopped"]> {
   if (ports.clock.now() >= deadline) return "late";
-  return yields && (await lease.isWanted()) ? "wanted" : undefined;
+  return yields && (await lease.isWanted()) ? "desired" : undefined;
 }
 
 /** Those that are suspended need next to no time. */
 function deadlineOf([turn, ...behind]: readonly Turn[], { deadline, ports }: Taking): Date {
   if (turn === undefined) return deadline;
-  const waiting = 1 + behind.filter(({ subject }) => !isSuspended(subject)).length;
+  const waiting = 1 + behind.filter(({ owner }) => !isSuspended(owner)).length;
   return endOfTurn(turn.row, { now: ports.clock.now(), deadline, waiting });
 }
 
 /** What is at rest is looked at together, from the first of them on, and gives way to what is not. */
 function portsFor(turns: readonly Turn[], { lease, ports }: Taking) {
-  const resting = turns.flatMap(({ row }) => (isAtRest(row) ? [row] : []));
+  const resting = turns.flatMap(({ row }) => (isIdle(row) ? [row] : []));
   let together: Promise<WorkerPorts> | undefined;
   return async ({ row }: Turn, { yields }: Manners): Promise<WorkerPorts> => {
-    if (!isAtRest(row)) return ports;
-    together ??= lookTogether(resting, ports);
+    if (!isIdle(row)) return ports;
+    together ??= checkTogether(resting, ports);
     // Outermost, so that whoever lists for a Sync knows what was written for it, whichever client did.
     return yields ? yieldingPorts(lease, await together) : together;
   };

@@ -1,7 +1,7 @@
 /** Whose turn it is among the Syncs of a cluster that are due, and how long it lasts: pure functions over their rows. */
 
 import { later } from "#shared/fleet/rows/due.ts";
-import { isAtRest, nextWork } from "#shared/fleet/rows/next-work.ts";
+import { isIdle, nextWork } from "#shared/fleet/rows/next-work.ts";
 import { type Routine, routineAt } from "#shared/fleet/rows/routine.ts";
 import { deathsAt, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
@@ -45,12 +45,12 @@ function placeOf(
 function waitingSince(row: SyncRow, routine: Routine): string {
   const { desired, observed } = row;
   if (observed === undefined || isNew(row)) return desired.assignedAt;
-  return (isAtRest(row) ? routineAt(row, routine) : nextWork(row)) ?? observed.at;
+  return (isIdle(row) ? routineAt(row, routine) : nextWork(row)) ?? observed.at;
 }
 
 /** What is parked is not begun. */
-function isNew({ desired, observed, parked }: SyncRow): boolean {
-  return parked === undefined && observed?.attempt !== desired.attempt;
+function isNew({ desired, observed, paused }: SyncRow): boolean {
+  return paused === undefined && observed?.attempt !== desired.attempt;
 }
 
 function nameOf({ namespace, name }: SyncRow): string {

@@ -133,11 +133,11 @@ async function onePass(name: string, pass: Pass): Promise<PassResult> {
 }
 
 async function workThrough(reading: ClusterReading, pass: Pass, begun: Date): Promise<TurnsTaken> {
-  const { cluster, syncs, brake, routine } = reading;
+  const { cluster, syncs, freezeState, routine } = reading;
   if (cluster === undefined) return noTurns;
   const { ports } = pass;
   const plan = planTurns(reading, { ...pass, cluster, now: ports.clock.now(), log: ports.log });
-  return takeTurns(plan, { ...pass, cluster, syncs, begun, brake, routine });
+  return takeTurns(plan, { ...pass, cluster, syncs, begun, freezeState, routine });
 }
 
 /** Where not all had their turn, it goes on being due. */
@@ -146,7 +146,7 @@ function routineNow(
   taken: Pick<TurnsTaken, "rows" | "stopped" | "isMore"> & { readonly name: string; readonly begun: Date },
 ): Routine {
   const isOver = taken.stopped === undefined && !taken.isMore;
-  const looked = isOver ? routineAfter(taken.name, routine, taken.begun) : routine;
+  const checked = isOver ? routineAfter(taken.name, routine, taken.begun) : routine;
   const rows = new Map([...syncs, ...taken.rows].map((row) => [row.sk, row]));
-  return routineOf([...rows.values()], looked);
+  return routineOf([...rows.values()], checked);
 }

@@ -3,27 +3,27 @@
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { type Reading, WriteGate, WriteWithheld } from "#functions/apply/lease/write-gate.ts";
+import { applySync } from "#functions/apply/operations/apply-sync.ts";
+import { deleteSync } from "#functions/apply/operations/delete-sync.ts";
+import { inspectSync } from "#functions/apply/operations/inspect-sync.ts";
+import { probeSync } from "#functions/apply/operations/probe-sync.ts";
+import { pruneForeign } from "#functions/apply/operations/prune-foreign.ts";
+import { verifySync } from "#functions/apply/operations/verify-sync.ts";
+import type { Operation, OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { Siblings } from "#functions/apply/steps/siblings.ts";
-import type { Verb, VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
-import { parkedFinding, withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
-import { applySync } from "#functions/apply/verbs/apply-sync.ts";
-import { deleteSync } from "#functions/apply/verbs/delete-sync.ts";
-import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
-import { probeSync } from "#functions/apply/verbs/probe-sync.ts";
-import { pruneForeign } from "#functions/apply/verbs/prune-foreign.ts";
-import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
+import { pausedFinding, withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { nameOwners } from "#functions/apply/worker/name-owners.ts";
-import { endsTheLook } from "#functions/apply/worker/routine-yields.ts";
+import { endsTheCheck } from "#functions/apply/worker/routine-yields.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
 import { syncFields } from "#shared/fleet/log-fields.ts";
-import { type Freeze, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
+import { type Freeze, freezeOver } from "#shared/fleet/rows/freezes-row.ts";
 import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
-import { beginsAt, isAtRest, nextLook } from "#shared/fleet/rows/next-work.ts";
-import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { beginsAt, isIdle, nextCheck } from "#shared/fleet/rows/next-work.ts";
+import { type ClusterRow, identityOf, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   type Held,
   heldBy,
@@ -32,22 +32,22 @@ import {
   isOfAnother,
   isPruneAsked,
   type Observed,
-  type Parked,
+  type Paused,
   type SyncRow,
 } from "#shared/fleet/rows/sync-row.ts";
 import { asLastApplied } from "#shared/fleet/sync/last-applied.ts";
 import { observe } from "#shared/fleet/sync/observe.ts";
 import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/fleet/sync/seen-cluster.ts";
-import { frozenBy, parkedBy, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
+import { frozenBy, pausedBy, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import { isOfCredentials } from "#shared/kube/engine/credential-codes.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
-import { toldReason } from "#shared/kube/reasons.ts";
+import { reportedReason } from "#shared/kube/reasons.ts";
 
 export interface SyncContext {
   readonly cluster: ClusterRow;
-  readonly subject: SubjectRow | undefined;
+  readonly owner: OwnerRow | undefined;
   /** All of the cluster. */
   readonly syncs: readonly SyncRow[];
   readonly lease: HeldLease;
@@ -71,10 +71,10 @@ export interface SyncOutcome {
 }
 
 /** What a look begins with. */
-type Basis = Pick<SyncContext, "cluster" | "subject"> & { readonly row: SyncRow };
+type Basis = Pick<SyncContext, "cluster" | "owner"> & { readonly row: SyncRow };
 
-interface Look extends Basis {
-  readonly verb: Verb;
+interface Check extends Basis {
+  readonly operation: Operation;
   /** What the verb is about, where that is not the newest assignment. */
   readonly about?: SyncRow;
   /** Nothing may be written to the cluster: why. */
@@ -85,32 +85,32 @@ interface Look extends Basis {
 export async function workSync(stored: SyncRow, context: SyncContext): Promise<SyncOutcome | undefined> {
   const { ports, lease } = context;
   const gate = new WriteGate(stored, lease, ports);
-  const given: Basis = { row: stored, cluster: context.cluster, subject: context.subject };
-  const isParked = stored.parked !== undefined;
-  if (!isParked && !writesAtOnce(verbOf(given, ports.clock.now()))) return look(given, gate, context);
+  const given: Basis = { row: stored, cluster: context.cluster, owner: context.owner };
+  const isPaused = stored.paused !== undefined;
+  if (!isPaused && !writesAtOnce(verbOf(given, ports.clock.now()))) return check(given, gate, context);
   try {
-    if (isParked) return await lookParked(given, { parked: stored.parked, gate }, context);
+    if (isPaused) return await checkPaused(given, { paused: stored.paused, gate }, context);
     const standing = await gate.begin(context.read);
-    const { row, subject, brake } = standing;
+    const { row, owner, freezeState } = standing;
     const now = ports.clock.now();
     if (row === undefined || standing.cluster === undefined || isEarly(row, now)) return undefined;
     const cluster = newerOf(context.cluster, standing.cluster);
-    if (row.parked !== undefined)
-      return await lookParked({ row, cluster, subject }, { parked: row.parked, gate }, context);
-    const freeze = freezeOver(brake, labelsOf(cluster), now);
-    const basis: Basis = { row, cluster, subject };
+    if (row.paused !== undefined)
+      return await checkPaused({ row, cluster, owner }, { paused: row.paused, gate }, context);
+    const freeze = freezeOver(freezeState, labelsOf(cluster), now);
+    const basis: Basis = { row, cluster, owner };
     const why = withheldFrom(row.desired.attempt, standing, now);
     if (why?.reason === "Withdrawn") {
       const found = withheldFinding("nothing is deleted", why);
       return { row, observed: observe(row, found, { now, fence: lease.lease.fence }) };
     }
-    const isHeld = freeze !== undefined && writesAtOnce(verbOf(basis, now)) && !isSuspended(subject);
+    const isHeld = freeze !== undefined && writesAtOnce(verbOf(basis, now)) && !isSuspended(owner);
     return isHeld
-      ? await lookHeld(basis, { withheld: frozenBy(freeze), gate }, context)
-      : await look(basis, gate, context);
+      ? await checkHeld(basis, { withheld: frozenBy(freeze), gate }, context)
+      : await check(basis, gate, context);
   } catch (error) {
     if (!(error instanceof StarlingError) || isOwnFault(error)) throw error;
-    const result: VerbResult = { phase: "Retrying", reason: toldReason(error.code), message: error.message };
+    const result: OperationResult = { phase: "Retrying", reason: reportedReason(error.code), message: error.message };
     return { row: stored, observed: observe(stored, result, { now: ports.clock.now(), fence: lease.lease.fence }) };
   }
 }
@@ -121,12 +121,12 @@ function isEarly(row: SyncRow, now: Date): boolean {
   return desired.action === "orphan" || (observed?.attempt !== desired.attempt && !hasCome(beginsAt(row), now));
 }
 
-async function look(basis: Basis, gate: WriteGate, context: SyncContext): Promise<SyncOutcome | undefined> {
+async function check(basis: Basis, gate: WriteGate, context: SyncContext): Promise<SyncOutcome | undefined> {
   const now = context.ports.clock.now();
-  const suspended = basis.subject?.operations.suspended;
-  const verb = verbOf(basis, now);
-  if (suspended === undefined || verb === probeSync) return carryOut({ ...basis, verb }, gate, context);
-  const held = heldLook(basis, { reason: "Suspended", message: `suspended by ${suspended.by}` }, now);
+  const suspended = basis.owner?.operations.suspended;
+  const operation = verbOf(basis, now);
+  if (suspended === undefined || operation === probeSync) return carryOut({ ...basis, operation }, gate, context);
+  const held = heldCheck(basis, { reason: "Suspended", message: `suspended by ${suspended.by}` }, now);
   return held === undefined ? undefined : carryOut(held, gate, context);
 }
 
@@ -134,57 +134,57 @@ async function look(basis: Basis, gate: WriteGate, context: SyncContext): Promis
  * What is to be written waits, for the end of a freeze or for the turn that one took, which only the planner gives; what was
  * applied before it is looked at all the same.
  */
-async function lookHeld(
+async function checkHeld(
   basis: Basis,
   { withheld, gate }: { readonly withheld: Withheld; readonly gate: WriteGate },
   context: SyncContext,
 ): Promise<SyncOutcome> {
   const now = context.ports.clock.now();
-  const look = heldLook(basis, withheld, now);
-  const outcome = look === undefined ? {} : await carryOut(look, gate, context);
+  const check = heldCheck(basis, withheld, now);
+  const outcome = check === undefined ? {} : await carryOut(check, gate, context);
   const held = withheld.reason === "Frozen" ? { held: heldFor(basis.row, withheld.freeze, now) } : {};
   return { ...outcome, row: basis.row, ...held };
 }
 
 /** What was applied is looked at, also of an attempt before; where nothing was, whether the cluster answers. */
-async function lookParked(
+async function checkPaused(
   basis: Basis,
-  { parked, gate }: { readonly parked: Parked; readonly gate: WriteGate },
+  { paused, gate }: { readonly paused: Paused; readonly gate: WriteGate },
   context: SyncContext,
 ): Promise<SyncOutcome> {
   const { row, cluster } = basis;
-  const withheld = parkedBy(row, parked);
-  if (parked.freeze !== undefined) {
-    const freeze = freezeOver((await gate.read()).brake, labelsOf(cluster), context.ports.clock.now());
-    return lookHeld(basis, { withheld: freeze === undefined ? withheld : frozenBy(freeze), gate }, context);
+  const withheld = pausedBy(row, paused);
+  if (paused.freeze !== undefined) {
+    const freeze = freezeOver((await gate.read()).freezeState, labelsOf(cluster), context.ports.clock.now());
+    return checkHeld(basis, { withheld: freeze === undefined ? withheld : frozenBy(freeze), gate }, context);
   }
   const applied = asLastApplied(row);
   if (applied === undefined || isOfAnother(row, identityOf(cluster))) {
-    return carryOut({ ...basis, verb: probeSync, withheld }, gate, context);
+    return carryOut({ ...basis, operation: probeSync, withheld }, gate, context);
   }
   // Unlike a suspend it may last: who asks for a look has had it.
   const about = { ...applied, ...defined({ reconcile: row.reconcile }) };
-  const verb = routineLook(about, context.ports.clock.now());
-  return carryOut({ ...basis, about, verb, withheld }, gate, context);
+  const operation = routineCheck(about, context.ports.clock.now());
+  return carryOut({ ...basis, about, operation, withheld }, gate, context);
 }
 
 /**
  * The look at what was applied last, when it is due, by which nothing is written; where nothing was, and the cluster did not
  * answer, whether it does.
  */
-function heldLook(basis: Basis, withheld: Withheld, now: Date): Look | undefined {
+function heldCheck(basis: Basis, withheld: Withheld, now: Date): Check | undefined {
   const { row, cluster } = basis;
   const about = asLastApplied(row);
   if (about === undefined)
-    return isAway(row) && hasCome(nextLook(row), now) ? { ...basis, verb: probeSync, withheld } : undefined;
+    return isAway(row) && hasCome(nextCheck(row), now) ? { ...basis, operation: probeSync, withheld } : undefined;
   if (isOfAnother(about, identityOf(cluster))) return undefined;
   // Its turn has come with the others of its cluster.
-  const isTurn = isAtRest(row) || hasCome(nextLook(about), now);
-  return isTurn ? { ...basis, about, verb: routineLook(about, now), withheld } : undefined;
+  const isTurn = isIdle(row) || hasCome(nextCheck(about), now);
+  return isTurn ? { ...basis, about, operation: routineCheck(about, now), withheld } : undefined;
 }
 
-async function carryOut(look: Look, gate: WriteGate, context: SyncContext): Promise<SyncOutcome> {
-  const { cluster, verb, withheld, about = look.row } = look;
+async function carryOut(check: Check, gate: WriteGate, context: SyncContext): Promise<SyncOutcome> {
+  const { cluster, operation, withheld, about = check.row } = check;
   const { ports, lease, deadline } = context;
   const clusterUid = identityOf(cluster);
   const row = isOfAnother(about, clusterUid) ? withoutObserved(about) : about;
@@ -206,16 +206,16 @@ async function carryOut(look: Look, gate: WriteGate, context: SyncContext): Prom
   };
   const siblings = new Siblings(row, ports);
   const asked = { row, claim, clusterUid, deadline, ports, gate, siblings, ...defined({ withheld }) };
-  const { result: given, contact } = await run(verb, asked, cluster);
+  const { result: given, contact } = await run(operation, asked, cluster);
   const found = nameOwners(given, context.syncs);
-  const parked = [withheld, found.withheld].find((why) => why?.reason === "Parked");
-  const isNewest = row.desired.attempt === look.row.desired.attempt;
+  const paused = [withheld, found.withheld].find((why) => why?.reason === "Paused");
+  const isNewest = row.desired.attempt === check.row.desired.attempt;
   const before = row.observed?.attempt === row.desired.attempt ? row.observed : undefined;
-  const result = parked !== undefined && isNewest ? parkedFinding(found, parked, before) : found;
+  const result = paused !== undefined && isNewest ? pausedFinding(found, paused, before) : found;
   const now = ports.clock.now();
   const seen = seenCluster(cluster, { result, now, ...defined({ contact }) });
   return {
-    row: look.row,
+    row: check.row,
     observed: observe(row, result, { now, fence }),
     ...(result.withheld?.reason === "Frozen" ? { held: heldFor(row, result.withheld.freeze, now) } : {}),
     ...(seen === undefined ? {} : { cluster: { row: seen, version: cluster.version } }),
@@ -234,8 +234,8 @@ function heldFor(row: SyncRow, { name, by, reason, until }: Freeze, now: Date): 
   return { name, by, reason, ...defined({ until }), attempt: row.desired.attempt, since, at };
 }
 
-export function isSuspended(subject: SubjectRow | undefined): boolean {
-  return subject?.operations.suspended !== undefined;
+export function isSuspended(owner: OwnerRow | undefined): boolean {
+  return owner?.operations.suspended !== undefined;
 }
 
 function withoutObserved({ observed: _observed, ...row }: SyncRow): SyncRow {
@@ -243,7 +243,7 @@ function withoutObserved({ observed: _observed, ...row }: SyncRow): SyncRow {
 }
 
 /** What another cluster held is forgotten; an attempt that was about that one is not begun here out of turn. */
-function verbOf(basis: Basis, now: Date): Verb {
+function verbOf(basis: Basis, now: Date): Operation {
   const { row, cluster } = basis;
   if (!isOfAnother(row, identityOf(cluster))) return verbFor(basis, now);
   const begun = row.observed?.attempt === row.desired.attempt;
@@ -252,20 +252,20 @@ function verbOf(basis: Basis, now: Date): Verb {
 
 /** Whether its turn begins with a write, if nothing forbids that. */
 export function isWritten(row: SyncRow, cluster: ClusterRow, now: Date): boolean {
-  return row.parked === undefined && writesAtOnce(verbOf({ row, cluster, subject: undefined }, now));
+  return row.paused === undefined && writesAtOnce(verbOf({ row, cluster, owner: undefined }, now));
 }
 
 /** These write whatever they find; a look that finds nothing to correct costs no more than it did. */
-function writesAtOnce(verb: Verb): boolean {
-  return verb === applySync || verb === deleteSync || verb === pruneForeign;
+function writesAtOnce(operation: Operation): boolean {
+  return operation === applySync || operation === deleteSync || operation === pruneForeign;
 }
 
 /** Whether it reads before all, and writes little or nothing. */
-function isLook(verb: Verb): boolean {
-  return verb === inspectSync || verb === verifySync || verb === probeSync;
+function isCheckOperation(operation: Operation): boolean {
+  return operation === inspectSync || operation === verifySync || operation === probeSync;
 }
 
-function verbFor({ row }: Pick<Basis, "row">, now: Date): Verb {
+function verbFor({ row }: Pick<Basis, "row">, now: Date): Operation {
   const { desired, observed } = row;
   // Its turn is over: only the planner gives another one.
   if (isAway(row) && observed?.readyAt === undefined) return probeSync;
@@ -276,11 +276,11 @@ function verbFor({ row }: Pick<Basis, "row">, now: Date): Verb {
   // What drifted under a freeze or a suspend is compared again, and put back when that is over.
   if (heldBy(row) !== undefined || observed.withheld !== undefined) return inspectSync;
   if (isPruneAsked(row)) return pruneForeign;
-  return routineLook(row, now);
+  return routineCheck(row, now);
 }
 
 /** At what was applied whole. */
-function routineLook(row: SyncRow, now: Date): Verb {
+function routineCheck(row: SyncRow, now: Date): Operation {
   const { observed } = row;
   if (observed?.phase !== "Verifying") return inspectSync;
   return isInspectionDue(row, now) ? inspectSync : verifySync;
@@ -288,13 +288,13 @@ function routineLook(row: SyncRow, now: Date): Verb {
 
 /** What a verb came to, and what the cluster said of itself meanwhile. */
 interface Run {
-  readonly result: VerbResult;
+  readonly result: OperationResult;
   /** Absent when the cluster was not reached, or not even asked. */
   readonly contact?: ClusterContact;
 }
 
 /** Runs a verb; what ends it as a whole is a finding too. */
-async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: ClusterRow): Promise<Run> {
+async function run(operation: Operation, context: Omit<OperationContext, "client">, cluster: ClusterRow): Promise<Run> {
   const { clock } = context.ports;
   try {
     const client = await context.ports.connector.connect(cluster, context.deadline);
@@ -303,17 +303,17 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
       if (withheld !== undefined) throw new WriteWithheld(withheld);
       await gate.permit(row.desired.attempt);
     };
-    const result = await verb({ ...context, client: client.guardedBy(permit) });
+    const result = await operation({ ...context, client: client.guardedBy(permit) });
     if (result.reason === "IdentityMismatch") context.ports.connector.distrust(cluster);
     if (result.phase === "Unreachable") return { result };
     const version = isSeenLongAgo(cluster, { result, now: clock.now() }) ? await client.serverVersion() : undefined;
     const address = context.ports.newAddress?.(cluster);
     return { result, contact: { uid: result.clusterUid, version, address } };
   } catch (error) {
-    if (error instanceof LeaseLost || endsTheLook(error) || isOwnFault(error)) throw error;
+    if (error instanceof LeaseLost || endsTheCheck(error) || isOwnFault(error)) throw error;
     if (error instanceof WriteWithheld) return { result: withheldFinding("cut off", error.why), contact: {} };
     if (error instanceof KubeError) {
-      if (isCutOff(error, { clock, deadline: context.deadline })) return { result: cutOff(verb, context.row) };
+      if (isCutOff(error, { clock, deadline: context.deadline })) return { result: cutOff(operation, context.row) };
       const result = unansweredFinding(error, cluster);
       return { result, ...(result.phase === "Unreachable" ? {} : { contact: {} }) };
     }
@@ -326,18 +326,18 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
  * leaves the Sync in the phase that it had, but for `Ready`, which was not seen; nothing is to be applied for it. Another
  * cluster than before, of which nothing was observed, is still to answer.
  */
-function cutOff(verb: Verb, { observed }: SyncRow): VerbResult {
-  if (!isLook(verb)) return { phase: "Applying", ...outOfTime };
+function cutOff(operation: Operation, { observed }: SyncRow): OperationResult {
+  if (!isCheckOperation(operation)) return { phase: "Applying", ...outOfTime };
   const before = observed?.phase ?? "Unreachable";
   return { phase: before === "Ready" ? "Verifying" : before, ...outOfTime };
 }
 
 /** What failed on our side of the connection; a defect of ours is tried again, and its log has the details. */
-function defectFinding(error: unknown, context: Omit<VerbContext, "client">): VerbResult {
+function defectFinding(error: unknown, context: Omit<OperationContext, "client">): OperationResult {
   if (error instanceof StarlingError) {
     const tried = error.retry === "transient" ? "Retrying" : "Failed";
     const phase = isOfCredentials(error.code) ? "Unreachable" : tried;
-    return { phase, reason: toldReason(error.code), message: error.message };
+    return { phase, reason: reportedReason(error.code), message: error.message };
   }
   context.ports.log.error("a sync met a defect", {
     ...syncFields(context.row),
@@ -345,7 +345,7 @@ function defectFinding(error: unknown, context: Omit<VerbContext, "client">): Ve
   });
   return {
     phase: "Retrying",
-    reason: toldReason(errorCode(error)),
+    reason: reportedReason(errorCode(error)),
     message: "an internal error; the log of apply has it",
   };
 }
@@ -354,7 +354,7 @@ function defectFinding(error: unknown, context: Omit<VerbContext, "client">): Ve
  * Requests without an answer were repeated by the client: a cluster that is silent all that time is away, whatever
  * became of the connections (resets of a dead load balancer, timeouts of a dropped route).
  */
-function unansweredFinding(error: KubeError, { name }: ClusterRow): VerbResult {
+function unansweredFinding(error: KubeError, { name }: ClusterRow): OperationResult {
   const silent = error.status === undefined && error.class === "transient";
   const away = silent || error.class === "unreachable" || error.class === "auth";
   if (away)
@@ -365,5 +365,5 @@ function unansweredFinding(error: KubeError, { name }: ClusterRow): VerbResult {
     };
   const phase = error.verdict.retryable ? "Retrying" : "Failed";
   const asked = defined({ notBeforeSeconds: error.retryAfterSeconds });
-  return { phase, reason: toldReason(error.reason), message: `cluster ${name}: ${error.message}`, ...asked };
+  return { phase, reason: reportedReason(error.reason), message: `cluster ${name}: ${error.message}`, ...asked };
 }

@@ -6,11 +6,11 @@
 import type { Lease } from "#functions/apply/lease/lease.ts";
 import { isSuspended, type SyncOutcome } from "#functions/apply/worker/work-sync.ts";
 import { defined } from "#shared/base/defined.ts";
-import { later, restSeconds } from "#shared/fleet/rows/due.ts";
+import { backoffSecondsAfter, later } from "#shared/fleet/rows/due.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
-import { isAtRest } from "#shared/fleet/rows/next-work.ts";
-import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import { deathsAt, isOfAnother, type SyncRow, wantsOf } from "#shared/fleet/rows/sync-row.ts";
+import { isIdle } from "#shared/fleet/rows/next-work.ts";
+import { type ClusterRow, identityOf, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import { deathsAt, desiredKey, isOfAnother, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
 
 /** So many in a row of workers that had begun nothing else, and it is the Sync. */
@@ -18,7 +18,7 @@ const deathsToRest = 3;
 
 export interface Turn {
   readonly row: SyncRow;
-  readonly subject: SubjectRow | undefined;
+  readonly owner: OwnerRow | undefined;
 }
 
 /** Whose turn it is in one pass. */
@@ -30,10 +30,10 @@ export interface Apart {
   readonly isMore: boolean;
 }
 
-/** @param run.isTold - whatever is begun is noted on its own. */
-export function begunAt(row: SyncRow, run: { readonly alone: boolean; readonly isTold: boolean }): Begun {
-  const begun = { sync: nameOf(row), wants: wantsOf(row), alone: run.alone };
-  return isAtRest(row) && !run.isTold ? { ...begun, routine: true } : begun;
+/** @param run.isReported - whatever is begun is noted on its own. */
+export function begunAt(row: SyncRow, run: { readonly alone: boolean; readonly isReported: boolean }): Begun {
+  const begun = { sync: nameOf(row), wants: desiredKey(row), alone: run.alone };
+  return isIdle(row) && !run.isReported ? { ...begun, routine: true } : begun;
 }
 
 /**
@@ -42,13 +42,13 @@ export function begunAt(row: SyncRow, run: { readonly alone: boolean; readonly i
  */
 export function isUnsure(turns: readonly Turn[], { death }: Lease): boolean {
   if (death === undefined) return false;
-  const waiting = turns.filter(({ subject }) => !isSuspended(subject));
+  const waiting = turns.filter(({ owner }) => !isSuspended(owner));
   const isOfRoutine = death.begun === undefined ? waiting.slice(0, 1).some(rests) : death.begun.routine === true;
   return isOfRoutine && waiting.filter(rests).length > 1;
 }
 
 function rests({ row }: Turn): boolean {
-  return isAtRest(row);
+  return isIdle(row);
 }
 
 /**
@@ -63,21 +63,21 @@ export function deathAmong(
 ): SyncOutcome | undefined {
   if (death === undefined) return undefined;
   const { begun } = death;
-  const [first] = turns.filter(({ subject }) => !isSuspended(subject));
-  const noted = turns.find(({ row }) => nameOf(row) === begun?.sync && wantsOf(row) === begun.wants);
+  const [first] = turns.filter(({ owner }) => !isSuspended(owner));
+  const noted = turns.find(({ row }) => nameOf(row) === begun?.sync && desiredKey(row) === begun.wants);
   const row = (begun === undefined ? first : noted)?.row;
   if (row === undefined) return undefined;
   const wasAlone = begun?.alone === true;
   const alone = (deathsAt(row, now)?.alone ?? 0) + (wasAlone ? 1 : 0);
-  const marked: SyncRow = { ...row, deaths: { wants: wantsOf(row), at: now.toISOString(), alone } };
+  const marked: SyncRow = { ...row, deaths: { wants: desiredKey(row), at: now.toISOString(), alone } };
   if (!wasAlone || alone < deathsToRest) return { row: marked, ...defined({ held: row.held }) };
   const { observed: _another, ...anew } = marked;
   const known = isOfAnother(marked, identityOf(cluster)) ? anew : marked;
-  return { row: marked, observed: observe(known, restFinding(alone, now), { now, fence }) };
+  return { row: marked, observed: observe(known, backoffFinding(alone, now), { now, fence }) };
 }
 
-function restFinding(deaths: number, now: Date): Finding {
-  const seconds = restSeconds(deaths - deathsToRest + 1);
+function backoffFinding(deaths: number, now: Date): Finding {
+  const seconds = backoffSecondsAfter(deaths - deathsToRest + 1);
   const found = `the function apply died ${deaths} times in a row at this Sync, and had begun nothing else`;
   const cause = "it ran out of memory or of time, most likely because the rendering is too large for it";
   const remedy = "split it into several Syncs, or give the function more memory (infra/wiring.ts)";
@@ -86,7 +86,7 @@ function restFinding(deaths: number, now: Date): Finding {
     phase: "Retrying",
     reason: "WorkerDied",
     message: `${found}: ${cause}; ${remedy}; ${next}`,
-    restSeconds: seconds,
+    backoffSecondsAfter: seconds,
   };
 }
 
@@ -101,7 +101,7 @@ export function takenApart(
 ) {
   const isSuspect = ({ row }: Turn) => deathsAt(row, now) !== undefined;
   const others = turns.filter((turn) => !isSuspect(turn));
-  const waiting = turns.filter(({ subject }) => !isSuspended(subject));
+  const waiting = turns.filter(({ owner }) => !isSuspended(owner));
   const [first] = waiting;
   const alone = isFirst && first !== undefined && isSuspect(first);
   if (alone) return { turns: [first], alone, isMore: waiting.length > 1 };

@@ -27,11 +27,11 @@ export class AwsAccountReader implements AccountReader {
   }
 
   async queueLength(queueUrl: string): Promise<{ readonly arn: string; readonly messages: number }> {
-    const wanted = new GetQueueAttributesCommand({
+    const desired = new GetQueueAttributesCommand({
       QueueUrl: queueUrl,
       AttributeNames: ["QueueArn", "ApproximateNumberOfMessages"],
     });
-    const { Attributes = {} } = await this.#aws.sqs.send(wanted);
+    const { Attributes = {} } = await this.#aws.sqs.send(desired);
     return { arn: Attributes.QueueArn ?? "", messages: Number(Attributes.ApproximateNumberOfMessages ?? 0) };
   }
 

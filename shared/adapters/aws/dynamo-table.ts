@@ -294,10 +294,10 @@ function rowOf(write: Write): RowKey {
 /** The values of an expression, with the filter that they are of. */
 function filtered(states: readonly string[] | undefined, values: Readonly<Record<string, unknown>>) {
   if (states === undefined) return { ExpressionAttributeValues: values };
-  const wanted = Object.fromEntries(states.map((state, index) => [`:state${index}`, state]));
+  const desired = Object.fromEntries(states.map((state, index) => [`:state${index}`, state]));
   return {
     ExpressionAttributeNames: { "#state": "state" },
-    FilterExpression: `#state IN (${Object.keys(wanted).join(", ")})`,
-    ExpressionAttributeValues: { ...values, ...wanted },
+    FilterExpression: `#state IN (${Object.keys(desired).join(", ")})`,
+    ExpressionAttributeValues: { ...values, ...desired },
   };
 }

@@ -19,8 +19,8 @@ const packedTypes: ReadonlySet<string> = new Set<RowType>([
   "Sync",
   "Source",
   "Cluster",
-  "Unit",
-  "Leg",
+  "RolloutState",
+  "StageRun",
 ]);
 
 /** What DynamoDB reads, and what is asked for or changed alone. */
@@ -36,7 +36,7 @@ const bare: ReadonlySet<string> = new Set<keyof DiscoveryRow>([
   "statePk",
   "stateSk",
   "expiresAt",
-  "lookUntil",
+  "scanUntil",
 ]);
 
 /** Whether a condition on the attribute would find it in every row of the type. */
@@ -51,7 +51,7 @@ const unitBytes = 1024;
  * A Sync on a cluster, without what differs between two of them. Each packed row was deflated with this text before it: it
  * never changes. A better one gets a number of its own.
  */
-const dictionary = `{"cluster":"","desired":{"action":"apply","apply":{"drift":"correct","interval":"1h","prune":true},"assignedAt":"","attempt":2,"earlier":[""],"input":"sha256:","renderDigest":"sha256:","revision":"main@sha1:","rollout":2,"source":"","token":""},"name":"","namespace":"","observed":{"applied":{"at":"","attempt":2,"renderDigest":"sha256:","revision":"main@sha1:"},"at":"","attempt":2,"claimed":"","clusterUid":"","conditions":[{"message":"20 objects ready","reason":"Ready","since":"","status":"True","type":"Ready"},{"message":"","reason":"Settled","since":"","status":"False","type":"Reconciling"},{"message":"","reason":"Ready","since":"","status":"False","type":"Stalled"},{"message":"","reason":"InSync","since":"","status":"False","type":"Drifted"}],"fence":4,"inspectedAt":"","inventory":"sha256:","message":"20 objects ready","objects":{"failed":0,"foreign":0,"ready":20,"total":20},"phase":"Ready","progress":{"applied":20,"at":"","ready":20},"readyAt":"","reason":"Ready","since":"","startedAt":"","tries":0,"troubles":[]},"subject":{"kind":"SyncGroup","name":"","namespace":""},"subjectUid":"","uid":""}`;
+const dictionary = `{"cluster":"","desired":{"action":"apply","apply":{"drift":"correct","interval":"1h","prune":true},"assignedAt":"","attempt":2,"earlier":[""],"input":"sha256:","renderDigest":"sha256:","revision":"main@sha1:","rollout":2,"source":"","token":""},"name":"","namespace":"","observed":{"applied":{"at":"","attempt":2,"renderDigest":"sha256:","revision":"main@sha1:"},"at":"","attempt":2,"claimed":"","clusterUid":"","conditions":[{"message":"20 objects ready","reason":"Ready","since":"","status":"True","type":"Ready"},{"message":"","reason":"Settled","since":"","status":"False","type":"Reconciling"},{"message":"","reason":"Ready","since":"","status":"False","type":"Stalled"},{"message":"","reason":"InSync","since":"","status":"False","type":"Drifted"}],"fence":4,"inspectedAt":"","inventory":"sha256:","message":"20 objects ready","objects":{"failed":0,"foreign":0,"ready":20,"total":20},"phase":"Ready","progress":{"applied":20,"at":"","ready":20},"readyAt":"","reason":"Ready","since":"","startedAt":"","tries":0,"troubles":[]},"subject":{"kind":"SyncGroup","name":"","namespace":""},"ownerUid":"","uid":""}`;
 
 /** The row as it is written: packed where that is fewer units. */
 export function packedRow(row: Row): object {

@@ -7,7 +7,7 @@ import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
-import { type Message, type QueueName, type SubjectRef, subjectKey } from "#shared/messages.ts";
+import { type Message, type OwnerRef, ownerKey, type QueueName } from "#shared/messages.ts";
 import type { MessageSender } from "#shared/ports.ts";
 
 /** SQS takes so many messages in one call. */
@@ -90,12 +90,12 @@ function entryOf(message: Message, id: string) {
       ? {}
       : { MessageAttributes: { [correlationAttribute]: { DataType: "String", StringValue: correlationId } } }),
     ...(message.to === "rollout"
-      ? { MessageGroupId: groupOf(message.subject), MessageDeduplicationId: randomUUID() }
+      ? { MessageGroupId: groupOf(message.owner), MessageDeduplicationId: randomUUID() }
       : {}),
   };
 }
 
-function groupOf(subject: SubjectRef): string {
-  const key = subjectKey(subject);
+function groupOf(owner: OwnerRef): string {
+  const key = ownerKey(owner);
   return key.length <= longestGroup ? key : createHash("sha256").update(key).digest("hex");
 }

@@ -46,8 +46,8 @@ export class IsomorphicGitRemote implements GitRemote {
 
   async listRefs(repository: GitRepository, prefixes: readonly string[]): Promise<readonly GitRef[]> {
     const refs = await this.#list(repository, commonPrefix(prefixes));
-    const wanted = refs.filter(({ ref }) => prefixes.some((prefix) => ref.startsWith(prefix)));
-    if (wanted.length > 0) return wanted;
+    const desired = refs.filter(({ ref }) => prefixes.some((prefix) => ref.startsWith(prefix)));
+    if (desired.length > 0) return desired;
     const all = refs.length > 0 ? refs : await this.#list(repository, "refs/");
     if (all.length === 0) {
       throw new StarlingError(`${repository.url} is empty: it has no branch and no tag; push a commit to it`, {
@@ -73,11 +73,11 @@ export class IsomorphicGitRemote implements GitRemote {
     if (refs.length > maxRefs) {
       throw gitTooLarge(`${repository.url} lists ${refs.length} references; at most ${maxRefs} are read`, fewerRefs);
     }
-    const wanted = refs.filter(({ ref }) => typeof ref === "string" && ref.startsWith(prefix));
-    return wanted.map((ref) => checkedRef(repository, ref, this.#limits));
+    const desired = refs.filter(({ ref }) => typeof ref === "string" && ref.startsWith(prefix));
+    return desired.map((ref) => checkedRef(repository, ref, this.#limits));
   }
 
-  async fetchTree(repository: GitRepository, wanted: Wanted): Promise<GitTree> {
+  async fetchTree(repository: GitRepository, desired: Wanted): Promise<GitTree> {
     const limits = this.#limits;
     const timeoutSeconds = this.#secondsFor(repository);
     const reading = { limits, pace: new Pace(timeoutSeconds) };
@@ -86,15 +86,15 @@ export class IsomorphicGitRemote implements GitRemote {
         http: this.#http(timeoutSeconds),
         url: repository.url,
         headers: authorization(repository.credentials),
-        oid: wanted.oid,
-        depth: wanted.paths.length === 0 ? "commit" : "files",
+        oid: desired.oid,
+        depth: desired.paths.length === 0 ? "commit" : "files",
         limits,
       });
       const objects = await PackObjects.open(pack, reading);
-      const oid = await peeled(objects, wanted.oid);
+      const oid = await peeled(objects, desired.oid);
       const commit = await objects.read(oid, "commit");
       const tree = treeOf(commit);
-      const files = wanted.paths.length === 0 ? [] : await readFiles({ objects, tree, paths: wanted.paths, reading });
+      const files = desired.paths.length === 0 ? [] : await readFiles({ objects, tree, paths: desired.paths, reading });
       return { commit: parseCommit(oid, commit), files };
     });
   }

@@ -19,7 +19,7 @@ export const answerLimits = {
 export const listLimits = { items: 100_000, pages: 1_000 } as const;
 
 /** Of everything that one look at a Sync reads: a quarter of the function's memory. */
-const lookLimits = { heapBytes: 256 * mebibyte, bytes: 1024 * mebibyte } as const;
+const checkLimits = { heapBytes: 256 * mebibyte, bytes: 1024 * mebibyte } as const;
 
 /** Recursion of whoever reads an answer ends here; a schema of Kubernetes is some 80 deep. */
 const maxDepth = 500;
@@ -54,15 +54,15 @@ export class AnswerBudget {
   /** @returns what there is too much of; undefined when there is room. */
   read(bytes: number): string | undefined {
     this.#bytes += bytes;
-    if (this.#bytes <= lookLimits.bytes) return undefined;
-    return `the answers to one look are more than ${inMebibytes(lookLimits.bytes)}`;
+    if (this.#bytes <= checkLimits.bytes) return undefined;
+    return `the answers to one look are more than ${inMebibytes(checkLimits.bytes)}`;
   }
 
   /** @returns what there is too much of; undefined when there is room, which is then taken. */
   hold(request: string, heapBytes: number): string | undefined {
     this.release(request);
-    if (this.#heapBytes + heapBytes > lookLimits.heapBytes) {
-      return `the answers to one look would take more than ${inMebibytes(lookLimits.heapBytes)} of memory`;
+    if (this.#heapBytes + heapBytes > checkLimits.heapBytes) {
+      return `the answers to one look would take more than ${inMebibytes(checkLimits.heapBytes)} of memory`;
     }
     this.#held.set(request, heapBytes);
     this.#heapBytes += heapBytes;

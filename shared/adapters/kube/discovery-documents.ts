@@ -33,7 +33,7 @@ export const silent: ServedKinds = { problem: "is announced and does not answer"
 /** Groups, versions and resources are DNS names; anything else would make another request of an address. */
 const dnsName = /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/;
 const kindName = /^[A-Za-z][-A-Za-z0-9]*$/;
-const verbName = /^[a-z]{1,40}$/;
+const commandName = /^[a-z]{1,40}$/;
 
 /** The document of `/api` or `/apis`, aggregated or plain. @throws KubeError when it is neither, or too large. */
 export function readGroups(path: string, document: Json): AnnouncedGroups {
@@ -153,7 +153,7 @@ function isDnsName(text: string): boolean {
 
 function verbsOf(verbs: Json | undefined): readonly string[] {
   const list = Array.isArray(verbs) ? verbs : [];
-  return list.filter((verb): verb is string => typeof verb === "string" && verbName.test(verb)).slice(0, maxVerbs);
+  return list.filter((verb): verb is string => typeof verb === "string" && commandName.test(verb)).slice(0, maxVerbs);
 }
 
 function listIn(document: Json, member: string, path: string): readonly Json[] {

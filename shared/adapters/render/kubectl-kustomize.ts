@@ -15,9 +15,9 @@ import { plainText } from "#shared/base/plain-text.ts";
 import type { KustomizeRunner, RenderInput } from "#shared/ports.ts";
 import { componentAlone, isComponent } from "#shared/source/kustomization.ts";
 import { type KustomizeInputs, kustomizeInputs, maxLoadedBytes } from "#shared/source/kustomize/kustomize-inputs.ts";
+import { kustomizeMessage } from "#shared/source/kustomize/kustomize-message.ts";
 import { kustomizeRemedy } from "#shared/source/kustomize/kustomize-remedy.ts";
 import { refused } from "#shared/source/kustomize/kustomize-scope.ts";
-import { toldKustomize } from "#shared/source/kustomize/told-kustomize.ts";
 
 export interface KubectlKustomizeOptions extends Partial<ProcessBounds> {
   /** Gives the path of kubectl; asked at the first build. */
@@ -152,7 +152,7 @@ function explain(end: ProcessEnd, { folder, written }: Pick<Build, "folder" | "w
     .replaceAll(/^# Warning: .*\n?/gm, "")
     .replace(/^error: /, "");
   const [panicked] = /^panic: .*/.exec(own) ?? [];
-  const said = toldKustomize((panicked ?? own).trim(), written);
+  const said = kustomizeMessage((panicked ?? own).trim(), written);
   if (panicked !== undefined) return `kustomize broke down: ${plainText(said.slice(0, maxErrorLength))}`;
   if (said === "") return `kustomize ended with ${end.signal ?? `status ${end.status}`} and said nothing`;
   return `kustomize: ${plainText(said.slice(0, maxErrorLength))}`;

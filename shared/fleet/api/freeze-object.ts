@@ -1,6 +1,6 @@
 import { defined } from "#shared/base/defined.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
-import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
+import { type Freeze, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 /** A freeze as the API gives it. */

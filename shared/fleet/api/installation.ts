@@ -54,6 +54,6 @@ export interface AccountConcurrency {
   /** What the installation was deployed for (context concurrency). */
   readonly deployedFor: number;
   /** What a fleet of `clusters` (context clusters) wants. */
-  readonly wanted: number;
+  readonly desired: number;
   readonly clusters: number;
 }

@@ -5,18 +5,18 @@ import { type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { syncName, templateOf } from "#shared/fleet/rows/keys.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 
 /** @param lacking - of a group's; one that a user wrote says what its planner does. */
 export function lackingSyncObject(
-  subject: SubjectRow,
+  owner: OwnerRow,
   { cluster, name, lacking }: { readonly cluster: string; readonly name: string; readonly lacking: LackingState },
 ): SyncObject {
-  if (subject.type === "Sync") return userSyncObject(subject, undefined);
-  const { namespace } = subject;
-  const group = { namespace, kind: subject.type, name: subject.name };
-  const template = relationOf(subject).templates.find((one) => syncName(group, one.name) === name);
-  if (template === undefined) throw new Error(`group ${subject.name} has no template of ${name}`);
+  if (owner.type === "Sync") return userSyncObject(owner, undefined);
+  const { namespace } = owner;
+  const group = { namespace, kind: owner.type, name: owner.name };
+  const template = relationOf(owner).templates.find((one) => syncName(group, one.name) === name);
+  if (template === undefined) throw new Error(`group ${owner.name} has no template of ${name}`);
   const { source, path, render, apply } = template;
   const { state, since } = lacking;
   const condition = { type: "Ready", status: "False", ...reasonIn(lacking), since } as const;
@@ -26,7 +26,7 @@ export function lackingSyncObject(
     // It has no row: these say so to whoever compares them.
     metadata: { name, namespace, uid: "", resourceVersion: "0" },
     spec: { cluster, source, path, ...defined({ render }), apply },
-    status: { group: subject.name, template: templateOf(group, name), state, conditions: [condition] },
+    status: { group: owner.name, template: templateOf(group, name), state, conditions: [condition] },
   };
 }
 

@@ -3,12 +3,12 @@ import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
-import type { FleetRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ArrivalRow, ContentRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { type WantedRendering, whyBehind } from "#shared/fleet/sync/sync-state.ts";
+import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { CatchUpRow, RolloutRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { type DesiredRendering, whyBehind } from "#shared/fleet/sync/sync-state.ts";
 
 /** Names of the Syncs that a subject's spec gives a cluster; none while the subject is being deleted. */
-export function syncsFor(row: SubjectRow, cluster: FleetRow): readonly string[] {
+export function syncsFor(row: OwnerRow, cluster: FleetRow): readonly string[] {
   const { clusters, templates } = relationOf(row);
   if (row.operations.deletion !== undefined || !selects(clusters, cluster)) return [];
   const { type: kind, namespace, name } = row;
@@ -19,15 +19,15 @@ export function syncsFor(row: SubjectRow, cluster: FleetRow): readonly string[] 
 
 /** What is known of a cluster that lacks something of a subject. */
 export interface LackingFacts {
-  readonly subject: SubjectRow;
+  readonly owner: OwnerRow;
   /** What its stage moves to, or else is on; absent: nothing came to the stage. */
-  readonly content?: ContentRow | undefined;
-  readonly place?: WantedRendering["place"];
+  readonly rollout?: RolloutRow | undefined;
+  readonly place?: DesiredRendering["place"];
   /** How it ended in the leg that went through its stage last. */
   readonly target?: TargetRow | undefined;
   /** Its catch-up that failed, or did not find it. */
-  readonly failed?: ArrivalRow | undefined;
-  readonly away?: ArrivalRow | undefined;
+  readonly failed?: CatchUpRow | undefined;
+  readonly away?: CatchUpRow | undefined;
 }
 
 export interface LackingState {
@@ -41,20 +41,20 @@ export interface LackingState {
  * @returns undefined where only stages before its own have the template: it is not wanted there yet.
  */
 export function lackingState(sync: string, facts: LackingFacts): LackingState | undefined {
-  const { subject, content, target, failed, away } = facts;
-  const { name, type: kind, namespace } = subject;
+  const { owner, rollout, target, failed, away } = facts;
+  const { name, type: kind, namespace } = owner;
   const named = (template: string) => syncName({ namespace, kind, name }, template) === sync;
-  if (content !== undefined && !content.plan.templates.some((template) => named(template.name))) return undefined;
+  if (rollout !== undefined && !rollout.plan.templates.some((template) => named(template.name))) return undefined;
   if (failed !== undefined) return { state: "Failed", reason: failed.reason ?? "", since: failed.since };
   if (away !== undefined) return { state: "Unreachable", reason: away.reason ?? "", since: away.since };
   if (target?.state === "Failed" || target?.state === "Unreachable")
     return { state: target.state, reason: target.reason, since: target.endedAt };
-  return { state: "Waiting", reason: waitingReason(facts), since: content?.createdAt ?? subject.createdAt };
+  return { state: "Waiting", reason: waitingReason(facts), since: rollout?.createdAt ?? owner.createdAt };
 }
 
-function waitingReason({ subject, content, place }: LackingFacts): string {
-  if (subject.operations.suspended !== undefined) return "it is suspended";
-  if (content !== undefined) return whyBehind({ place });
-  const ready = subject.status.conditions.find(({ type }) => type === "Ready");
+function waitingReason({ owner, rollout, place }: LackingFacts): string {
+  if (owner.operations.suspended !== undefined) return "it is suspended";
+  if (rollout !== undefined) return whyBehind({ place });
+  const ready = owner.status.conditions.find(({ type }) => type === "Ready");
   return ready === undefined || ready.status === "True" ? "nothing was rolled out to it yet" : ready.message;
 }

@@ -1,7 +1,7 @@
 /** Objects as the API gives them and the CLI shows them: Kubernetes' shape around Starling's rows. */
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
-import type { RolloutPhase } from "#shared/fleet/api/content-phase.ts";
+import type { RolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
 import { discoveryIdentity } from "#shared/fleet/discovery/discovery-identity.ts";
 import { type EffectiveValue, valueOrigins } from "#shared/fleet/effective-values.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
@@ -12,11 +12,11 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
-import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { fleetRow, labelsOf, specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow, DiscoveryStatus } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
-import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
+import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
+import { type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type {
   ClusterRow,
   ClusterStatus,
@@ -25,14 +25,20 @@ import type {
   Discovered,
   ObjectRow,
   Operations,
+  OwnerRow,
+  OwnerStatus,
   SourceRow,
   SourceStatus,
-  SubjectRow,
-  SubjectStatus,
   SyncGroupRow,
   UserSyncRow,
 } from "#shared/fleet/rows/object-rows.ts";
-import type { ContentRow, LegPhase, LegRow, TargetState, Transition } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  RolloutRow,
+  StageRunPhase,
+  StageRunRow,
+  TargetState,
+  Transition,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import { type Assigned, heldBy, type Observed, type PruneAct, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type OutOfSync, syncState } from "#shared/fleet/sync/sync-state.ts";
@@ -89,12 +95,12 @@ export type ClusterValuesObject = ApiObject<
 export type DiscoveryObject = ApiObject<
   "ClusterDiscovery",
   ClusterDiscoverySpec,
-  Omit<DiscoveryStatus, "look" | "resume"> & {
+  Omit<DiscoveryStatus, "check" | "resume"> & {
     /** What its role is assumed with, for the role's trust policy. */
     readonly externalId: string;
   }
 >;
-export type SyncGroupObject = ApiObject<"SyncGroup", SyncGroupSpec, SubjectStatus>;
+export type SyncGroupObject = ApiObject<"SyncGroup", SyncGroupSpec, OwnerStatus>;
 
 /** What is frozen says by whom, why, until when, and the name to thaw. */
 export type FrozenBy = Pick<Freeze, "name" | "by" | "reason" | "until">;
@@ -106,7 +112,7 @@ export interface SyncStatus {
   /** One word, of `syncState`. */
   readonly state: string;
   /** What is wanted instead of what was assigned, when the Sync is ready with the latter. */
-  readonly wanted?: OutOfSync;
+  readonly outOfSync?: OutOfSync;
   readonly desired?: Omit<Assigned, "apply">;
   readonly observed?: Omit<Observed, "conditions" | "fence" | "handledPrune">;
   readonly conditions: readonly Condition[];
@@ -115,24 +121,24 @@ export interface SyncStatus {
   /** That keeps its worker from writing what the cluster lacks. */
   readonly frozen?: FrozenBy & { readonly since: string };
   /** What the planner says about a Sync that a user wrote. */
-  readonly plan?: SubjectStatus;
+  readonly plan?: OwnerStatus;
 }
 export type SyncObject = ApiObject<"Sync", SyncSpec, SyncStatus>;
 
 /** What a content takes its clusters to, since when it is known, and what it took the place of. */
-export interface RolloutSpec extends Pick<ContentRow, "trigger" | "plan" | "skipped" | "fromRevision"> {
-  readonly subject: Subject;
+export interface RolloutSpec extends Pick<RolloutRow, "trigger" | "plan" | "skipped" | "fromRevision"> {
+  readonly owner: Owner;
   readonly number: number;
   readonly revision: string;
 }
 
 /** A content in one stage: its leg, or what it would be of now where it has not come to yet. */
-export interface RolloutStage extends Pick<LegRow, "size" | "counts"> {
+export interface RolloutStage extends Pick<StageRunRow, "size" | "counts"> {
   readonly name: string;
   /** `Waiting`: it is still to come here; `size` and `counts` are of the clusters that are members now. */
-  readonly phase: LegPhase | "Waiting";
+  readonly phase: StageRunPhase | "Waiting";
   /** Its number among all legs of the subject: sealed anew, it has another one. */
-  readonly seal?: number;
+  readonly snapshot?: number;
   readonly reason?: string;
   readonly message?: string;
   readonly preexistingFailures?: number;
@@ -152,7 +158,7 @@ export interface RolloutStatus {
   readonly endedAt?: string;
   readonly supersededBy?: number;
   /** The last of each stage. */
-  readonly failures: readonly (LegRow["failures"][number] & { readonly stage: string })[];
+  readonly failures: readonly (StageRunRow["failures"][number] & { readonly stage: string })[];
   readonly transitions: readonly (Transition & { readonly stage: string })[];
 }
 export type RolloutObject = ApiObject<"Rollout", RolloutSpec, RolloutStatus>;
@@ -185,12 +191,12 @@ export type EventItem = Omit<EventRow, keyof Row>;
 
 /** Where events of many are listed: whose each is. */
 export interface EventAbout {
-  readonly about: Subject;
+  readonly about: Owner;
 }
 
 /** Events of many, and of how many groups and written Syncs they were read. */
 export interface EventList extends ApiList<EventItem & EventAbout> {
-  readonly subjects: { readonly known: number; readonly asked: number };
+  readonly owners: { readonly known: number; readonly asked: number };
 }
 
 export interface ApiList<Item> {
@@ -264,8 +270,8 @@ function valuesOf(row: ClusterRow, ordered: readonly ClusterValuesRow[]): Pick<C
 /** Looks that find nothing new are not noted in the Cluster's row. */
 function lastSeen({ status }: ClusterRow, syncs: readonly CountedSync[]): Pick<ClusterRow["status"], "lastSeenAt"> {
   const answers = status.conditions.some((condition) => condition.type === "Reachable" && condition.status === "True");
-  const looks = syncs.flatMap(({ status: { observed } }) => (observed?.phase === "Ready" ? [observed.at] : []));
-  const last = [...looks, ...(status.lastSeenAt === undefined ? [] : [status.lastSeenAt])].sort().at(-1);
+  const checks = syncs.flatMap(({ status: { observed } }) => (observed?.phase === "Ready" ? [observed.at] : []));
+  const last = [...checks, ...(status.lastSeenAt === undefined ? [] : [status.lastSeenAt])].sort().at(-1);
   return answers && last !== undefined ? { lastSeenAt: last } : {};
 }
 
@@ -289,13 +295,13 @@ export function userSyncObject(row: UserSyncRow, onCluster: SyncRow | undefined,
   return { ...head("Sync", row), spec: row.spec, ...operationsOf(row), status: { ...status, plan } };
 }
 
-/** A Sync on a cluster that a group wrote; `subject` is the row of the group, when it is still there. */
-export function groupSyncObject(row: SyncRow, group: SubjectRow | undefined, behind?: OutOfSync): SyncObject {
+/** A Sync on a cluster that a group wrote; `owner` is the row of the group, when it is still there. */
+export function groupSyncObject(row: SyncRow, group: OwnerRow | undefined, behind?: OutOfSync): SyncObject {
   const template =
     group?.type === "SyncGroup"
-      ? group.spec.templates.find((candidate) => syncName(row.subject, candidate.name) === row.name)
+      ? group.spec.templates.find((candidate) => syncName(row.owner, candidate.name) === row.name)
       : undefined;
-  const templateName = row.name.slice(row.subject.name.length + 1);
+  const templateName = row.name.slice(row.owner.name.length + 1);
   return {
     apiVersion: ourApiVersion,
     kind: "Sync",
@@ -307,7 +313,7 @@ export function groupSyncObject(row: SyncRow, group: SubjectRow | undefined, beh
       ...(template?.render === undefined ? {} : { render: template.render }),
       apply: row.desired.apply,
     },
-    status: { group: row.subject.name, template: templateName, ...statusOf(row, { behind }) },
+    status: { group: row.owner.name, template: templateName, ...statusOf(row, { behind }) },
   };
 }
 
@@ -344,7 +350,7 @@ function statusOf(row: SyncRow, about: Parameters<typeof syncState>[1]): SyncSta
   const said = {
     state: syncState(row, about),
     desired,
-    ...defined({ wanted: behind }),
+    ...defined({ outOfSync: behind }),
     ...(held === undefined ? {} : { frozen: { ...frozenBy(held), since: held.since } }),
   };
   if (row.observed === undefined) return { ...said, conditions: [] };

@@ -1,6 +1,5 @@
 /** Contents on their way, and their targets, as the API gives them. */
 import { defined } from "#shared/base/defined.ts";
-import { contentPhase, type RolloutPhase } from "#shared/fleet/api/content-phase.ts";
 import {
   isDone,
   type RolloutObject,
@@ -8,38 +7,39 @@ import {
   type RolloutStatus,
   type TargetItem,
 } from "#shared/fleet/api/objects.ts";
+import { type RolloutPhase, rolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
-import { noTargets } from "#shared/fleet/rollout/legs.ts";
-import { freezeText } from "#shared/fleet/rows/brake-row.ts";
-import type { ContentRow, LegRow, TargetRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { noTargets } from "#shared/fleet/rollout/stage-runs.ts";
+import { freezeText } from "#shared/fleet/rows/freezes-row.ts";
+import type { RolloutRow, StageRecord, StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { heldBy, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-export interface ContentOnItsWay {
-  readonly content: ContentRow;
+export interface RolloutInProgress {
+  readonly rollout: RolloutRow;
   /** Of the unit, in their order. */
-  readonly stages: readonly UnitStage[];
+  readonly stages: readonly StageRecord[];
   /** All of the content, of each stage the ones that were sealed anew, too. */
-  readonly legs: readonly LegRow[];
+  readonly stageRuns: readonly StageRunRow[];
 }
 
-export function rolloutObject({ content, stages, legs }: ContentOnItsWay): RolloutObject {
-  const { subject, number, revision, trigger, plan, skipped, fromRevision, createdAt } = content;
-  const newest = newestLegs(legs, stages);
-  const phase = contentPhase(number, stages, newest);
-  const shown = [...newest.map(legStage), ...stagesToCome(content, stages, { newest, phase: phase.phase })];
-  const versions = legs.reduce((sum, { version }) => sum + version, content.version);
+export function rolloutObject({ rollout, stages, stageRuns }: RolloutInProgress): RolloutObject {
+  const { owner, number, revision, trigger, plan, skipped, fromRevision, createdAt } = rollout;
+  const newest = newestStageRuns(stageRuns, stages);
+  const phase = rolloutPhase(number, stages, newest);
+  const shown = [...newest.map(stageRunStage), ...stagesAhead(rollout, stages, { newest, phase: phase.phase })];
+  const versions = stageRuns.reduce((sum, { version }) => sum + version, rollout.version);
   return {
     apiVersion: ourApiVersion,
     kind: "Rollout",
     metadata: {
-      name: `${subject.name}-${number}`,
-      namespace: subject.namespace,
-      uid: `${subject.kind}/${subject.name}/${number}`,
+      name: `${owner.name}-${number}`,
+      namespace: owner.namespace,
+      uid: `${owner.kind}/${owner.name}/${number}`,
       resourceVersion: String(versions),
       creationTimestamp: createdAt,
     },
-    spec: { subject, number, revision, trigger, plan, ...defined({ fromRevision, skipped }) },
+    spec: { owner, number, revision, trigger, plan, ...defined({ fromRevision, skipped }) },
     status: {
       ...phase,
       size: shown.reduce((sum, { size }) => sum + size, 0),
@@ -54,22 +54,26 @@ export function rolloutObject({ content, stages, legs }: ContentOnItsWay): Rollo
 }
 
 /** Of each stage the leg that was sealed last, as the content went: by the stages of now, before them those that are gone. */
-export function newestLegs(legs: readonly LegRow[], stages: readonly Pick<UnitStage, "name">[]): readonly LegRow[] {
-  const newest = new Map<string, LegRow>();
-  for (const leg of legs) if (leg.seal >= (newest.get(leg.stage)?.seal ?? 0)) newest.set(leg.stage, leg);
-  const place = ({ stage }: LegRow) => stages.findIndex(({ name }) => name === stage);
+export function newestStageRuns(
+  stageRuns: readonly StageRunRow[],
+  stages: readonly Pick<StageRecord, "name">[],
+): readonly StageRunRow[] {
+  const newest = new Map<string, StageRunRow>();
+  for (const stageRun of stageRuns)
+    if (stageRun.snapshot >= (newest.get(stageRun.stage)?.snapshot ?? 0)) newest.set(stageRun.stage, stageRun);
+  const place = ({ stage }: StageRunRow) => stages.findIndex(({ name }) => name === stage);
   return [...newest.values()].sort((a, b) => place(a) - place(b) || (a.startedAt < b.startedAt ? -1 : 1));
 }
 
-function legStage(leg: LegRow): RolloutStage {
-  const { stage: name, size, counts, phase, seal, reason, message, preexistingFailures, startedAt } = leg;
-  const { endedAt, supersededBy } = leg;
+function stageRunStage(stageRun: StageRunRow): RolloutStage {
+  const { stage: name, size, counts, phase, snapshot, reason, message, preexistingFailures, startedAt } = stageRun;
+  const { endedAt, supersededBy } = stageRun;
   return {
     name,
     size,
     counts,
     phase,
-    seal,
+    snapshot,
     reason,
     message,
     preexistingFailures,
@@ -79,13 +83,15 @@ function legStage(leg: LegRow): RolloutStage {
 }
 
 /** Behind the last one that it has reached, while it may come any further. */
-function stagesToCome(
-  { number }: ContentRow,
-  stages: readonly UnitStage[],
-  { newest, phase }: { readonly newest: readonly LegRow[]; readonly phase: RolloutPhase },
+function stagesAhead(
+  { number }: RolloutRow,
+  stages: readonly StageRecord[],
+  { newest, phase }: { readonly newest: readonly StageRunRow[]; readonly phase: RolloutPhase },
 ): readonly RolloutStage[] {
   if (phase === "Complete" || phase === "Superseded") return [];
-  const reached = stages.findLastIndex(({ name, on }) => on === number || newest.some(({ stage }) => stage === name));
+  const reached = stages.findLastIndex(
+    ({ name, current }) => current === number || newest.some(({ stage }) => stage === name),
+  );
   return stages.slice(reached + 1).map(({ name, members }) => ({
     name,
     phase: "Waiting",
@@ -94,7 +100,7 @@ function stagesToCome(
   }));
 }
 
-function endOf(phase: RolloutPhase, newest: readonly LegRow[]): Pick<RolloutStatus, "endedAt" | "supersededBy"> {
+function endOf(phase: RolloutPhase, newest: readonly StageRunRow[]): Pick<RolloutStatus, "endedAt" | "supersededBy"> {
   if (phase !== "Complete" && phase !== "Superseded") return {};
   const last = newest.findLast(({ endedAt }) => endedAt !== undefined);
   const supersededBy = phase === "Superseded" ? last?.supersededBy : undefined;

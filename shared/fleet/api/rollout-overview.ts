@@ -1,24 +1,24 @@
 /** A subject's stages at one glance: what each is on, what goes through it, and what is waited for. */
 import { defined } from "#shared/base/defined.ts";
-import { contentPhase, type RolloutPhase } from "#shared/fleet/api/content-phase.ts";
+import { type RolloutPhase, rolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { boundOf, changedSize, legKey } from "#shared/fleet/rollout/legs.ts";
+import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
-import type { SubjectState } from "#shared/fleet/rows/object-rows.ts";
-import type { LedgerEntry, LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { boundOf, changedSize, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
+import type { OwnerState } from "#shared/fleet/rows/object-rows.ts";
+import type { LedgerEntry, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
 import { waitsOf } from "#shared/fleet/waits/waits.ts";
 
 /** A content in a stage, and what it may bear there. */
-export interface OverviewLeg
+export interface OverviewStageRun
   extends Pick<
-    LegRow,
-    "content" | "seal" | "phase" | "reason" | "message" | "size" | "counts" | "preexistingFailures"
+    StageRunRow,
+    "rollout" | "snapshot" | "phase" | "reason" | "message" | "size" | "counts" | "preexistingFailures"
   > {
   readonly startedAt: string;
   /** Since when it stands where it does. */
@@ -32,17 +32,17 @@ export interface OverviewStage {
   /** Clusters that are in it now. */
   readonly members: number;
   /** The content that it passed last: what its clusters want. */
-  readonly on?: number;
+  readonly current?: number;
   /** What goes through it. */
-  readonly moving?: OverviewLeg;
+  readonly updatingTo?: OverviewStageRun;
   /** What it passed last, as that ended. */
-  readonly passed?: OverviewLeg;
+  readonly passed?: OverviewStageRun;
   /** Of its clusters, those that have a slot. */
   readonly changing: number;
 }
 
 /** One that a stage is on or moves to, the newest first. */
-export interface OverviewContent extends Pick<LedgerEntry, "number" | "revision" | "at"> {
+export interface OverviewRollout extends Pick<LedgerEntry, "number" | "revision" | "at"> {
   readonly phase: RolloutPhase;
 }
 
@@ -51,73 +51,80 @@ export interface RolloutOverview {
   readonly kind: "RolloutOverview";
   readonly metadata: { readonly name: string; readonly namespace: string; readonly resourceVersion: string };
   /** Pace is read live: this is what holds now. */
-  readonly spec: { readonly subject: Subject; readonly strategy: RolloutStrategy };
+  readonly spec: { readonly owner: Owner; readonly strategy: RolloutStrategy };
   readonly status: {
-    readonly state?: SubjectState;
+    readonly state?: OwnerState;
     /** Number of the newest content; 0 where no cluster was ever selected. */
     readonly newest: number;
     /** Revision that no stage has taken yet. */
-    readonly wanted?: string;
-    readonly contents: readonly OverviewContent[];
+    readonly desired?: string;
+    readonly rollouts: readonly OverviewRollout[];
     readonly stages: readonly OverviewStage[];
     /** Clusters that may be changing at once. */
     readonly slots: { readonly used: number; readonly bound: number };
     /** Clusters that joined, came back or moved to another stage. */
-    readonly arrivals: UnitRow["arrivals"];
+    readonly catchUps: RolloutStateRow["catchUps"];
     readonly waits: readonly Wait[];
   };
 }
 
 export function rolloutOverview(facts: WaitFacts): RolloutOverview {
-  const { row, unit, legs, wanted } = facts;
+  const { row, rolloutState, stageRuns, desired } = facts;
   const { rollout } = relationOf(row);
-  const { subject } = unit;
+  const { owner } = rolloutState;
   return {
     apiVersion: ourApiVersion,
     kind: "RolloutOverview",
-    metadata: { name: subject.name, namespace: subject.namespace, resourceVersion: String(unit.version) },
-    spec: { subject, strategy: rollout },
+    metadata: { name: owner.name, namespace: owner.namespace, resourceVersion: String(rolloutState.version) },
+    spec: { owner, strategy: rollout },
     status: {
-      ...defined({ state: row.status.state, wanted }),
-      newest: unit.last,
-      contents: contentsOf(unit, legs),
-      stages: unit.stages.map((stage) => overviewStage(stage, facts)),
-      slots: { used: changingOf(unit), bound: boundOf(rollout, membersOfAll(unit)) },
-      arrivals: unit.arrivals,
+      ...defined({ state: row.status.state, desired }),
+      newest: rolloutState.last,
+      rollouts: rolloutsOf(rolloutState, stageRuns),
+      stages: rolloutState.stages.map((stage) => overviewStage(stage, facts)),
+      slots: { used: changingOf(rolloutState), bound: boundOf(rollout, membersOfAll(rolloutState)) },
+      catchUps: rolloutState.catchUps,
       waits: waitsOf(facts),
     },
   };
 }
 
-function contentsOf({ ledger, stages, last }: UnitRow, legs: ReadonlyMap<string, LegRow>): readonly OverviewContent[] {
-  const named = new Set([last, ...stages.flatMap(({ on, moving }) => [on, moving?.content])]);
+function rolloutsOf(
+  { ledger, stages, last }: RolloutStateRow,
+  stageRuns: ReadonlyMap<string, StageRunRow>,
+): readonly OverviewRollout[] {
+  const named = new Set([last, ...stages.flatMap(({ current, updatingTo }) => [current, updatingTo?.rollout])]);
   return ledger
     .filter(({ number }) => named.has(number))
     .map(({ number, revision, at }) => {
-      const own = [...legs.values()].filter(({ content }) => content === number);
-      return { number, revision, at, phase: contentPhase(number, stages, own).phase };
+      const own = [...stageRuns.values()].filter(({ rollout }) => rollout === number);
+      return { number, revision, at, phase: rolloutPhase(number, stages, own).phase };
     });
 }
 
-function overviewStage(stage: UnitStage, { row, legs }: WaitFacts): OverviewStage {
-  const { name, members, on, changing } = stage;
+function overviewStage(stage: StageRecord, { row, stageRuns }: WaitFacts): OverviewStage {
+  const { name, members, current, changing } = stage;
   const { rollout } = relationOf(row);
-  const moving = legOf(stage, legs);
-  const passed = stage.passed === undefined ? undefined : legs.get(legKey(stage.passed));
+  const updatingTo = stageRunOf(stage, stageRuns);
+  const passed = stage.passed === undefined ? undefined : stageRuns.get(stageRunKey(stage.passed));
   return {
     name,
     members,
     changing,
-    ...defined({ on, moving: moving && overviewLeg(moving, rollout), passed: passed && overviewLeg(passed, rollout) }),
+    ...defined({
+      current,
+      updatingTo: updatingTo && overviewStageRun(updatingTo, rollout),
+      passed: passed && overviewStageRun(passed, rollout),
+    }),
   };
 }
 
-function overviewLeg(leg: LegRow, { maxFailures, maxUnreachable }: RolloutStrategy): OverviewLeg {
-  const { content, seal, phase, reason, message, size, counts, preexistingFailures, startedAt, endedAt } = leg;
-  const changed = changedSize(leg);
+function overviewStageRun(stageRun: StageRunRow, { maxFailures, maxUnreachable }: RolloutStrategy): OverviewStageRun {
+  const { rollout, snapshot, phase, reason, message, size, counts, preexistingFailures, startedAt, endedAt } = stageRun;
+  const changed = changedSize(stageRun);
   return {
-    ...{ content, seal, phase, reason, message, size, counts, preexistingFailures, startedAt },
-    since: leg.transitions.at(-1)?.at ?? startedAt,
+    ...{ rollout, snapshot, phase, reason, message, size, counts, preexistingFailures, startedAt },
+    since: stageRun.transitions.at(-1)?.at ?? startedAt,
     ...defined({ endedAt }),
     allows: { failures: resolveCount(maxFailures, changed), unreachable: resolveCount(maxUnreachable, changed, "up") },
   };

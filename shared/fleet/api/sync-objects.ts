@@ -1,7 +1,7 @@
 /** What a Sync holds on its cluster, object by object: of what its worker recorded, without a look at the cluster. */
 
 import { defined } from "#shared/base/defined.ts";
-import type { ObjectTrouble, Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { ObjectProblem, Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import type { Reason } from "#shared/kube/reasons.ts";
@@ -48,14 +48,14 @@ export interface OwnedObject extends SyncObjectItem {
 /** The worst first, then by kind, namespace and name. What a Secret holds is in none of them, nor any digest of it. */
 export function heldObjects(row: SyncRow, inventory: Pick<Inventory, "entries">): readonly SyncObjectItem[] {
   const { observed } = row;
-  const troubles = byObject(observed?.troubles);
+  const problems = byObject(observed?.problems);
   const drifted = byObject([...driftedOf(observed), ...(observed?.leftAlone ?? [])]);
   const recorded = inventory.entries.map((entry): SyncObjectItem => {
     const object = describeObject(entry.id);
-    return { ...recordOf(entry, object), ...healthOf(row, troubles.get(object), drifted.get(object)) };
+    return { ...recordOf(entry, object), ...healthOf(row, problems.get(object), drifted.get(object)) };
   });
   const known = new Set(recorded.map(({ object }) => object));
-  const others = [...troubles.values()].filter(({ object }) => isObject(object) && !known.has(object));
+  const others = [...problems.values()].filter(({ object }) => isObject(object) && !known.has(object));
   const never = others.map(({ object, reason, message }): SyncObjectItem => {
     const [kind = ""] = object.split(" ");
     return { object, kind, health: "NotReady", reason, message, ...defined({ seenAt: observed?.at }) };
@@ -73,12 +73,12 @@ function isObject(text: string): boolean {
   return /^[A-Z][A-Za-z0-9.-]* \S+$/.test(text);
 }
 
-function byObject(troubles: readonly ObjectTrouble[] = []): ReadonlyMap<string, ObjectTrouble> {
-  return new Map(troubles.map((trouble) => [trouble.object, trouble]));
+function byObject(problems: readonly ObjectProblem[] = []): ReadonlyMap<string, ObjectProblem> {
+  return new Map(problems.map((problem) => [problem.object, problem]));
 }
 
 /** What the last look that compared found and nobody put back. */
-function driftedOf(observed: Observed | undefined): readonly ObjectTrouble[] {
+function driftedOf(observed: Observed | undefined): readonly ObjectProblem[] {
   const stays = observed?.conditions.some(({ type, status }) => type === "Drifted" && status === "True");
   return stays === true && observed?.drift?.corrected === false ? (observed.drift.named ?? []) : [];
 }
@@ -101,25 +101,25 @@ function recordOf(entry: InventoryEntry, object: string) {
 
 const notSeen = "NotSeen" satisfies Reason;
 const notNamed = "NotNamed" satisfies Reason;
-const notLookedAt = "NotLookedAt" satisfies Reason;
+const notChecked = "NotChecked" satisfies Reason;
 
 function healthOf(
   { desired, observed }: Pick<SyncRow, "desired" | "observed">,
-  trouble: ObjectTrouble | undefined,
-  drift: ObjectTrouble | undefined,
+  problem: ObjectProblem | undefined,
+  drift: ObjectProblem | undefined,
 ): Pick<SyncObjectItem, "health" | "reason" | "message" | "seenAt"> {
   const seen = defined({ seenAt: observed?.at });
-  if (trouble !== undefined) return { health: "NotReady", reason: trouble.reason, message: trouble.message, ...seen };
+  if (problem !== undefined) return { health: "NotReady", reason: problem.reason, message: problem.message, ...seen };
   if (observed === undefined || isSilent(observed)) {
     return { health: "Unknown", reason: notSeen, message: "the cluster does not answer", ...seen };
   }
   if (drift !== undefined) return { health: "Drifted", reason: drift.reason, message: drift.message, ...seen };
   const { total, ready } = observed.objects;
-  const unnamed = total - ready - observed.troubles.length;
+  const unnamed = total - ready - observed.problems.length;
   if (observed.phase !== "Ready" && unnamed > 0) {
     if (desired.action === "apply" && observed.applied?.renderDigest !== desired.renderDigest) {
       const message = "not everything is applied yet: whether this is ready was not looked at since";
-      return { health: "Unknown", reason: notLookedAt, message, ...seen };
+      return { health: "Unknown", reason: notChecked, message, ...seen };
     }
     const message = `${unnamed} more of ${total} objects are not ready, and not named`;
     return { health: "Unknown", reason: notNamed, message, ...seen };

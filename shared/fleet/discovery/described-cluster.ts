@@ -2,7 +2,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { goneSince } from "#shared/fleet/discovery/gone.ts";
 import { type Parameters, parametersFrom } from "#shared/fleet/discovery/parameters.ts";
-import type { Candidate } from "#shared/fleet/discovery/plan-look.ts";
+import type { Candidate } from "#shared/fleet/discovery/plan-scan.ts";
 import {
   labelsFrom,
   matchesTags,
@@ -24,7 +24,7 @@ export interface Description {
 }
 
 /** Whose look it is. */
-export interface Look {
+export interface Scan {
   readonly discovery: string;
   readonly generation: number;
   readonly spec: ClusterDiscoverySpec;
@@ -50,16 +50,16 @@ export function become(
   { eks, name, found: stored }: Candidate,
   description: Description | undefined,
   {
-    look,
+    scan,
     before,
     parameters,
   }: {
-    readonly look: Look;
+    readonly scan: Scan;
     readonly before: ClusterRow | undefined;
     readonly parameters: Parameters | undefined;
   },
 ): Become {
-  const { spec, discovery, generation } = look;
+  const { spec, discovery, generation } = scan;
   // What was forgotten begins as what was never there.
   const found = stored?.forgotten === undefined ? stored : undefined;
   const row: FoundRow = {
@@ -73,12 +73,12 @@ export function become(
     cluster: name,
     tags: found?.tags ?? {},
     ...defined({ parameters: found?.parameters }),
-    describedAt: look.now.toISOString(),
+    describedAt: scan.now.toISOString(),
     ...(stored?.by === discovery ? defined({ forgottenAt: stored.forgotten?.at ?? stored.forgottenAt }) : {}),
   };
   if (description === undefined) {
     if (found === undefined) return { is: "nothing" };
-    const since = goneSince(found, spec, look.now);
+    const since = goneSince(found, spec, scan.now);
     return { is: "noted", found: { ...row, goneSince: since }, goneSince: since };
   }
   if (!matchesTags(spec.eks.tags, description.tags)) {

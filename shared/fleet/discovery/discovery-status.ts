@@ -14,10 +14,10 @@ import type {
   RefusedValue,
   UnseenPlace,
 } from "#shared/fleet/rows/discovery-rows.ts";
-import type { SaidCondition } from "#shared/fleet/rows/said-reason.ts";
+import type { StatedCondition } from "#shared/fleet/rows/stated-reason.ts";
 
 /** What came of a look. */
-export interface LookResult {
+export interface ScanResult {
   readonly accounts: number;
   readonly unseen: readonly UnseenPlace[];
   readonly refused: readonly RefusedCluster[];
@@ -36,16 +36,16 @@ export interface LookResult {
 }
 
 /** Told of each; the rest is counted. */
-const mostTold = 20;
+const mostReported = 20;
 const namedInMessage = 3;
 
-export function lookedStatus(
+export function scannedStatus(
   row: Pick<DiscoveryRow, "status" | "generation" | "spec">,
-  result: LookResult,
+  result: ScanResult,
   now: Date,
 ): DiscoveryStatus {
   const { clusters, unseen, refused, accounts } = result;
-  const next: readonly SaidCondition[] = [
+  const next: readonly StatedCondition[] = [
     ready(result),
     ...labelsCondition(result),
     ...valuesCondition(result),
@@ -53,13 +53,13 @@ export function lookedStatus(
   ];
   return {
     observedGeneration: row.generation,
-    lookedAt: now.toISOString(),
+    scannedAt: now.toISOString(),
     clusters: { ...clusters, refused: refused.length },
     accounts,
     ...defined({ resume: result.resume }),
     ...(isPassing(result) ? { failures: (row.status.failures ?? 0) + 1 } : {}),
-    ...(unseen.length === 0 ? {} : { unseen: unseen.slice(0, mostTold) }),
-    ...(refused.length === 0 ? {} : { refused: refused.slice(0, mostTold) }),
+    ...(unseen.length === 0 ? {} : { unseen: unseen.slice(0, mostReported) }),
+    ...(refused.length === 0 ? {} : { refused: refused.slice(0, mostReported) }),
     ...(result.forgotten.length === 0 ? {} : { forgotten: newestForgotten(result.forgotten) }),
     conditions: next.map((condition) => {
       const before = row.status.conditions.find(({ type }) => type === condition.type);
@@ -69,7 +69,7 @@ export function lookedStatus(
 }
 
 /** Another look soon may see more. */
-function isPassing({ unseen, failed }: LookResult): boolean {
+function isPassing({ unseen, failed }: ScanResult): boolean {
   return failed.length > 0 || unseen.some(({ code }) => passing.has(code));
 }
 
@@ -88,13 +88,13 @@ export function failedStatus(
   return {
     ...before,
     observedGeneration: row.generation,
-    lookedAt: now.toISOString(),
+    scannedAt: now.toISOString(),
     failures: (before.failures ?? 0) + 1,
     conditions: [{ type: "Ready", status: "False", reason: failure.code, message, since }],
   };
 }
 
-function ready(result: LookResult): SaidCondition {
+function ready(result: ScanResult): StatedCondition {
   const { unseen, refused, failed, clusters, accounts } = result;
   const found = `${counted(clusters.found, "cluster")} of ${counted(accounts, "account")}`;
   const problems = [unseenText(result), refusedText(refused), failedText(failed)].filter((text) => text !== "");
@@ -103,7 +103,7 @@ function ready(result: LookResult): SaidCondition {
   return { type: "Ready", status: "False", reason, message: `${found}; ${problems.join("; ")}` };
 }
 
-function unseenText({ unseen }: LookResult): string {
+function unseenText({ unseen }: ScanResult): string {
   if (unseen.length === 0) return "";
   // Many regions of an account fail by one cause.
   const causes = Map.groupBy(unseen, ({ account, message }) => canonicalJson([account, message]));
@@ -123,14 +123,14 @@ function refusedText(refused: readonly RefusedCluster[]): string {
   return `${counted(refused.length, "cluster")} not registered: ${told.join("; ")}${more}`;
 }
 
-function failedText(failed: LookResult["failed"]): string {
+function failedText(failed: ScanResult["failed"]): string {
   const [first] = failed;
   if (first === undefined) return "";
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
   return `${first.cluster} could not be looked at${more}: ${first.message}`;
 }
 
-function labelsCondition({ refusedTags }: LookResult): readonly SaidCondition[] {
+function labelsCondition({ refusedTags }: ScanResult): readonly StatedCondition[] {
   if (refusedTags.length === 0) return [];
   const told = refusedTags.map(({ label, ...said }) => notTaken(`label ${label}`, said));
   const message = `not among the values that labels.allowed has, or no label's value: ${firstOf(told)}`;
@@ -159,7 +159,7 @@ const parameterRemedies = {
 } satisfies Record<RefusedParameter["reason"], string>;
 
 /** Of tags first: somebody may have tried to choose what a cluster gets. */
-function valuesCondition({ refusedValues, refusedParameters }: LookResult): readonly SaidCondition[] {
+function valuesCondition({ refusedValues, refusedParameters }: ScanResult): readonly StatedCondition[] {
   const tags = refusedValues.map(({ name, ...said }) => notTaken(`value ${name}`, { ...said, tag: name }));
   const parameters = refusedParameters.map(({ parameter, reason }) => `${parameter} ${parameterRemedies[reason]}`);
   const reason = tags.length > 0 ? "ValueNotAllowed" : refusedParameters[0]?.reason;
@@ -175,14 +175,14 @@ function newestForgotten(rows: readonly FoundRow[]): NonNullable<DiscoveryStatus
   const told = rows.flatMap(({ cluster, arn, forgotten }) =>
     forgotten === undefined ? [] : [{ cluster, arn, at: forgotten.at }],
   );
-  return told.sort((a, b) => (`${a.at} ${a.arn}` < `${b.at} ${b.arn}` ? 1 : -1)).slice(0, mostTold);
+  return told.sort((a, b) => (`${a.at} ${a.arn}` < `${b.at} ${b.arn}` ? 1 : -1)).slice(0, mostReported);
 }
 
 /** What is gone for long enough, and stays all the same. */
 function forgettingCondition(
-  { forgetting, kept, forgotten }: LookResult,
+  { forgetting, kept, forgotten }: ScanResult,
   { gone }: Pick<ClusterDiscoverySpec, "gone">,
-): readonly SaidCondition[] {
+): readonly StatedCondition[] {
   if (gone === undefined || forgetting.waiting.length + kept.length === 0) return [];
   const { waiting, bound, of } = forgetting;
   const more = waiting.length > namedInMessage ? ` and ${waiting.length - namedInMessage} more` : "";

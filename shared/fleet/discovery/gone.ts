@@ -32,9 +32,9 @@ export function goneSince({ goneSince: since, describedAt }: FoundRow, spec: Spe
 
 /** When the cluster answered Starling last, as far as it was noted. */
 export function answeredAt(cluster: ClusterRow | undefined, syncs: readonly SyncRow[] = []): string | undefined {
-  const looks = syncs.flatMap(({ observed }) => (observed?.phase === "Ready" ? [observed.at] : []));
+  const scans = syncs.flatMap(({ observed }) => (observed?.phase === "Ready" ? [observed.at] : []));
   const seen = cluster?.status.lastSeenAt;
-  return [...looks, ...(seen === undefined ? [] : [seen])].sort().at(-1);
+  return [...scans, ...(seen === undefined ? [] : [seen])].sort().at(-1);
 }
 
 /** Gone for as long as the ClusterDiscovery wants it. */

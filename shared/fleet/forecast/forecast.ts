@@ -3,15 +3,15 @@ import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import type { FleetMember, MemberSync } from "#shared/fleet/api/fleet-member.ts";
+import type { DesiredCluster, DesiredTarget } from "#shared/fleet/forecast/desired-clusters.ts";
 import { eventOn } from "#shared/fleet/forecast/event-on.ts";
-import type { WantedCluster, WantedTarget } from "#shared/fleet/forecast/wanted-clusters.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
 import type { ApplyEvent } from "#shared/kube/order-marks.ts";
 
 export interface ForecastFacts {
   /** Those that are selected. */
-  readonly wanted: readonly WantedCluster[];
+  readonly desired: readonly DesiredCluster[];
   /** Every registered cluster, with what it was assigned of the subject. */
   readonly fleet: readonly (Pick<FleetMember, "syncs"> & { readonly name: string })[];
   /** Digest of the rendering, by digest of its input. */
@@ -72,16 +72,16 @@ export function forecast(facts: ForecastFacts): Forecast {
     known.clusters.push(cluster);
   };
   let unchanged = 0;
-  for (const wanted of facts.wanted) {
-    const changes = changesOf(wanted, before.get(wanted.cluster) ?? [], facts);
-    note(wanted.cluster, changes);
+  for (const desired of facts.desired) {
+    const changes = changesOf(desired, before.get(desired.cluster) ?? [], facts);
+    note(desired.cluster, changes);
     if (changes.length === 0) unchanged++;
-    const stage = stages.get(wanted.stage);
+    const stage = stages.get(desired.stage);
     if (stage === undefined) continue;
     const changing = stage.changing + (changes.length === 0 ? 0 : 1);
-    stages.set(wanted.stage, { ...stage, clusters: stage.clusters + 1, changing });
+    stages.set(desired.stage, { ...stage, clusters: stage.clusters + 1, changing });
   }
-  const selected = new Set(facts.wanted.map(({ cluster }) => cluster));
+  const selected = new Set(facts.desired.map(({ cluster }) => cluster));
   for (const { name, syncs } of facts.fleet) {
     if (!selected.has(name))
       note(
@@ -94,7 +94,7 @@ export function forecast(facts: ForecastFacts): Forecast {
     .sort((a, b) => b.clusters.length - a.clusters.length || compareText(a.clusters[0] ?? "", b.clusters[0] ?? ""));
   return {
     hash: digestOf(differences),
-    selected: facts.wanted.length,
+    selected: facts.desired.length,
     unchanged,
     applies: appliesOf(differences, before),
     differences,
@@ -119,7 +119,7 @@ function appliesOf(
 }
 
 function changesOf(
-  { targets }: WantedCluster,
+  { targets }: DesiredCluster,
   syncs: readonly MemberSync[],
   facts: ForecastFacts,
 ): readonly TargetChange[] {
@@ -140,7 +140,7 @@ function changesOf(
 }
 
 function changeOf(
-  { sync, input, template }: WantedTarget,
+  { sync, input, template }: DesiredTarget,
   before: MemberSync | undefined,
   facts: ForecastFacts,
 ): TargetChange | undefined {

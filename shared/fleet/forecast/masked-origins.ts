@@ -29,7 +29,7 @@ export function maskedOrigins(
   const written = new Set(objects.flatMap(secretTexts));
   const texts = [...new Set([...written, ...[...written].flatMap(decodedParts)].map(withoutBlanks))];
   const isIn = (text: string, other: string) => other.length >= tellingLength && text.includes(other);
-  const isTold = (value: string) =>
+  const isReported = (value: string) =>
     formsOf(value).some((form) => texts.some((text) => text === form || isIn(text, form) || isIn(form, text)));
   const isHidden = leftOut === "something" || objects.some(isSecret);
   const open = isHidden
@@ -41,7 +41,7 @@ export function maskedOrigins(
     const leaves = textsIn(origin.value);
     const parts = leaves.length === 0 ? [origin.value] : leaves;
     const mayBeSecret = isHidden && givenOn.test(origin.field) && parts.some(isUnseen);
-    return mayBeSecret || [origin.value, ...leaves].some(isTold) ? { ...origin, value: "***" } : origin;
+    return mayBeSecret || [origin.value, ...leaves].some(isReported) ? { ...origin, value: "***" } : origin;
   });
 }
 

@@ -1,7 +1,14 @@
 /** Generators of an ApplicationSet: for which clusters, with which words in place of its expressions. */
 import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
-import { type FoldersOf, httpsUrl, member, nameOf, unknownCluster, whichClusters } from "#shared/fleet/foreign/said.ts";
+import {
+  type FoldersOf,
+  httpsUrl,
+  member,
+  nameOf,
+  unknownCluster,
+  whichClusters,
+} from "#shared/fleet/foreign/translation.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 import { normalFolder } from "#shared/source/tree-listing.ts";
 

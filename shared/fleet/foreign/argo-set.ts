@@ -13,7 +13,7 @@ import {
   remarked,
   type Said,
   titleOf,
-} from "#shared/fleet/foreign/said.ts";
+} from "#shared/fleet/foreign/translation.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 export function applicationSetSaid(object: Json, foldersOf: FoldersOf): Said {

@@ -19,7 +19,7 @@ import {
   unknownCluster,
   whichClusters,
   withFitting,
-} from "#shared/fleet/foreign/said.ts";
+} from "#shared/fleet/foreign/translation.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";

@@ -12,7 +12,7 @@ import {
   type Said,
   unknownCluster,
   whichClusters,
-} from "#shared/fleet/foreign/said.ts";
+} from "#shared/fleet/foreign/translation.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 import { normalFolder } from "#shared/source/tree-listing.ts";
 

@@ -21,7 +21,7 @@ import {
   unknownCluster,
   whichClusters,
   withFitting,
-} from "#shared/fleet/foreign/said.ts";
+} from "#shared/fleet/foreign/translation.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 
 export interface FluxFleet {

@@ -18,7 +18,7 @@ import {
   unknownCluster,
   whichClusters,
   withFitting,
-} from "#shared/fleet/foreign/said.ts";
+} from "#shared/fleet/foreign/translation.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 export function gitRepoSaid(object: Json, foldersOf: FoldersOf): Said {

@@ -3,7 +3,15 @@ import { applicationSaid } from "#shared/fleet/foreign/argo.ts";
 import { applicationSetSaid } from "#shared/fleet/foreign/argo-set.ts";
 import { gitRepositorySaid, helmReleaseSaid, kustomizationSaid } from "#shared/fleet/foreign/flux.ts";
 import { gitRepoSaid } from "#shared/fleet/foreign/rancher-fleet.ts";
-import { checked, type FoldersOf, joined, member, remarked, type Said, titleOf } from "#shared/fleet/foreign/said.ts";
+import {
+  checked,
+  type FoldersOf,
+  joined,
+  member,
+  remarked,
+  type Said,
+  titleOf,
+} from "#shared/fleet/foreign/translation.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 

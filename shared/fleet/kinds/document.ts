@@ -127,9 +127,9 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
   }
   const got = valueAt(root, issue.path);
   if (isHidden(issue)) return [{ field, message: issue.message }];
-  const wanted = schemaWords(issue.message);
-  if (got === undefined) return [{ field, message: `is required: ${lowerFirst(wanted)}` }];
-  return [{ field, message: `${wanted} (got ${excerptOf(got)})` }];
+  const desired = schemaWords(issue.message);
+  if (got === undefined) return [{ field, message: `is required: ${lowerFirst(desired)}` }];
+  return [{ field, message: `${desired} (got ${excerptOf(got)})` }];
 }
 
 function kindOf(root: unknown): WritableKind {

@@ -27,10 +27,10 @@ export function durationSchema(bounds: { readonly minSeconds: number; readonly m
   const { minSeconds, maxSeconds } = bounds;
   const isWithin = (seconds: number | undefined) =>
     seconds !== undefined && seconds >= minSeconds && seconds <= maxSeconds;
-  const wanted = `must be a duration such as 30s, 5m or 1h30m, from ${minSeconds}s to ${maxSeconds}s`;
+  const desired = `must be a duration such as 30s, 5m or 1h30m, from ${minSeconds}s to ${maxSeconds}s`;
   const meant = (input: unknown) => {
     const text = likelyDuration(input);
-    return isWithin(durationSeconds(text)) ? `${wanted}: write ${text}` : wanted;
+    return isWithin(durationSeconds(text)) ? `${desired}: write ${text}` : desired;
   };
   return z
     .string({ error: ({ input }) => meant(input) })

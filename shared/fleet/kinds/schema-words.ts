@@ -16,11 +16,11 @@ type Found = RegExpExecArray;
 const known: readonly (readonly [RegExp, (found: Found) => string])[] = [
   [
     /^Invalid input: expected (\w+), received (\w+)$/,
-    ([, wanted = "", received = ""]) => {
-      const thing = things[wanted] ?? wanted;
+    ([, desired = "", received = ""]) => {
+      const thing = things[desired] ?? desired;
       if (received === "undefined") return thing;
       const isPlain = received === "number" || received === "boolean";
-      return `must be ${thing}${wanted === "string" && isPlain ? ": put it in quotes" : ""}`;
+      return `must be ${thing}${desired === "string" && isPlain ? ": put it in quotes" : ""}`;
     },
   ],
   [

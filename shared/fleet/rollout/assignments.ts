@@ -7,9 +7,9 @@ import { isAssigned, isUnchanged } from "#shared/fleet/rollout/judge.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
 import type { Relation } from "#shared/fleet/rollout/plan.ts";
 import { hashOf, later } from "#shared/fleet/rows/due.ts";
-import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
-import type { ContentRow, PinnedSource, RenderingRow, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
-import { because } from "#shared/fleet/rows/said-reason.ts";
+import { type Owner, syncName } from "#shared/fleet/rows/keys.ts";
+import type { PinnedSource, RenderingRow, RolloutRow, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import { because } from "#shared/fleet/rows/stated-reason.ts";
 import type { Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface Assignment {
@@ -40,7 +40,7 @@ export type Rendered =
 const renderFailed = "RenderFailed";
 
 export interface RenderingClock {
-  readonly subject: Subject;
+  readonly owner: Owner;
   readonly now: Date;
   readonly progressSeconds: number;
   /**
@@ -83,7 +83,7 @@ export function renderingsOf(
     if (row?.begunAt !== undefined && later(row.begunAt, clock.progressSeconds) <= clock.now.toISOString())
       return { kind: "failed", reason: lateReason(row) };
     isPending = true;
-    if (row?.state !== "Pending" || !waitsFor(row, clock.subject)) unasked.push(index);
+    if (row?.state !== "Pending" || !waitsFor(row, clock.owner)) unasked.push(index);
   }
   return isPending
     ? { kind: "pending", unasked }
@@ -99,14 +99,14 @@ export function isRenderFailure(reason?: string): boolean {
   return reason?.startsWith(because(renderFailed, "")) === true;
 }
 
-function waitsFor({ waiting = [] }: RenderingRow, { namespace, kind, name }: Subject): boolean {
+function waitsFor({ waiting = [] }: RenderingRow, { namespace, kind, name }: Owner): boolean {
   return waiting.some((one) => one.namespace === namespace && one.kind === kind && one.name === name);
 }
 
 export interface Assigning {
-  readonly subject: Subject;
+  readonly owner: Owner;
   readonly cluster: string;
-  readonly content: ContentRow;
+  readonly rollout: RolloutRow;
   /** What the spec wants now: that is deleted by no content, however old. Undefined when the subject itself goes. */
   readonly relation: Pick<Relation, "templates" | "rollout"> | undefined;
   /** By template of the content, in its order. */
@@ -121,18 +121,18 @@ export interface Assigning {
 
 /** The assignments that take a cluster to a content; none when it is there already. */
 export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
-  const { subject, cluster, content, relation, inputs, digests, syncs, preexisting, now } = assigning;
+  const { owner, cluster, rollout, relation, inputs, digests, syncs, preexisting, now } = assigning;
   const previous = (name: string) => syncs.find((sync) => sync.name === name);
   const common = (name: string) => ({
     attempt: (previous(name)?.desired.attempt ?? 0) + 1,
-    rollout: content.number,
+    rollout: rollout.number,
     assignedAt: now.toISOString(),
     ...defined({ preexisting }),
     ...startOf(assigning, relation?.rollout.jitter ?? "0s"),
   });
   const assignments: Assignment[] = [];
-  for (const [index, template] of content.plan.templates.entries()) {
-    const name = syncName(subject, template.name);
+  for (const [index, template] of rollout.plan.templates.entries()) {
+    const name = syncName(owner, template.name);
     const [renderDigest, input] = [digests[index], inputs[index]];
     if (input !== undefined && "disabled" in input) continue;
     if (renderDigest === undefined || input === undefined || "problem" in input)
@@ -155,28 +155,28 @@ export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
 }
 
 /** Of what an assignment tells: each cluster has its own copy of it. */
-const mostTold = 5;
+const mostReported = 5;
 
 function toldOf(texts: readonly string[] | undefined): Pick<Assigned, "leftOut"> {
   if (texts === undefined) return {};
-  const more = texts.length - mostTold;
-  return { leftOut: more > 0 ? [...texts.slice(0, mostTold), `and ${more} more`] : texts };
+  const more = texts.length - mostReported;
+  return { leftOut: more > 0 ? [...texts.slice(0, mostReported), `and ${more} more`] : texts };
 }
 
 /** What the cluster has of templates that it is not given any more. */
-export function leavingOf({ subject, content, inputs, syncs }: Assigning): readonly SyncRow[] {
-  const disabled = content.plan.templates.filter((_, index) => {
+export function leavingOf({ owner, rollout, inputs, syncs }: Assigning): readonly SyncRow[] {
+  const disabled = rollout.plan.templates.filter((_, index) => {
     const input = inputs[index];
     return input !== undefined && "disabled" in input;
   });
-  const names = new Set(disabled.map(({ name }) => syncName(subject, name)));
+  const names = new Set(disabled.map(({ name }) => syncName(owner, name)));
   return syncs.filter(({ name, desired }) => names.has(name) && desired.action !== "orphan");
 }
 
 /** Its Syncs, less the content's, less what the spec wants now. */
-function removalsOf({ subject, content, relation, syncs }: Assigning): readonly SyncRow[] {
-  const templates = [...content.plan.templates, ...(relation?.templates ?? [])];
-  const kept = new Set(templates.map(({ name }) => syncName(subject, name)));
+function removalsOf({ owner, rollout, relation, syncs }: Assigning): readonly SyncRow[] {
+  const templates = [...rollout.plan.templates, ...(relation?.templates ?? [])];
+  const kept = new Set(templates.map(({ name }) => syncName(owner, name)));
   return syncs.filter(({ name, desired }) => !kept.has(name) && desired.action !== "orphan");
 }
 
@@ -201,14 +201,14 @@ export function takenBack(row: SyncRow, now: Date): Assigned | undefined {
 
 /** True when everything of a content was given to the cluster already, and nothing that it has not. */
 export function isGiven(assigning: Assigning): boolean {
-  const { subject, content, inputs, digests, syncs } = assigning;
+  const { owner, rollout, inputs, digests, syncs } = assigning;
   if (leavingOf(assigning).length > 0) return false;
   if (removalsOf(assigning).some(({ desired }) => desired.action !== "delete")) return false;
-  return content.plan.templates.every((template, index) => {
+  return rollout.plan.templates.every((template, index) => {
     const input = inputs[index];
     if (input !== undefined && "disabled" in input) return true;
     const { name, apply } = overridden(template, input !== undefined && "digest" in input ? input.overrides : []);
-    const sync = syncs.find((one) => one.name === syncName(subject, name));
+    const sync = syncs.find((one) => one.name === syncName(owner, name));
     const renderDigest = digests[index];
     return sync !== undefined && renderDigest !== undefined && isAssigned(sync, { renderDigest, apply });
   });

@@ -1,30 +1,30 @@
 /** What stages take next. */
-import { frozenIn, isStalled, isUnbegun, legKey, waitingOf } from "#shared/fleet/rollout/legs.ts";
-import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { frozenIn, isStalled, isUnbegun, stageRunKey, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
+import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 export interface Feed {
   /** Index of the stage. */
   readonly stage: number;
   /** Number of the content, or `newest` for the one that is wanted and has none yet. */
-  readonly content: number | "newest";
+  readonly rollout: number | "newest";
 }
 
 export interface Feeding {
-  readonly legs: ReadonlyMap<string, LegRow>;
+  readonly stageRuns: ReadonlyMap<string, StageRunRow>;
   /** Something is wanted that no stage has taken: the first stage may. */
   readonly isNew: boolean;
   readonly supersede: "pipeline" | "finish";
   /**
    * How many of each leg have a slot, and have used it for nothing for as long as their time would be, or can do nothing with it;
-   * by `legKey`.
+   * by `stageRunKey`.
    */
   readonly stuck: ReadonlyMap<string, number>;
-  /** Legs that halt as soon as the time is up of those that can do nothing with their slot; by `legKey`. */
+  /** Legs that halt as soon as the time is up of those that can do nothing with their slot; by `stageRunKey`. */
   readonly halting: ReadonlySet<string>;
   /** Those that pass then, and that later stages wait for. */
   readonly passing: ReadonlySet<string>;
   /** What is wanted is that nothing is left: it takes over from anything. */
-  readonly farewell: boolean;
+  readonly deletion: boolean;
   /** When the last suspension ended. */
   readonly resumedAt?: string | undefined;
 }
@@ -34,75 +34,89 @@ export interface Feeding {
  * one the newest that is wanted. A stage with a leg keeps it until it has passed; only one that is stalled, held, or ahead of
  * the stage before it, or that had assigned nothing when it was suspended, lets another in.
  */
-export function nextFeed(unit: UnitRow, feeding: Feeding): Feed | undefined {
+export function nextFeed(rolloutState: RolloutStateRow, feeding: Feeding): Feed | undefined {
   // Nobody could verify anything: clusters that are registered later take it through the stages.
-  if (unit.stages.every(({ members }) => members === 0) && !feeding.farewell) return undefined;
-  for (const [index, stage] of unit.stages.entries()) {
-    const leg = legOf(stage, feeding.legs);
-    const isFree = leg === undefined || letsIn(stage, leg, feeding) || feeding.farewell;
-    const before = unit.stages[index - 1];
+  if (rolloutState.stages.every(({ members }) => members === 0) && !feeding.deletion) return undefined;
+  for (const [index, stage] of rolloutState.stages.entries()) {
+    const stageRun = stageRunOf(stage, feeding.stageRuns);
+    const isFree = stageRun === undefined || letsIn(stage, stageRun, feeding) || feeding.deletion;
+    const before = rolloutState.stages[index - 1];
     if (before === undefined && feeding.isNew) {
-      const waits = feeding.supersede === "finish" && !feeding.farewell && isInFlight(unit, feeding);
-      if (isFree && !waits) return { stage: index, content: "newest" };
+      const waits = feeding.supersede === "finish" && !feeding.deletion && isInFlight(rolloutState, feeding);
+      if (isFree && !waits) return { stage: index, rollout: "newest" };
       continue;
     }
     // Where the first stage is behind, and nothing new is wanted: a stage that was removed had taken the newest.
-    const offered = feeding.farewell ? comingTo(unit, index) : offeredTo(unit, index);
-    if (feeding.farewell && (feeding.isNew || offered !== unit.last)) continue;
-    const has = Math.max(stage.on ?? 0, leg?.content ?? 0);
-    if (offered > has && isFree) return { stage: index, content: offered };
+    const offered = feeding.deletion ? comingTo(rolloutState, index) : offeredTo(rolloutState, index);
+    if (feeding.deletion && (feeding.isNew || offered !== rolloutState.last)) continue;
+    const has = Math.max(stage.current ?? 0, stageRun?.rollout ?? 0);
+    if (offered > has && isFree) return { stage: index, rollout: offered };
   }
   return undefined;
 }
 
 /** The newest content that comes to a stage: that the stage before it has passed, or, for the first one, the newest there is. */
-function comingTo({ stages, ledger }: Pick<UnitRow, "stages" | "ledger">, index: number): number {
-  return (index === 0 ? ledger[0]?.number : stages[index - 1]?.on) ?? 0;
+function comingTo({ stages, ledger }: Pick<RolloutStateRow, "stages" | "ledger">, index: number): number {
+  return (index === 0 ? ledger[0]?.number : stages[index - 1]?.current) ?? 0;
 }
 
 /** The newest content that a stage may take: less than what comes to it where a removed stage had not passed that. */
-export function offeredTo(unit: Pick<UnitRow, "stages" | "ledger">, index: number): number {
-  const coming = comingTo(unit, index);
-  const { bar } = unit.stages[index] ?? {};
+export function offeredTo(rolloutState: Pick<RolloutStateRow, "stages" | "ledger">, index: number): number {
+  const coming = comingTo(rolloutState, index);
+  const { bar } = rolloutState.stages[index] ?? {};
   return bar !== undefined && coming > bar.above && coming <= bar.upTo ? bar.above : coming;
 }
 
 /** What goes through a stage has passed the one before it, and nothing newer comes from there. */
-export function isCaughtUp(unit: Pick<UnitRow, "stages" | "ledger">, index: number): boolean {
-  const { content = 0 } = unit.stages[index]?.moving ?? {};
-  return comingTo(unit, index) >= content && offeredTo(unit, index) <= content;
+export function isCaughtUp(rolloutState: Pick<RolloutStateRow, "stages" | "ledger">, index: number): boolean {
+  const { rollout = 0 } = rolloutState.stages[index]?.updatingTo ?? {};
+  return comingTo(rolloutState, index) >= rollout && offeredTo(rolloutState, index) <= rollout;
 }
 
 /** The first stage that takes less than what comes to it, and which removed stage had not passed that. */
 export function barredIn(
-  unit: Pick<UnitRow, "stages" | "ledger">,
-): { readonly stage: string; readonly removed: string; readonly content: number } | undefined {
-  for (const [index, { name, bar, on = 0 }] of unit.stages.entries()) {
-    const content = comingTo(unit, index);
-    if (bar !== undefined && content > Math.max(on, offeredTo(unit, index)))
-      return { stage: name, removed: bar.stage, content };
+  rolloutState: Pick<RolloutStateRow, "stages" | "ledger">,
+): { readonly stage: string; readonly removed: string; readonly rollout: number } | undefined {
+  for (const [index, { name, bar, current = 0 }] of rolloutState.stages.entries()) {
+    const rollout = comingTo(rolloutState, index);
+    if (bar !== undefined && rollout > Math.max(current, offeredTo(rolloutState, index)))
+      return { stage: name, removed: bar.stage, rollout };
   }
   return undefined;
 }
 
-export function legOf({ moving }: UnitStage, legs: ReadonlyMap<string, LegRow>): LegRow | undefined {
-  return moving === undefined ? undefined : legs.get(legKey(moving));
+export function stageRunOf(
+  { updatingTo }: StageRecord,
+  stageRuns: ReadonlyMap<string, StageRunRow>,
+): StageRunRow | undefined {
+  return updatingTo === undefined ? undefined : stageRuns.get(stageRunKey(updatingTo));
 }
 
 /** The legs that go through its stages, in their order. */
-export function legsIn({ stages }: Pick<UnitRow, "stages">, legs: ReadonlyMap<string, LegRow>): readonly LegRow[] {
-  return stages.flatMap((stage) => legOf(stage, legs) ?? []);
+export function stageRunsIn(
+  { stages }: Pick<RolloutStateRow, "stages">,
+  stageRuns: ReadonlyMap<string, StageRunRow>,
+): readonly StageRunRow[] {
+  return stages.flatMap((stage) => stageRunOf(stage, stageRuns) ?? []);
 }
 
 /** The leg that goes through a stage, or else the one that passed it last. */
-export function lastLegOf({ moving, passed }: UnitStage, legs: ReadonlyMap<string, LegRow>): LegRow | undefined {
-  const ref = moving ?? passed;
-  return ref === undefined ? undefined : legs.get(legKey(ref));
+export function lastStageRunOf(
+  { updatingTo, passed }: StageRecord,
+  stageRuns: ReadonlyMap<string, StageRunRow>,
+): StageRunRow | undefined {
+  const ref = updatingTo ?? passed;
+  return ref === undefined ? undefined : stageRuns.get(stageRunKey(ref));
 }
 
-function letsIn({ ahead }: UnitStage, leg: LegRow, feeding: Feeding): boolean {
+function letsIn({ ahead }: StageRecord, stageRun: StageRunRow, feeding: Feeding): boolean {
   const { resumedAt = "" } = feeding;
-  return ahead === true || isStalled(leg) || isHeld(leg, feeding) || (isUnbegun(leg) && leg.startedAt < resumedAt);
+  return (
+    ahead === true ||
+    isStalled(stageRun) ||
+    isHeld(stageRun, feeding) ||
+    (isUnbegun(stageRun) && stageRun.startedAt < resumedAt)
+  );
 }
 
 /**
@@ -110,23 +124,27 @@ function letsIn({ ahead }: UnitStage, leg: LegRow, feeding: Feeding): boolean {
  * itself. Who waits for a slot goes first, unless nobody can have one before the leg halts; so do later stages, where the leg
  * passes when the time of the others is up.
  */
-function isHeld(leg: LegRow, { stuck, halting, passing }: Feeding): boolean {
-  if (leg.counts.Assigned !== (stuck.get(legKey(leg)) ?? 0) || passing.has(legKey(leg))) return false;
-  return waitingOf(leg) === frozenIn(leg).length || halting.has(legKey(leg));
+function isHeld(stageRun: StageRunRow, { stuck, halting, passing }: Feeding): boolean {
+  if (stageRun.counts.Assigned !== (stuck.get(stageRunKey(stageRun)) ?? 0) || passing.has(stageRunKey(stageRun)))
+    return false;
+  return waitingOf(stageRun) === frozenIn(stageRun).length || halting.has(stageRunKey(stageRun));
 }
 
 /** Whether a content is on its way that nothing keeps from arriving. */
-function isInFlight(unit: UnitRow, feeding: Feeding): boolean {
-  return unit.stages.some((stage, index) => {
-    const leg = legOf(stage, feeding.legs);
-    if (leg !== undefined && stage.ahead !== true && !isStalled(leg) && !isHeld(leg, feeding)) return true;
-    return index > 0 && offeredTo(unit, index) > Math.max(stage.on ?? 0, leg?.content ?? 0);
+function isInFlight(rolloutState: RolloutStateRow, feeding: Feeding): boolean {
+  return rolloutState.stages.some((stage, index) => {
+    const stageRun = stageRunOf(stage, feeding.stageRuns);
+    if (stageRun !== undefined && stage.ahead !== true && !isStalled(stageRun) && !isHeld(stageRun, feeding))
+      return true;
+    return index > 0 && offeredTo(rolloutState, index) > Math.max(stage.current ?? 0, stageRun?.rollout ?? 0);
   });
 }
 
 /** True when every stage is on the newest content, and nothing goes through any. */
-export function isThrough(unit: UnitRow): boolean {
-  return unit.stages.every(({ on, moving }) => moving === undefined && on === unit.last);
+export function isThrough(rolloutState: RolloutStateRow): boolean {
+  return rolloutState.stages.every(
+    ({ current, updatingTo }) => updatingTo === undefined && current === rolloutState.last,
+  );
 }
 
 /**
@@ -137,36 +155,42 @@ export function isThrough(unit: UnitRow): boolean {
  * waits until a stage that is put before it has passed that.
  */
 export function stagesNamed(
-  { stages: before, last }: Pick<UnitRow, "stages" | "last">,
+  { stages: before, last }: Pick<RolloutStateRow, "stages" | "last">,
   names: readonly string[],
   { members, verified = new Map() }: StageMembers,
-): readonly UnitStage[] {
+): readonly StageRecord[] {
   const known = new Map(before.map((stage) => [stage.name, stage]));
-  const stages: UnitStage[] = [];
+  const stages: StageRecord[] = [];
   for (const name of names.toReversed()) {
-    const { on } = stages[0] ?? before.at(-1) ?? {};
-    const fresh = { name, changing: 0, arriving: 0, failedArrivals: 0, ...(on === undefined ? {} : { on }) };
+    const { current } = stages[0] ?? before.at(-1) ?? {};
+    const fresh = {
+      name,
+      changing: 0,
+      catchingUp: 0,
+      failedCatchUps: 0,
+      ...(current === undefined ? {} : { current }),
+    };
     stages.unshift({ ...(known.get(name) ?? fresh), members: members.get(name) ?? 0 });
   }
   const inOrder = onNoMore(stages, verified);
   const waiting = inOrder.map((stage, index) => withAhead(stage, inOrder[index - 1]));
-  return before.reduce<readonly UnitStage[]>((all, stage) => withBar(all, stage, { before, last }), waiting);
+  return before.reduce<readonly StageRecord[]>((all, stage) => withBar(all, stage, { before, last }), waiting);
 }
 
-function withAhead({ ahead, ...stage }: UnitStage, before: UnitStage | undefined): UnitStage {
-  const { moving } = stage;
-  if (moving === undefined || before === undefined) return stage;
-  return ahead === true || moving.content > (before.on ?? 0) ? { ...stage, ahead: true } : stage;
+function withAhead({ ahead, ...stage }: StageRecord, before: StageRecord | undefined): StageRecord {
+  const { updatingTo } = stage;
+  if (updatingTo === undefined || before === undefined) return stage;
+  return ahead === true || updatingTo.rollout > (before.current ?? 0) ? { ...stage, ahead: true } : stage;
 }
 
 /** Each on what the one before it is on, and on what its clusters come from, at most. */
-function onNoMore(stages: readonly UnitStage[], verified: ReadonlyMap<string, number>): readonly UnitStage[] {
+function onNoMore(stages: readonly StageRecord[], verified: ReadonlyMap<string, number>): readonly StageRecord[] {
   let most = Number.POSITIVE_INFINITY;
   return stages.map((stage) => {
-    most = Math.min(most, stage.on ?? 0, verified.get(stage.name) ?? Number.POSITIVE_INFINITY);
-    if (stage.on === undefined || stage.on <= most) return stage;
-    const { on: _on, ...rest } = stage;
-    return most === 0 ? rest : { ...rest, on: most };
+    most = Math.min(most, stage.current ?? 0, verified.get(stage.name) ?? Number.POSITIVE_INFINITY);
+    if (stage.current === undefined || stage.current <= most) return stage;
+    const { current: _on, ...rest } = stage;
+    return most === 0 ? rest : { ...rest, current: most };
   });
 }
 
@@ -180,13 +204,13 @@ export interface StageMembers {
 
 /** Of a stage that is no more: those that are where it was, and the next one that was there already, do without what it lacks. */
 function withBar(
-  stages: readonly UnitStage[],
-  { name, on = 0 }: UnitStage,
-  { before, last }: { readonly before: readonly UnitStage[]; readonly last: number },
-): readonly UnitStage[] {
+  stages: readonly StageRecord[],
+  { name, current = 0 }: StageRecord,
+  { before, last }: { readonly before: readonly StageRecord[]; readonly last: number },
+): readonly StageRecord[] {
   const place = before.findIndex((stage) => stage.name === name);
   const isThere = stages.some((stage) => stage.name === name);
-  if (isThere || place === before.length - 1 || on >= last) return stages;
+  if (isThere || place === before.length - 1 || current >= last) return stages;
   const earlier = new Set(before.slice(0, place).map((stage) => stage.name));
   const later = new Set(before.slice(place + 1).map((stage) => stage.name));
   const from = stages.findLastIndex((stage) => earlier.has(stage.name)) + 1;
@@ -194,7 +218,7 @@ function withBar(
   const to = next === -1 ? stages.length : next + 1;
   return stages.map((stage, index) => {
     if (index < from || index >= to) return stage;
-    const above = Math.max(stage.on ?? 0, Math.min(on, stage.bar?.above ?? on));
+    const above = Math.max(stage.current ?? 0, Math.min(current, stage.bar?.above ?? current));
     return { ...stage, bar: { stage: name, above, upTo: last } };
   });
 }

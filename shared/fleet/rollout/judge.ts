@@ -2,10 +2,10 @@
 
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
-import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
+import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { because, type SaidReason } from "#shared/fleet/rows/said-reason.ts";
+import { because, type StatedReason } from "#shared/fleet/rows/stated-reason.ts";
 import { isAway, isDenied, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface Verdict {
@@ -62,7 +62,7 @@ export function judge(
   const now = clock.now.toISOString();
   const times = active.flatMap((row) => {
     const deadline = deadlineOf(row, clock);
-    return deadline === undefined || (deadline <= now && isLookLate(row, deadline)) ? [] : [deadline];
+    return deadline === undefined || (deadline <= now && isCheckLate(row, deadline)) ? [] : [deadline];
   });
   const [deadline] = times.sort();
   if (deadline !== undefined && deadline <= now)
@@ -71,7 +71,7 @@ export function judge(
 }
 
 /** True when nobody came to look who was to look before: what is gone forward since is not known yet. */
-function isLookLate({ observed }: SyncRow, deadline: string): boolean {
+function isCheckLate({ observed }: SyncRow, deadline: string): boolean {
   return observed?.nextAt !== undefined && observed.nextAt < deadline;
 }
 
@@ -122,7 +122,7 @@ export function deadlineOf(row: SyncRow | undefined, clock: Deadlines): string |
 
 /** The worst object, or what is said of all. */
 export function reasonOf(observed: NonNullable<SyncRow["observed"]>): string {
-  const [worst] = observed.troubles;
+  const [worst] = observed.problems;
   if (worst !== undefined)
     return `${worst.object}: ${worst.reason}${worst.message === "" ? "" : ` (${worst.message})`}`;
   return observed.message === "" ? observed.reason : `${observed.reason}: ${observed.message}`;
@@ -131,29 +131,33 @@ export function reasonOf(observed: NonNullable<SyncRow["observed"]>): string {
 /** True when the Sync has this rendering with these options, is ready, and is kept so: nothing needs to be sent. */
 export function isUnchanged(
   sync: SyncRow | undefined,
-  wanted: Pick<SyncRow["desired"], "renderDigest" | "apply">,
+  desired: Pick<SyncRow["desired"], "renderDigest" | "apply">,
 ): boolean {
-  if (sync === undefined || sync.parked !== undefined || !isAssigned(sync, wanted)) return false;
+  if (sync === undefined || sync.paused !== undefined || !isAssigned(sync, desired)) return false;
   return sync.observed?.attempt === sync.desired.attempt && sync.observed.phase === "Ready";
 }
 
 /** True when this is what the Sync was given last, whatever became of it. */
-export function isAssigned(sync: SyncRow, wanted: Pick<SyncRow["desired"], "renderDigest" | "apply">): boolean {
-  if (sync.desired.action !== "apply" || sync.desired.renderDigest !== wanted.renderDigest) return false;
+export function isAssigned(sync: SyncRow, desired: Pick<SyncRow["desired"], "renderDigest" | "apply">): boolean {
+  if (sync.desired.action !== "apply" || sync.desired.renderDigest !== desired.renderDigest) return false;
   // Not JSON.stringify: DynamoDB gives the members of a map back in an order of its own.
-  return canonicalJson(sync.desired.apply) === canonicalJson(wanted.apply);
+  return canonicalJson(sync.desired.apply) === canonicalJson(desired.apply);
 }
 
 /** What is said of an object that the attempt cannot help: its kind or Namespace is missing, or it waits for others to let go. */
-const forOthersToMend: ReadonlySet<string> = new Set([
+const forOthersToRepair: ReadonlySet<string> = new Set([
   "KindUnavailable",
   "NoMatch",
   "NotFound",
   "Terminating",
   "Waiting",
-] satisfies readonly SaidReason[]);
+] satisfies readonly StatedReason[]);
 
-const deleting: ReadonlySet<string> = new Set(["Deleting", "DeletingHooks", "Pruning"] satisfies readonly SaidReason[]);
+const deleting: ReadonlySet<string> = new Set([
+  "Deleting",
+  "DeletingHooks",
+  "Pruning",
+] satisfies readonly StatedReason[]);
 
 /**
  * True when an attempt stands still, and nothing in it can help: every object that is left lacks its kind or its Namespace, or
@@ -161,10 +165,10 @@ const deleting: ReadonlySet<string> = new Set(["Deleting", "DeletingHooks", "Pru
  */
 function isDoomed({ desired, observed }: SyncRow): boolean {
   if (observed?.attempt !== desired.attempt) return false;
-  const { phase, reason, troubles } = observed;
+  const { phase, reason, problems } = observed;
   if (phase === "Applying" && reason === "Terminating") return true;
   const standsStill = phase === "Retrying" ? reason === "ApplyFailed" : phase === "Applying" && deleting.has(reason);
-  return standsStill && troubles.length > 0 && troubles.every((trouble) => forOthersToMend.has(trouble.reason));
+  return standsStill && problems.length > 0 && problems.every((problem) => forOthersToRepair.has(problem.reason));
 }
 
 /** The same of a cluster that has a slot: of everything that is not done. */
@@ -190,20 +194,20 @@ export function isReplaceable(sync: SyncRow): boolean {
  * has not passed does not count, unless it found the cluster like that, and never made it ready: then each of its cures does, too.
  * @param on - what the stage passed last.
  */
-export function isPreexisting({ desired, observed, parked }: SyncRow, on: number | undefined): boolean {
-  if (observed === undefined || on === undefined) return false;
+export function isPreexisting({ desired, observed, paused }: SyncRow, current: number | undefined): boolean {
+  if (observed === undefined || current === undefined) return false;
   const { phase } = observed;
   const wasReady = observed.attempt === desired.attempt && observed.readyAt !== undefined;
   // A region that does not answer, or stands still, is not sick by that: what comes next may break all of it. Nor is whose
   // attempt was taken from it before anything was found out.
   const isAway = phase === "Unreachable" || phase === "Reachable";
   const isCutShort = observed.attempt !== desired.attempt && phase !== "Failed" && observed.readyAt === undefined;
-  const isUnknown = parked === undefined ? isAway || isCutShort : parked.freeze !== undefined;
-  if ((desired.rollout > on || isUnknown) && (desired.preexisting === undefined || wasReady)) return false;
+  const isUnknown = paused === undefined ? isAway || isCutShort : paused.freeze !== undefined;
+  if ((desired.rollout > current || isUnknown) && (desired.preexisting === undefined || wasReady)) return false;
   return phase !== "Ready" && phase !== "Gone";
 }
 
 /** Of a cluster by its Syncs: what was assigned last found it like that. */
-export function wasSick(syncs: readonly Pick<SyncRow, "desired">[]): boolean {
+export function wasUnhealthy(syncs: readonly Pick<SyncRow, "desired">[]): boolean {
   return syncs.some(({ desired }) => desired.preexisting === true);
 }

@@ -20,9 +20,9 @@ import type {
   Plan,
   PlannedOverride,
   PlannedTemplate,
-  SealedTarget,
+  RolloutStateRow,
+  SnapshotTarget,
   TargetInput,
-  UnitRow,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 import { digestAt } from "#shared/source/folder-digests.ts";
@@ -39,13 +39,13 @@ export type Relation = Pick<SyncGroupSpec, "clusters" | "templates"> & { readonl
 
 type Plannable = "type" | "namespace" | "name" | "spec" | "operations";
 /** What a plan is made from, of what somebody wrote or is about to write. */
-export type PlannedSubject = Pick<SyncGroupRow, Plannable> | Pick<UserSyncRow, Plannable>;
+export type PlannedOwner = Pick<SyncGroupRow, Plannable> | Pick<UserSyncRow, Plannable>;
 
 /** What a plan needs of a Source's artifact. */
 export type PlannedArtifact = Pick<Artifact, "revision" | "digest" | "charts" | "folders">;
 
 /** A user's Sync is a group of one cluster and one template. */
-export function relationOf(row: PlannedSubject): Relation {
+export function relationOf(row: PlannedOwner): Relation {
   if (row.type === "SyncGroup") return row.spec;
   const { cluster, ...template } = row.spec;
   return {
@@ -69,10 +69,10 @@ export type DesiredPlan =
  * plan without templates.
  */
 export function desiredPlan(
-  row: PlannedSubject,
+  row: PlannedOwner,
   sources: ReadonlyMap<string, { readonly status: { readonly artifact?: PlannedArtifact } }>,
 ): DesiredPlan {
-  if (row.operations.deletion !== undefined) return { ok: true, plan: planOf({ templates: [], farewell: "delete" }) };
+  if (row.operations.deletion !== undefined) return { ok: true, plan: planOf({ templates: [], deletion: "delete" }) };
   const relation = relationOf(row);
   const templates: PlannedTemplate[] = [];
   for (const template of relation.templates) {
@@ -149,17 +149,17 @@ function detectedRender(path: string, { charts = [] }: PlannedArtifact): RenderO
   return charts.includes(normalFolder(path)) ? { helm: helmOptions.parse({}) } : undefined;
 }
 
-function planOf(parts: Omit<Plan, "contentHash">): Plan {
-  const contentHash = digestOf({ ...parts, templates: parts.templates.map(contentOf), engine: renderEngine });
-  return { ...parts, contentHash };
+function planOf(parts: Omit<Plan, "planHash">): Plan {
+  const planHash = digestOf({ ...parts, templates: parts.templates.map(rolloutOf), engine: renderEngine });
+  return { ...parts, planHash };
 }
 
 /** Only the content counts: a commit that leaves the part alone is no new plan. */
-function contentOf(template: PlannedTemplate) {
-  const { revision: _revision, source: _source, besides, counts, artifactDigest, ...content } = template;
+function rolloutOf(template: PlannedTemplate) {
+  const { revision: _revision, source: _source, besides, counts, artifactDigest, ...rollout } = template;
   // By their names, for values name them.
   const others = besides?.map((pin) => ({ source: pin.source, artifactDigest: pin.counts ?? pin.artifactDigest }));
-  return { ...content, artifactDigest: counts ?? artifactDigest, ...defined({ besides: others }) };
+  return { ...rollout, artifactDigest: counts ?? artifactDigest, ...defined({ besides: others }) };
 }
 
 /** What a plan goes by, in words: what is rendered, and not where its values come from. */
@@ -274,7 +274,10 @@ export function inputsOf({ templates }: Pick<Plan, "templates">, member: Omit<Me
 }
 
 /** What is sealed of a cluster for a plan. */
-export function sealedTarget(member: Pick<Member, "cluster" | "uid" | "labels" | "values">, plan: Plan): SealedTarget {
+export function snapshotTarget(
+  member: Pick<Member, "cluster" | "uid" | "labels" | "values">,
+  plan: Plan,
+): SnapshotTarget {
   const inputs = inputsOf(plan, member).map(
     (input): TargetInput =>
       "path" in input
@@ -337,13 +340,16 @@ export function identityOf(
   plan: Plan,
   seen: { readonly inputsVersion: number; readonly recovered: number | undefined },
 ) {
-  return digestOf({ contentHash: plan.contentHash, inputs: seen.inputsVersion, recovered: seen.recovered ?? 0 });
+  return digestOf({ planHash: plan.planHash, inputs: seen.inputsVersion, recovered: seen.recovered ?? 0 });
 }
 
 /** The identity that a plan of a subject has now. */
 export function identityNow(
-  { unit, row }: { readonly unit: Pick<UnitRow, "inputsVersion">; readonly row: Pick<PlannedSubject, "operations"> },
+  {
+    rolloutState,
+    row,
+  }: { readonly rolloutState: Pick<RolloutStateRow, "inputsVersion">; readonly row: Pick<PlannedOwner, "operations"> },
   plan: Plan,
 ): string {
-  return identityOf(plan, { inputsVersion: unit.inputsVersion, recovered: row.operations.recovered?.number });
+  return identityOf(plan, { inputsVersion: rolloutState.inputsVersion, recovered: row.operations.recovered?.number });
 }

@@ -39,7 +39,7 @@ export interface KeptCluster {
 
 export interface DiscoveryStatus {
   readonly observedGeneration?: number;
-  readonly lookedAt?: string;
+  readonly scannedAt?: string;
   /** `gone` are among those that were `found`. */
   readonly clusters?: {
     readonly found: number;
@@ -62,12 +62,12 @@ export interface DiscoveryStatus {
 
 export type DiscoveryRow = ObjectRow<"ClusterDiscovery", ClusterDiscoverySpec, DiscoveryStatus> & {
   /** Of the look that was begun last. */
-  readonly lookId?: string;
-  /** Somebody looks, or died, if that is over; `nobodyLooks` when the look was ended. Absent: there was none yet. */
-  readonly lookUntil?: string;
+  readonly scanId?: string;
+  /** Somebody looks, or died, if that is over; `nobodyScans` when the look was ended. Absent: there was none yet. */
+  readonly scanUntil?: string;
 };
 
-export const nobodyLooks = "";
+export const nobodyScans = "";
 
 /** A value of a tag that its label did not take, and what the label kept. */
 export interface RefusedTag {

@@ -125,7 +125,7 @@ export function backoffSeconds(tries: number): number {
  * What ended badly for no reason that is known rests, and after each further time for twice as long: from 5 minutes, which
  * is over within anybody's patience, to 6 hours, which cost next to nothing.
  */
-export function restSeconds(times: number): number {
+export function backoffSecondsAfter(times: number): number {
   return Math.min(300 * 2 ** Math.max(0, Math.min(times - 1, 10)), 6 * 60 * 60);
 }
 

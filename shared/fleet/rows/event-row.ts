@@ -3,10 +3,10 @@
 import { digestOf, hexOf } from "#shared/base/digest.ts";
 import { expiryOf } from "#shared/fleet/rows/expiry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { type LegRow, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
+import { type StageRunRow, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { type AnyReason, toldReason } from "#shared/kube/reasons.ts";
+import { type AnyReason, reportedReason } from "#shared/kube/reasons.ts";
 
 export interface EventRow extends Row {
   readonly type: "Event";
@@ -54,7 +54,7 @@ export function syncEvents(row: SyncRow): EventRow[] {
   const common = { cluster, rollout: desired.rollout, revision: desired.revision };
   const events: EventRow[] = [];
   if (newsworthy.includes(observed.phase)) {
-    const [worst] = observed.troubles;
+    const [worst] = observed.problems;
     const detail = worst === undefined ? observed.message : `${worst.object}: ${worst.reason} ${worst.message}`.trim();
     events.push(
       eventRow({
@@ -64,7 +64,7 @@ export function syncEvents(row: SyncRow): EventRow[] {
         said: {
           ...common,
           severity: observed.phase === "Ready" || observed.phase === "Gone" ? "info" : "error",
-          reason: toldReason(observed.reason),
+          reason: reportedReason(observed.reason),
           message: detail,
         },
       }),
@@ -82,9 +82,9 @@ export function syncEvents(row: SyncRow): EventRow[] {
     } as const;
     events.push(eventRow({ about, at, identity: [row.uid, "drift"], said }));
     // The lists of events are those of groups and of Syncs that people wrote.
-    if (!corrected && row.subject.kind === "SyncGroup") {
+    if (!corrected && row.owner.kind === "SyncGroup") {
       const told = { ...said, message: `${row.name}: ${said.message}` };
-      events.push(eventRow({ about: row.subject, at, identity: [row.uid, "drift", "group"], said: told }));
+      events.push(eventRow({ about: row.owner, at, identity: [row.uid, "drift", "group"], said: told }));
     }
   }
   if (observed.rebuilt !== undefined) {
@@ -97,21 +97,21 @@ export function syncEvents(row: SyncRow): EventRow[] {
 }
 
 /** How each phase of a content in one stage began, and its newest transitions; those told before are the same rows. */
-export function legEvents(row: LegRow): EventRow[] {
-  const { subject, content, stage, seal, transitions } = row;
+export function stageRunEvents(row: StageRunRow): EventRow[] {
+  const { owner, rollout, stage, snapshot, transitions } = row;
   const told = transitions.filter(
     ({ phase }, index) => index >= transitions.length - 3 || phase !== transitions[index - 1]?.phase,
   );
   return told.map((transition) =>
     eventRow({
-      about: { namespace: subject.namespace, kind: subject.kind, name: subject.name },
+      about: { namespace: owner.namespace, kind: owner.kind, name: owner.name },
       at: transition.at,
-      identity: [content, stage, seal, transition.phase, transition.reason, transition.message],
+      identity: [rollout, stage, snapshot, transition.phase, transition.reason, transition.message],
       said: {
         severity: stalledPhases.some((phase) => phase === transition.phase) ? "error" : "info",
         reason: `Rollout${transition.phase}`,
-        message: `${subject.name}-${content}: ${transition.message}`,
-        rollout: content,
+        message: `${owner.name}-${rollout}: ${transition.message}`,
+        rollout: rollout,
       },
     }),
   );

@@ -6,7 +6,7 @@ import { sha256 } from "#shared/base/digest.ts";
 import { keyForm, required, textForm } from "#shared/fleet/rows/key-form.ts";
 import type { RowKey, RowKeyOf, RowRange } from "#shared/fleet/rows/row.ts";
 
-export interface Subject {
+export interface Owner {
   readonly namespace: string;
   readonly kind: "SyncGroup" | "Sync";
   readonly name: string;
@@ -17,16 +17,16 @@ interface Named {
   readonly name: string;
 }
 
-/** As in `LegRow`. */
-interface LegRef {
-  readonly content: number;
+/** As in `StageRunRow`. */
+interface StageRunRef {
+  readonly rollout: number;
   readonly stage: string;
-  readonly seal: number;
+  readonly snapshot: number;
 }
 
 /** Arrivals that wait for a slot, those that failed, and those that did not answer in theirs. */
-export const arrivalStates = ["waiting", "failed", "away"] as const;
-export type ArrivalState = (typeof arrivalStates)[number];
+export const catchUpStates = ["waiting", "failed", "away"] as const;
+export type CatchUpState = (typeof catchUpStates)[number];
 
 interface About extends Named {
   readonly kind: string;
@@ -49,23 +49,23 @@ const forms = {
   sync: keyForm("SyncOnCluster", "CL#:cluster", "SYNC#:namespace#:name"),
   lease: keyForm("Lease", "CL#:cluster", "LEASE"),
   check: keyForm("Check", "CHECK#:cluster", "META"),
-  brake: keyForm("Brake", "BRAKE", "META"),
+  freezeState: keyForm("Freezes", "FREEZES", "META"),
   fleet: keyForm("Fleet", "FLEET", ":cluster"),
   discovery: keyForm("ClusterDiscovery", "DISCOVERIES", ":name"),
   found: keyForm("Found", "FOUND", ":arn"),
   clusterValues: keyForm("ClusterValues", "CLUSTERVALUES", ":name"),
-  subject: keyForm("Directory", "SUBJECTS", ":namespace#:kind#:name"),
+  owner: keyForm("Directory", "OWNERS", ":namespace#:kind#:name"),
   sourceEntry: keyForm("Directory", "SOURCES", ":namespace#:name"),
   uses: keyForm("Directory", "USES#:namespace#:source", ":kind#:name"),
   repository: keyForm("Directory", "REPO#:url", ":namespace#:name"),
   fleetVersion: keyForm("FleetVersion", "FLEETVERSION", ":part"),
   tick: keyForm("Tick", "TICK", "META"),
-  unit: keyForm("Unit", "ROLL#:namespace#:kind#:name", "UNIT"),
-  content: keyForm("Content", "ROLL#:namespace#:kind#:name", "CONTENT#:number"),
-  leg: keyForm("Leg", "ROLL#:namespace#:kind#:name", "LEG#:number#:stage#:seal"),
+  rolloutState: keyForm("RolloutState", "ROLL#:namespace#:kind#:name", "STATE"),
+  rollout: keyForm("Rollout", "ROLL#:namespace#:kind#:name", "ROLLOUT#:number"),
+  stageRun: keyForm("StageRun", "ROLL#:namespace#:kind#:name", "STAGERUN#:number#:stage#:snapshot"),
   slot: keyForm("Slot", "ROLL#:namespace#:kind#:name", "SLOT#:cluster"),
-  target: keyForm("Target", "ROLL#:namespace#:kind#:name", "TARGET#:number#:stage#:seal#:cluster"),
-  arrival: keyForm("Arrival", "ROLL#:namespace#:kind#:name", "ARRIVAL#:state#:cluster"),
+  target: keyForm("Target", "ROLL#:namespace#:kind#:name", "TARGET#:number#:stage#:snapshot#:cluster"),
+  catchUp: keyForm("CatchUp", "ROLL#:namespace#:kind#:name", "CATCHUP#:state#:cluster"),
   rendering: keyForm("Rendering", "REND#:input", "META"),
   folderUse: keyForm("FolderUse", "REND#:folder", "USE"),
   revision: keyForm("Revision", "REV#:namespace#:name", ":at#:digest"),
@@ -89,18 +89,18 @@ export const partitions = {
   syncs: forms.Sync.partition,
   clusters: forms.cluster.partition,
   checks: forms.check.partition,
-  brake: forms.brake.partition,
+  freezeState: forms.freezeState.partition,
   fleet: forms.fleet.partition,
   fleetVersion: forms.fleetVersion.partition,
   tick: forms.tick.partition,
   discoveries: forms.discovery.partition,
   found: forms.found.partition,
   clusterValues: forms.clusterValues.partition,
-  subjectEntries: forms.subject.partition,
+  ownerEntries: forms.owner.partition,
   sourceEntries: forms.sourceEntry.partition,
   uses: forms.uses.partition,
   repositories: forms.repository.partition,
-  rollouts: forms.unit.partition,
+  rollouts: forms.rolloutState.partition,
   renderings: forms.rendering.partition,
   revisions: forms.revision.partition,
   events: forms.event.partition,
@@ -125,24 +125,24 @@ export const keys = {
   ),
   lease: Object.assign((cluster: string) => forms.lease.key({ cluster }), decoder(forms.lease.parse)),
   check: Object.assign((cluster: string) => forms.check.key({ cluster }), decoder(forms.check.parse)),
-  brake: forms.brake.key({}),
+  freezeState: forms.freezeState.key({}),
   fleet: Object.assign((cluster: string) => forms.fleet.key({ cluster }), decoder(forms.fleet.parse)),
   discovery: Object.assign((name: string) => forms.discovery.key({ name }), decoder(forms.discovery.parse)),
   clusterValues: Object.assign((name: string) => forms.clusterValues.key({ name }), decoder(forms.clusterValues.parse)),
   found: Object.assign((arn: string) => forms.found.key({ arn }), decoder(forms.found.parse)),
-  subject: Object.assign(
-    (subject: Subject) => forms.subject.key(subject),
-    decoder((key) => subjectAmong(forms.subject.parse(key))),
+  owner: Object.assign(
+    (owner: Owner) => forms.owner.key(owner),
+    decoder((key) => ownerAmong(forms.owner.parse(key))),
   ),
   sourceEntry: Object.assign((source: Named) => forms.sourceEntry.key(source), decoder(forms.sourceEntry.parse)),
   uses: Object.assign(
-    (source: Named, { kind, name }: Subject) =>
+    (source: Named, { kind, name }: Owner) =>
       forms.uses.key({ namespace: source.namespace, source: source.name, kind, name }),
     decoder((key) => {
       const parts = forms.uses.parse(key);
-      const subject = subjectAmong(parts);
-      if (parts === undefined || subject === undefined) return undefined;
-      return { source: { namespace: parts.namespace, name: parts.source }, subject };
+      const owner = ownerAmong(parts);
+      if (parts === undefined || owner === undefined) return undefined;
+      return { source: { namespace: parts.namespace, name: parts.source }, owner };
     }),
   ),
   repository: Object.assign(
@@ -154,50 +154,51 @@ export const keys = {
   ),
   fleetVersion: (part: number) => forms.fleetVersion.key({ part: padded(part, 2) }),
   tick: forms.tick.key({}),
-  unit: Object.assign(
-    (subject: Subject) => forms.unit.key(subject),
-    decoder((key) => subjectAmong(forms.unit.parse(key))),
+  rolloutState: Object.assign(
+    (owner: Owner) => forms.rolloutState.key(owner),
+    decoder((key) => ownerAmong(forms.rolloutState.parse(key))),
   ),
-  content: Object.assign(
-    (subject: Subject, number: number) => forms.content.key({ ...subject, number: padded(number, 8) }),
+  rollout: Object.assign(
+    (owner: Owner, number: number) => forms.rollout.key({ ...owner, number: padded(number, 8) }),
     decoder((key) => {
-      const parts = forms.content.parse(key);
-      const [subject, number] = [subjectAmong(parts), wholeNumber(parts?.number)];
-      return subject === undefined || number === undefined ? undefined : { subject, number };
+      const parts = forms.rollout.parse(key);
+      const [owner, number] = [ownerAmong(parts), wholeNumber(parts?.number)];
+      return owner === undefined || number === undefined ? undefined : { owner, number };
     }),
   ),
-  leg: Object.assign(
-    (subject: Subject, leg: LegRef) => forms.leg.key({ ...subject, ...legParts(leg) }),
+  stageRun: Object.assign(
+    (owner: Owner, stageRun: StageRunRef) => forms.stageRun.key({ ...owner, ...stageRunParts(stageRun) }),
     decoder((key) => {
-      const parts = forms.leg.parse(key);
-      const [subject, leg] = [subjectAmong(parts), legAmong(parts)];
-      return subject === undefined || leg === undefined ? undefined : { subject, leg };
+      const parts = forms.stageRun.parse(key);
+      const [owner, stageRun] = [ownerAmong(parts), stageRunAmong(parts)];
+      return owner === undefined || stageRun === undefined ? undefined : { owner, stageRun };
     }),
   ),
   slot: Object.assign(
-    (subject: Subject, cluster: string) => forms.slot.key({ ...subject, cluster }),
+    (owner: Owner, cluster: string) => forms.slot.key({ ...owner, cluster }),
     decoder((key) => {
       const parts = forms.slot.parse(key);
-      const subject = subjectAmong(parts);
-      return parts === undefined || subject === undefined ? undefined : { subject, cluster: parts.cluster };
+      const owner = ownerAmong(parts);
+      return parts === undefined || owner === undefined ? undefined : { owner, cluster: parts.cluster };
     }),
   ),
   target: Object.assign(
-    (subject: Subject, leg: LegRef, cluster: string) => forms.target.key({ ...subject, ...legParts(leg), cluster }),
+    (owner: Owner, stageRun: StageRunRef, cluster: string) =>
+      forms.target.key({ ...owner, ...stageRunParts(stageRun), cluster }),
     decoder((key) => {
       const parts = forms.target.parse(key);
-      const [subject, leg] = [subjectAmong(parts), legAmong(parts)];
-      if (parts === undefined || subject === undefined || leg === undefined) return undefined;
-      return { subject, leg, cluster: parts.cluster };
+      const [owner, stageRun] = [ownerAmong(parts), stageRunAmong(parts)];
+      if (parts === undefined || owner === undefined || stageRun === undefined) return undefined;
+      return { owner, stageRun, cluster: parts.cluster };
     }),
   ),
-  arrival: Object.assign(
-    (subject: Subject, state: ArrivalState, cluster: string) => forms.arrival.key({ ...subject, state, cluster }),
+  catchUp: Object.assign(
+    (owner: Owner, state: CatchUpState, cluster: string) => forms.catchUp.key({ ...owner, state, cluster }),
     decoder((key) => {
-      const parts = forms.arrival.parse(key);
-      const subject = subjectAmong(parts);
-      if (parts === undefined || subject === undefined) return undefined;
-      return { subject, state: parts.state as ArrivalState, cluster: parts.cluster };
+      const parts = forms.catchUp.parse(key);
+      const owner = ownerAmong(parts);
+      if (parts === undefined || owner === undefined) return undefined;
+      return { owner, state: parts.state as CatchUpState, cluster: parts.cluster };
     }),
   ),
   /** Of a Source, the newest one that has an artifact. */
@@ -226,27 +227,27 @@ export const ranges = {
   discoveries: forms.discovery.range({}),
   found: forms.found.range({}),
   clusterValues: forms.clusterValues.range({}),
-  subjects: (namespace?: string) => forms.subject.range({ namespace }),
+  owners: (namespace?: string) => forms.owner.range({ namespace }),
   sources: forms.sourceEntry.range({}),
   uses: ({ namespace, name }: Named) => forms.uses.range({ namespace, source: name }),
   repository: (url: string) => forms.repository.range({ url }),
   /** The legs of a content, stage by stage as the names have it. */
-  legs: (subject: Subject, number: number) => forms.leg.range({ ...subject, number: padded(number, 8) }),
+  stageRuns: (owner: Owner, number: number) => forms.stageRun.range({ ...owner, number: padded(number, 8) }),
   /** Those of contents one after the other, the oldest first. */
-  legsBetween: (subject: Subject, numbers: { readonly from: number; readonly to: number }): RowRange<"Leg"> => {
-    const { pk, prefix: from = "" } = ranges.legs(subject, numbers.from);
-    return { pk, between: [from, `${ranges.legs(subject, numbers.to).prefix}\uffff`] };
+  stageRunsBetween: (owner: Owner, numbers: { readonly from: number; readonly to: number }): RowRange<"StageRun"> => {
+    const { pk, prefix: from = "" } = ranges.stageRuns(owner, numbers.from);
+    return { pk, between: [from, `${ranges.stageRuns(owner, numbers.to).prefix}\uffff`] };
   },
-  slots: (subject: Subject) => forms.slot.range(subject),
+  slots: (owner: Owner) => forms.slot.range(owner),
   /** What became of the targets of all legs of a content. */
-  contentTargets: (subject: Subject, number: number) => forms.target.range({ ...subject, number: padded(number, 8) }),
+  rolloutTargets: (owner: Owner, number: number) => forms.target.range({ ...owner, number: padded(number, 8) }),
   /** What became of the targets of a leg, by cluster. */
-  targets: (subject: Subject, leg: LegRef) => forms.target.range({ ...subject, ...legParts(leg) }),
-  arrivals: (subject: Subject, state: ArrivalState) => forms.arrival.range({ ...subject, state }),
+  targets: (owner: Owner, stageRun: StageRunRef) => forms.target.range({ ...owner, ...stageRunParts(stageRun) }),
+  catchUps: (owner: Owner, state: CatchUpState) => forms.catchUp.range({ ...owner, state }),
   /** Those that had a slot, and that nothing came of. */
-  arrivalsBehind: (subject: Subject): RowRange<"Arrival"> => {
-    const { pk, prefix: from = "" } = ranges.arrivals(subject, "away");
-    return { pk, between: [from, `${ranges.arrivals(subject, "failed").prefix}\uffff`] };
+  catchUpsTried: (owner: Owner): RowRange<"CatchUp"> => {
+    const { pk, prefix: from = "" } = ranges.catchUps(owner, "away");
+    return { pk, between: [from, `${ranges.catchUps(owner, "failed").prefix}\uffff`] };
   },
   revisions: ({ namespace, name }: Named) => forms.revision.range({ namespace, name }),
   events: ({ namespace, kind, name }: About) => forms.event.range({ namespace, kind, name }),
@@ -261,23 +262,23 @@ const onTheWay: ReadonlySet<string> = new Set(["Assigned", "Applying", "Verifyin
 /** The index of states: Syncs of a subject by what they are in, cluster by cluster. */
 export const stateIndex = {
   partition: statePk.pattern,
-  pk: (subject: Subject) => statePk.text(subject),
+  pk: (owner: Owner) => statePk.text(owner),
   sk: (state: string, { cluster, name }: { readonly cluster: string; readonly name: string }) =>
     stateSk.text({ state: stateIndex.word(state), cluster, sync: name }),
   word: (state: string): string => (onTheWay.has(state) ? "Changing" : state),
   parse: stateSk.parse,
   /** Only those in one state when given. */
-  range: (subject: Subject, state?: string) => ({
+  range: (owner: Owner, state?: string) => ({
     index: "state" as const,
-    pk: statePk.text(subject),
+    pk: statePk.text(owner),
     ...(state === undefined ? {} : { prefix: stateSk.start({ state: stateIndex.word(state) }) }),
   }),
 };
 
 /** The cluster that a row is about. */
 export function clusterOf(key: RowKey): string {
-  const { fleet, sync, cluster, lease, slot, target, arrival } = forms;
-  const parts = [fleet, sync, cluster, lease, slot, target, arrival].map((form) => form.parse(key));
+  const { fleet, sync, cluster, lease, slot, target, catchUp } = forms;
+  const parts = [fleet, sync, cluster, lease, slot, target, catchUp].map((form) => form.parse(key));
   return required(
     parts.find((found) => found !== undefined),
     key,
@@ -285,13 +286,13 @@ export function clusterOf(key: RowKey): string {
 }
 
 /** The name of a Sync on a cluster: `<group>.<template>`, or the name of the Sync a user wrote. */
-export function syncName(subject: Subject, template: string): string {
-  return subject.kind === "Sync" ? subject.name : `${subject.name}.${template}`;
+export function syncName(owner: Owner, template: string): string {
+  return owner.kind === "Sync" ? owner.name : `${owner.name}.${template}`;
 }
 
 /** The template of a Sync of a subject, by the name that `syncName` gave it. */
-export function templateOf(subject: Subject, sync: string): string {
-  return subject.kind === "Sync" ? sync : sync.slice(subject.name.length + 1);
+export function templateOf(owner: Owner, sync: string): string {
+  return owner.kind === "Sync" ? sync : sync.slice(owner.name.length + 1);
 }
 
 function decoder<Parts>(parse: (key: RowKey) => Parts | undefined) {
@@ -303,22 +304,22 @@ function decoder<Parts>(parse: (key: RowKey) => Parts | undefined) {
   };
 }
 
-function subjectAmong(parts: About | undefined): Subject | undefined {
+function ownerAmong(parts: About | undefined): Owner | undefined {
   if (parts?.kind !== "SyncGroup" && parts?.kind !== "Sync") return undefined;
   return { namespace: parts.namespace, kind: parts.kind, name: parts.name };
 }
 
-function legParts({ content, stage, seal }: LegRef) {
-  return { number: padded(content, 8), stage, seal: padded(seal, 4) };
+function stageRunParts({ rollout, stage, snapshot }: StageRunRef) {
+  return { number: padded(rollout, 8), stage, snapshot: padded(snapshot, 4) };
 }
 
-function legAmong(
-  parts: { readonly number: string; readonly stage: string; readonly seal: string } | undefined,
-): LegRef | undefined {
-  const [content, seal] = [wholeNumber(parts?.number), wholeNumber(parts?.seal)];
-  return parts === undefined || content === undefined || seal === undefined
+function stageRunAmong(
+  parts: { readonly number: string; readonly stage: string; readonly snapshot: string } | undefined,
+): StageRunRef | undefined {
+  const [rollout, snapshot] = [wholeNumber(parts?.number), wholeNumber(parts?.snapshot)];
+  return parts === undefined || rollout === undefined || snapshot === undefined
     ? undefined
-    : { content, stage: parts.stage, seal };
+    : { rollout, stage: parts.stage, snapshot };
 }
 
 /** Wide enough that text order is number order. */

@@ -24,7 +24,7 @@ export interface Begun {
 export interface LeaseRow extends Row {
   readonly type: "Lease";
   readonly fence: number;
-  readonly wanted: number;
+  readonly desired: number;
   readonly owner?: string;
   readonly leaseUntil?: string;
   /** Kept while it is held: who finds it on a lease that was not given back knows where its holder died. */

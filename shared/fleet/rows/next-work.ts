@@ -7,7 +7,7 @@ const heldSeconds = 300;
 /** What is at rest is looked at with its cluster's routine; so long after that by its own timer, should that one be lost. */
 const ownSeconds = 86_400;
 
-type Scheduled = Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations" | "held" | "parked">;
+type Scheduled = Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations" | "held" | "paused">;
 
 /**
  * When the cluster's worker should look at this Sync next; undefined when there is nothing left to do.
@@ -20,22 +20,22 @@ export function nextWork(row: Scheduled): string | undefined {
 }
 
 /** It waits for the routine of its cluster, and for nothing else. */
-export function isAtRest(row: Scheduled): boolean {
+export function isIdle(row: Scheduled): boolean {
   return waitOf(row) === "routine";
 }
 
 /** When its row is due by itself. */
 export function timerOf(row: Scheduled): string | undefined {
   const next = nextWork(row);
-  return next !== undefined && isAtRest(row) ? later(next, ownSeconds) : next;
+  return next !== undefined && isIdle(row) ? later(next, ownSeconds) : next;
 }
 
 type Wait = { readonly at: string | undefined } | "routine";
 
 function waitOf(row: Scheduled): Wait {
-  const { parked } = row;
-  if (parked === undefined) return heldWait(row) ?? (isLeftToResume(row) ? { at: row.observed?.at } : lookWait(row));
-  if (parked.freeze === undefined) return parkedWait({ ...row, parked });
+  const { paused } = row;
+  if (paused === undefined) return heldWait(row) ?? (isLeftToResume(row) ? { at: row.observed?.at } : checkWait(row));
+  if (paused.freeze === undefined) return pausedWait({ ...row, paused });
   // What is asked of it is done with its next turn.
   const { reconcile: _reconcile, operations: _operations, ...kept } = row;
   const unasked = { ...kept, ...defined({ reconcile: row.observed?.handledReconcile }) };
@@ -46,21 +46,21 @@ function waitOf(row: Scheduled): Wait {
 function heldWait(row: Scheduled): Wait | undefined {
   const held = heldBy(row);
   if (held === undefined) return undefined;
-  const look = isLookedAt(row) ? nextLook(row) : undefined;
-  const times = [later(held.at, heldSeconds), held.until, look];
+  const check = isChecked(row) ? nextCheck(row) : undefined;
+  const times = [later(held.at, heldSeconds), held.until, check];
   return { at: times.filter((time) => time !== undefined).sort()[0] };
 }
 
 /** Only the planner gives it another turn; until then what was applied is looked at. */
 function turnWait(row: Scheduled): Wait {
   const { observed } = row;
-  if (isLookedAt(row)) return lookWait(row);
+  if (isChecked(row)) return checkWait(row);
   const isApplied = observed?.applied !== undefined && observed.applied.attempt === observed.attempt;
   return isApplied ? "routine" : { at: undefined };
 }
 
 /** Looks that write nothing go on under a freeze; what is only begun waits. */
-function isLookedAt({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
+function isChecked({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
   if (observed?.attempt !== desired.attempt) return false;
   return observed.phase !== "Applying" && observed.phase !== "Retrying";
 }
@@ -71,12 +71,12 @@ function isLeftToResume({ desired, observed }: Pick<SyncRow, "desired" | "observ
 }
 
 /** Whatever a freeze or a suspend says. */
-export function nextLook(row: Omit<Scheduled, "held" | "parked">): string | undefined {
-  const wait = lookWait(row);
+export function nextCheck(row: Omit<Scheduled, "held" | "paused">): string | undefined {
+  const wait = checkWait(row);
   return wait === "routine" ? afterInterval(row) : wait.at;
 }
 
-function lookWait(row: Omit<Scheduled, "held" | "parked">): Wait {
+function checkWait(row: Omit<Scheduled, "held" | "paused">): Wait {
   const { desired, observed } = row;
   if (desired.action === "orphan") return { at: undefined };
   if (observed === undefined || observed.attempt !== desired.attempt) return { at: beginsAt(row) };
@@ -93,19 +93,19 @@ export function beginsAt({ desired }: Pick<SyncRow, "desired">): string {
 }
 
 /** That it is parked is told at once; from then on it is looked at like what is settled. */
-function parkedWait(row: Scheduled & Required<Pick<SyncRow, "parked">>): Wait {
-  const { desired, observed, parked } = row;
+function pausedWait(row: Scheduled & Required<Pick<SyncRow, "paused">>): Wait {
+  const { desired, observed, paused } = row;
   if (desired.action === "orphan" || observed?.phase === "Gone") return { at: undefined };
-  if (observed === undefined || isAsked(row)) return { at: parked.at };
+  if (observed === undefined || isAsked(row)) return { at: paused.at };
   if (observed.attempt !== desired.attempt) {
     // Nothing that is looked at is left of what was wanted before.
-    return observed.applied?.attempt === observed.attempt ? "routine" : { at: parked.at };
+    return observed.applied?.attempt === observed.attempt ? "routine" : { at: paused.at };
   }
   if (observed.nextAt !== undefined) return { at: observed.nextAt };
-  return restsWhenParked.has(observed.phase) ? "routine" : { at: parked.at };
+  return idlesWhenPaused.has(observed.phase) ? "routine" : { at: paused.at };
 }
 
-const restsWhenParked: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Failed", "Unreachable"]);
+const idlesWhenPaused: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Failed", "Unreachable"]);
 
 /** @returns undefined for what was never looked at. */
 function afterInterval({ desired, observed, uid }: Pick<SyncRow, "desired" | "observed" | "uid">): string | undefined {

@@ -85,7 +85,7 @@ export interface Artifact {
   readonly folders?: FolderDigests;
   readonly storedAt: string;
   /** Of the commit: the first line of its message, who wrote it, and when it was committed. */
-  readonly subject: string;
+  readonly owner: string;
   readonly author: string;
   /** Absent of what was fetched before this was noted. */
   readonly committedAt?: string;
@@ -109,7 +109,7 @@ export interface FetchStart extends AskedRevision {
   /** Of the same question, this one included. */
   readonly starts: number;
   /** Somebody asked for a look meanwhile: who fetches looks again in the end. */
-  readonly wanted?: true;
+  readonly desired?: true;
 }
 
 /** What can never be taken, and is not fetched again to find that out. */
@@ -222,7 +222,7 @@ export interface FleetVersionRow extends Row {
 }
 
 /** Exclusive counts; they sum to `selected`. */
-export interface SubjectStatus {
+export interface OwnerStatus {
   readonly observedGeneration?: number;
   /** Number of the newest act of `operations` that the planner has seen. */
   readonly observedOperation?: number;
@@ -234,8 +234,8 @@ export interface SubjectStatus {
   /** Number of the newest content. */
   readonly rollout?: number;
   /** Each with the content that it is on, and the one that goes through it. */
-  readonly stages?: readonly { readonly name: string; readonly on?: number; readonly moving?: number }[];
-  readonly state?: SubjectState;
+  readonly stages?: readonly { readonly name: string; readonly on?: number; readonly updatingTo?: number }[];
+  readonly state?: OwnerState;
   /** They sum to `selected`; `drifted` is there only where some are. */
   readonly clusters?: Readonly<
     Record<"selected" | "ready" | "changing" | "failed" | "unreachable" | "waiting", number>
@@ -252,7 +252,7 @@ export interface SubjectStatus {
  * - `NoClusters`: nothing that is registered matches; `ClusterNotFound`: nothing that is named is registered;
  * - `Waiting`: there is nothing to roll out yet; the others are about the rollout that is open.
  */
-export type SubjectState =
+export type OwnerState =
   | "Complete"
   | "Drifted"
   | "Degraded"
@@ -272,9 +272,9 @@ export function reachesNobody(state: string | undefined): boolean {
   return state === "NoClusters" || state === "ClusterNotFound";
 }
 
-export type SyncGroupRow = ObjectRow<"SyncGroup", SyncGroupSpec, SubjectStatus> & { readonly namespace: string };
-export type UserSyncRow = ObjectRow<"Sync", SyncSpec, SubjectStatus> & { readonly namespace: string };
-export type SubjectRow = SyncGroupRow | UserSyncRow;
+export type SyncGroupRow = ObjectRow<"SyncGroup", SyncGroupSpec, OwnerStatus> & { readonly namespace: string };
+export type UserSyncRow = ObjectRow<"Sync", SyncSpec, OwnerStatus> & { readonly namespace: string };
+export type OwnerRow = SyncGroupRow | UserSyncRow;
 
 /** A directory entry: its key says all. */
 export interface DirectoryRow extends Row {
@@ -291,6 +291,6 @@ export function newestAct(operations: Operations): number | undefined {
 }
 
 /** True while the planner has not yet seen the newest spec or act: the row is due until it has. */
-export function isUnplanned(row: Pick<SubjectRow, "generation" | "operations" | "status">): boolean {
+export function isUnplanned(row: Pick<OwnerRow, "generation" | "operations" | "status">): boolean {
   return row.status.observedGeneration !== row.generation || row.status.observedOperation !== newestAct(row.operations);
 }

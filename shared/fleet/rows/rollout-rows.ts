@@ -2,7 +2,7 @@
 
 import type { SpecialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { ApplyOptions, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { BuildOptions, RenderOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
@@ -38,9 +38,9 @@ export interface PlannedOverride extends Omit<TemplateOverride, "render"> {
 export interface Plan {
   readonly templates: readonly PlannedTemplate[];
   /** The subject itself goes: everything of it is deleted. */
-  readonly farewell?: "delete";
+  readonly deletion?: "delete";
   /** `sha256:<hex>` over both, without what only names a commit. */
-  readonly contentHash: string;
+  readonly planHash: string;
 }
 
 /**
@@ -92,7 +92,7 @@ export type TargetInput =
   | { readonly problem: string };
 
 /** A target as it was sealed; kept in a blob. */
-export interface SealedTarget {
+export interface SnapshotTarget {
   readonly cluster: string;
   readonly uid: string;
   /** Of each template, in the content's order. */
@@ -100,28 +100,28 @@ export interface SealedTarget {
 }
 
 /** A content going through one stage. Sealed anew, it is another leg with the same content and stage. */
-export interface LegRef {
-  readonly content: number;
+export interface StageRunRef {
+  readonly rollout: number;
   readonly stage: string;
-  readonly seal: number;
+  readonly snapshot: number;
 }
 
-export interface UnitStage {
+export interface StageRecord {
   readonly name: string;
   /** The content that passed it last: what its clusters want. */
-  readonly on?: number;
+  readonly current?: number;
   /** The leg that is going through it. */
-  readonly moving?: LegRef;
+  readonly updatingTo?: StageRunRef;
   /** The one that passed it last. */
-  readonly passed?: LegRef;
+  readonly passed?: StageRunRef;
   /** Clusters that are its members now. */
   readonly members: number;
   /** Slots of its legs, also of those that another one took the place of. */
   readonly changing: number;
   /** Slots of clusters that came to it; absent where a version wrote it that did not count them. */
-  readonly arriving?: number;
+  readonly catchingUp?: number;
   /** Catch-ups that failed since the stage passed a content last; those that could not be rendered are not counted. */
-  readonly failedArrivals: number;
+  readonly failedCatchUps: number;
   /** An edit put a stage before it that has not passed what goes through it: that waits. */
   readonly ahead?: true;
   /** A stage before it was removed: of the contents up to `upTo` it takes only those that had passed that stage. */
@@ -146,27 +146,27 @@ export interface Skipped {
 
 /**
  * Work on many clusters that is done in pages, one transaction each:
- * `arrive`: clusters that joined or moved to another stage; `leave`: those that are no longer selected;
+ * `catchUp`: clusters that joined or moved to another stage; `leave`: those that are no longer selected;
  * `retry`: targets of a leg that failed, or arrivals, get another turn;
  * `restore`: targets of a leg that lost what it, or one before it, took away come once more, for it is wanted again;
- * `clear`: a stage passed a content, and those that nothing came of as arrivals were judged with it; `look`: every Sync of the members is looked at;
+ * `clear`: a stage passed a content, and those that nothing came of as arrivals were judged with it; `check`: every Sync of the members is looked at;
  * `rename`: what clusters have in a stage goes by its new name.
  */
 export type Job =
-  | { readonly do: "arrive" | "leave"; readonly clusters: string; readonly at: number }
-  | { readonly do: "retry"; readonly leg?: LegRef; readonly after?: string }
-  | { readonly do: "restore"; readonly leg: LegRef; readonly from: number; readonly at?: number }
+  | { readonly do: "catchUp" | "leave"; readonly clusters: string; readonly at: number }
+  | { readonly do: "retry"; readonly stageRun?: StageRunRef; readonly after?: string }
+  | { readonly do: "restore"; readonly stageRun: StageRunRef; readonly from: number; readonly at?: number }
   | { readonly do: "clear"; readonly stage: string; readonly after?: string }
-  | { readonly do: "look"; readonly number: number; readonly at: number }
+  | { readonly do: "check"; readonly number: number; readonly at: number }
   | { readonly do: "rename"; readonly stage: string; readonly to: string; readonly after?: string };
 
 /** How far a `reconcile` has been answered. */
-export interface Looking {
+export interface Checking {
   readonly number: number;
   /** When it was passed on, or could go on. */
   readonly since: string;
   /** Members, in their order, that have been looked at; how these were is counted. */
-  readonly looked: number;
+  readonly checked: number;
   /** The most that they ever were: when members become others they are counted anew. */
   readonly most: number;
   readonly counts: Readonly<Record<"ready" | "changing" | "failed" | "unreachable" | "waiting", number>>;
@@ -176,7 +176,7 @@ export interface Looking {
  * How many of the arrivals that wait do so for anything but a slot, since all of them were looked at: for a freeze, by its
  * name; for their renderings; for an attempt that goes on; or by its stage's own bound.
  */
-export interface ArrivalsHeld {
+export interface CatchUpsHeld {
   readonly frozen: Readonly<Record<string, number>>;
   readonly rendering: number;
   readonly worker: number;
@@ -187,32 +187,32 @@ export interface ArrivalsHeld {
 }
 
 /** `changing` are slots that no stage counts. `away` is absent where there are none. */
-export type ArrivalCounts = Readonly<Record<"waiting" | "changing" | "failed", number>> & { readonly away?: number };
+export type CatchUpCounts = Readonly<Record<"waiting" | "changing" | "failed", number>> & { readonly away?: number };
 
 /** A subject's one row: its version is a condition of every transaction of the planner. */
-export interface UnitRow extends Row {
-  readonly type: "Unit";
-  readonly subject: Subject;
+export interface RolloutStateRow extends Row {
+  readonly type: "RolloutState";
+  readonly owner: Owner;
   /** Of the object: one of the same name that comes later goes on with its numbers, and with nothing else. */
   readonly uid: string;
   /** Number of the newest content; 0 before the first. */
   readonly last: number;
   /** Legs that were ever sealed. */
-  readonly seals: number;
+  readonly snapshots: number;
   /** As the spec that was seen last has them, in order. */
-  readonly stages: readonly UnitStage[];
+  readonly stages: readonly StageRecord[];
   /** The newest content that a stage had passed which is no more: its clusters may have it, and no stage be on it yet. */
   readonly former?: number;
-  readonly arrivals: ArrivalCounts;
-  readonly arrivalsHeld?: ArrivalsHeld;
+  readonly catchUps: CatchUpCounts;
+  readonly catchUpsHeld?: CatchUpsHeld;
   /** When a cluster that came failed, or did not answer, last. */
-  readonly arrivalEndedAt?: string;
+  readonly catchUpEndedAt?: string;
   /** Every content that a stage is on or moves to, and some more, the newest first. */
   readonly ledger: readonly LedgerEntry[];
   /** Numbers of the contents that are in it no more, until their rows are collected. */
   readonly past?: readonly number[];
   /** What is wanted and no stage has taken yet. */
-  readonly wanted?: Pick<LedgerEntry, "identity" | "revision">;
+  readonly desired?: Pick<LedgerEntry, "identity" | "revision">;
   /** Contents that were wanted since the newest was taken, and are no more. */
   readonly skipped?: Skipped;
   /** Templates that were ever assigned and may be on a cluster still. */
@@ -246,16 +246,16 @@ export interface UnitRow extends Row {
   /** Number of the newest `reconcile` and `restart` that were taken up. */
   readonly handledReconcile?: number;
   readonly handledRestart?: number;
-  readonly looking?: Looking;
+  readonly checking?: Checking;
   /** Legs that say another thing since the last step: whoever finds them so tells people again, for that step may have died. */
-  readonly untold?: readonly LegRef[];
+  readonly pendingReports?: readonly StageRunRef[];
   /** What was seen for certain when a `reconcile` was over, or was read of a cluster: indexes may lag behind it. */
   readonly lately?: Readonly<Record<"failed" | "unreachable" | "changing", number>> & { readonly at: string };
 }
 
-export interface ContentRow extends Row {
-  readonly type: "Content";
-  readonly subject: Subject;
+export interface RolloutRow extends Row {
+  readonly type: "Rollout";
+  readonly owner: Owner;
   readonly number: number;
   readonly identity: string;
   readonly plan: Plan;
@@ -271,19 +271,19 @@ export interface ContentRow extends Row {
 }
 
 export const stalledPhases = ["Halted", "NothingVerified", "TooManyUnreachable"] as const;
-export type LegPhase = "Moving" | (typeof stalledPhases)[number] | "Passed" | "Superseded";
+export type StageRunPhase = "Updating" | (typeof stalledPhases)[number] | "Passed" | "Superseded";
 
 export interface Transition {
   readonly at: string;
-  readonly phase: LegPhase;
+  readonly phase: StageRunPhase;
   readonly reason: string;
   readonly message: string;
 }
 
-export interface LegRow extends Row, LegRef {
-  readonly type: "Leg";
-  readonly subject: Subject;
-  readonly phase: LegPhase;
+export interface StageRunRow extends Row, StageRunRef {
+  readonly type: "StageRun";
+  readonly owner: Owner;
+  readonly phase: StageRunPhase;
   readonly reason: string;
   readonly message: string;
   /** What was sealed: its targets in their order, in blobs, each with the order of its first. */
@@ -335,10 +335,10 @@ export interface SlotRow extends Row {
   readonly type: "Slot";
   readonly cluster: string;
   /** What it was given for; absent for an arrival, and for one whose assignment was taken back. */
-  readonly leg?: LegRef;
+  readonly stageRun?: StageRunRef;
   readonly order?: number;
   readonly stage: string;
-  readonly content: number;
+  readonly rollout: number;
   /** Attempt number of each Sync that was assigned, by the Sync's name. */
   readonly attempts: Readonly<Record<string, number>>;
   /** An arrival that was given what it lost of this content. */
@@ -347,13 +347,13 @@ export interface SlotRow extends Row {
   readonly unwritten?: true;
   readonly since: string;
   /** Settled. A worker that took the lease with this fence, or before, may still be writing. */
-  readonly parking?: { readonly fence: number };
+  readonly releasing?: { readonly fence: number };
 }
 
 /** What became of a target. */
 export interface TargetRow extends Row {
   readonly type: "Target";
-  readonly leg: LegRef;
+  readonly stageRun: StageRunRef;
   readonly order: number;
   readonly cluster: string;
   readonly state: TargetState;
@@ -366,14 +366,14 @@ export interface TargetRow extends Row {
 }
 
 /** A cluster that is to be brought to what its stage is on, outside the legs. */
-export interface ArrivalRow extends Row {
-  readonly type: "Arrival";
+export interface CatchUpRow extends Row {
+  readonly type: "CatchUp";
   readonly cluster: string;
   readonly why: "joined" | "returned";
   /** In which it failed, or does not answer. */
   readonly stage?: string;
   /** What it lost of this content and is wanted comes before what its stage is on. */
-  readonly content?: number;
+  readonly rollout?: number;
   readonly since: string;
   /** Why it failed. */
   readonly reason?: string;
@@ -399,14 +399,14 @@ export interface RenderingRow extends Row {
   readonly engine: string;
   readonly state: "Pending" | "Done" | "Failed";
   /** Of what failed for a reason that may not be the input's: when it is tried again. */
-  readonly restsUntil?: string;
+  readonly retryAt?: string;
   readonly requestedAt: string;
   /** When a renderer began with it first. */
   readonly begunAt?: string;
   /** Who is at it, and until when nobody else needs to be. */
   readonly claim?: { readonly by: string; readonly until: string };
   /** Subjects to tell when it is no longer Pending, or no longer Failed. */
-  readonly waiting?: readonly Subject[];
+  readonly waiting?: readonly Owner[];
   /** Sources that may have its artifacts. */
   readonly sources?: readonly SourceRef[];
   readonly digest?: string;

@@ -4,7 +4,7 @@
  */
 
 import { hasCome, hashOf, later } from "#shared/fleet/rows/due.ts";
-import { isAtRest, nextWork } from "#shared/fleet/rows/next-work.ts";
+import { isIdle, nextWork } from "#shared/fleet/rows/next-work.ts";
 import { intervalOf, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** By interval in seconds: when those that were at rest had all been looked at last. */
@@ -21,7 +21,7 @@ export function routineOf(syncs: readonly SyncRow[], known: Routine): Routine {
   const routine: Record<string, string> = {};
   for (const sync of syncs) {
     const interval = intervalText(sync);
-    const at = isAtRest(sync) ? sync.observed?.at : nextWork(sync) && known[interval];
+    const at = isIdle(sync) ? sync.observed?.at : nextWork(sync) && known[interval];
     if (at === undefined) continue;
     const before = routine[interval] ?? at;
     routine[interval] = known[interval] ?? (at < before ? at : before);
@@ -64,9 +64,9 @@ export function isRoutineLate(row: Resting, routine: Routine, now: Date): boolea
 }
 
 /** When a Sync was last seen as its row says. */
-export function lastLook(row: SyncRow, routine: Routine = {}): string | undefined {
+export function lastCheck(row: SyncRow, routine: Routine = {}): string | undefined {
   const seen = row.observed?.at;
-  const last = isAtRest(row) ? routine[intervalText(row)] : undefined;
+  const last = isIdle(row) ? routine[intervalText(row)] : undefined;
   return last !== undefined && seen !== undefined && last > seen ? last : seen;
 }
 

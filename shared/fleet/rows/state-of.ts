@@ -10,11 +10,11 @@ export type SyncStateWord = Phase | "Assigned" | "Orphaned";
 export function stateOf({
   desired,
   observed,
-  parked,
-}: Pick<SyncRow, "desired" | "observed" | "parked">): SyncStateWord {
+  paused,
+}: Pick<SyncRow, "desired" | "observed" | "paused">): SyncStateWord {
   if (desired.action === "orphan") return "Orphaned";
   const phase = observed?.attempt === desired.attempt ? observed.phase : "Assigned";
   const isWell = phase === "Ready" || phase === "Gone";
-  if (parked === undefined || isWell) return phase;
-  return parked.freeze === undefined ? "Failed" : "Assigned";
+  if (paused === undefined || isWell) return phase;
+  return paused.freeze === undefined ? "Failed" : "Assigned";
 }

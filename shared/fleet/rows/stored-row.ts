@@ -1,9 +1,10 @@
 /** Every row of the table: what its key says decides what it is. */
-import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
+
 import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
 import type { DiscoveryRow, FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { FolderUseRow } from "#shared/fleet/rows/folder-use.ts";
+import type { FreezesRow } from "#shared/fleet/rows/freezes-row.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type {
   ClusterRow,
@@ -17,13 +18,13 @@ import type {
 } from "#shared/fleet/rows/object-rows.ts";
 import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
 import type {
-  ArrivalRow,
-  ContentRow,
-  LegRow,
+  CatchUpRow,
   RenderingRow,
+  RolloutRow,
+  RolloutStateRow,
   SlotRow,
+  StageRunRow,
   TargetRow,
-  UnitRow,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import type { NewerRow, Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -38,19 +39,19 @@ export type StoredRow =
   | SyncRow
   | LeaseRow
   | CheckRow
-  | BrakeRow
+  | FreezesRow
   | FleetRow
   | DiscoveryRow
   | FoundRow
   | DirectoryRow
   | FleetVersionRow
   | TickRow
-  | UnitRow
-  | ContentRow
-  | LegRow
+  | RolloutStateRow
+  | RolloutRow
+  | StageRunRow
   | SlotRow
   | TargetRow
-  | ArrivalRow
+  | CatchUpRow
   | RenderingRow
   | FolderUseRow
   | RevisionRow

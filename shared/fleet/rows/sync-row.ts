@@ -6,9 +6,9 @@
 
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
-import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { jittered, later } from "#shared/fleet/rows/due.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Act, Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
@@ -70,9 +70,9 @@ export interface Desired extends Assigned {
 export type Phase = "Applying" | "Verifying" | "Ready" | "Retrying" | "Failed" | "Unreachable" | "Reachable" | "Gone";
 
 /** How many objects are named in a row. */
-export const maxTroubles = 5;
+export const maxProblems = 5;
 
-export interface ObjectTrouble {
+export interface ObjectProblem {
   /** `Deployment shop/web` */
   readonly object: string;
   readonly reason: string;
@@ -84,8 +84,8 @@ export interface Drift {
   readonly at: string;
   readonly objects: number;
   readonly corrected: boolean;
-  /** By name, each with what has changed and by whom; at most `maxTroubles`. */
-  readonly named?: readonly ObjectTrouble[];
+  /** By name, each with what has changed and by whom; at most `maxProblems`. */
+  readonly named?: readonly ObjectProblem[];
 }
 
 /** What the API server said of an object that it took all the same. */
@@ -167,12 +167,12 @@ export interface Observed {
     /** Members that no known rendering accounts for: they are pruned on request only. */
     readonly foreign: number;
   };
-  /** Worst first, at most `maxTroubles`. */
-  readonly troubles: readonly ObjectTrouble[];
-  /** Of the applies of this attempt, each text once; at most `maxTroubles`. */
+  /** Worst first, at most `maxProblems`. */
+  readonly problems: readonly ObjectProblem[];
+  /** Of the applies of this attempt, each text once; at most `maxProblems`. */
   readonly warnings?: readonly ObjectWarning[];
   /** Objects that are not put back any more because somebody undoes it each time; at most five. */
-  readonly leftAlone?: readonly ObjectTrouble[];
+  readonly leftAlone?: readonly ObjectProblem[];
   readonly drift?: Drift;
   /** A suspend kept from the cluster what it lacks. */
   readonly withheld?: "Suspended";
@@ -194,13 +194,13 @@ export interface SyncRow extends Row {
   readonly name: string;
   /** The same for the same (installation, namespace, name, cluster), so that a lost table finds its objects again. */
   readonly uid: string;
-  readonly subject: Subject;
+  readonly owner: Owner;
   /** Of the object that assigned last: what another one of its name left is not its own. */
-  readonly subjectUid: string;
+  readonly ownerUid: string;
   readonly desired: Desired;
   readonly observed?: Observed;
   /** It lost its slot before it was done: looked at, and not written to until the planner assigns anew. The planner's. */
-  readonly parked?: Parked;
+  readonly paused?: Paused;
   /** Number of the newest `reconcile` of the subject that the planner passed on. */
   readonly reconcile?: number;
   /** What people asked of this Sync on this cluster; written by `api`. */
@@ -220,7 +220,7 @@ export interface SyncRow extends Row {
 }
 
 /** Why the newest assignment is parked, and since when. */
-export interface Parked {
+export interface Paused {
   readonly reason: string;
   readonly at: string;
   /** Name of the one that took its turn: it waits for another. Absent: it has failed. */
@@ -229,7 +229,7 @@ export interface Parked {
 
 /** Written by the worker that finds the lease of one that died at this Sync. */
 export interface Deaths {
-  /** What was wanted of the Sync; see `wantsOf`. */
+  /** What was wanted of the Sync; see `desiredKey`. */
   readonly wants: string;
   /** When the last was found. */
   readonly at: string;
@@ -241,14 +241,14 @@ export interface Deaths {
 const suspectSeconds = 86_400;
 
 /** What a death at a Sync was about: another rendering starts without it, another attempt at the same does not. */
-export function wantsOf({ desired }: Pick<SyncRow, "desired">): string {
+export function desiredKey({ desired }: Pick<SyncRow, "desired">): string {
   return desired.renderDigest ?? desired.action;
 }
 
 /** Those that count for what is wanted now. */
 export function deathsAt(row: Pick<SyncRow, "desired" | "deaths">, now: Date): Deaths | undefined {
   const { deaths } = row;
-  if (deaths?.wants !== wantsOf(row) || later(deaths.at, suspectSeconds) <= now.toISOString()) return undefined;
+  if (deaths?.wants !== desiredKey(row) || later(deaths.at, suspectSeconds) <= now.toISOString()) return undefined;
   return deaths;
 }
 

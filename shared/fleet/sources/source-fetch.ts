@@ -3,7 +3,7 @@
  * written down before it begins; whoever finds one that nobody can be at any more knows how often it was tried.
  */
 import { defined } from "#shared/base/defined.ts";
-import { later, restSeconds } from "#shared/fleet/rows/due.ts";
+import { backoffSecondsAfter, later } from "#shared/fleet/rows/due.ts";
 import type { AskedRevision, FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 
 /** So many starts follow one another at once: sandboxes are taken away, too, and that says nothing about the commit. */
@@ -70,7 +70,7 @@ export function decideFetch(row: Fetching, revision: string, fetcher: Fetcher): 
 
 /** When a fetch that never ended is begun again. */
 export function fetchAgainAt({ until, starts }: FetchStart): string {
-  return starts < startsAtOnce ? until : later(until, restSeconds(starts - startsAtOnce + 1));
+  return starts < startsAtOnce ? until : later(until, backoffSecondsAfter(starts - startsAtOnce + 1));
 }
 
 const causes = "out of memory, out of time, or its sandbox was taken away";

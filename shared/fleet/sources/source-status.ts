@@ -10,8 +10,8 @@ import type {
   SourceRow,
   SourceStatus,
 } from "#shared/fleet/rows/object-rows.ts";
-import { type SaidCondition, toldCondition } from "#shared/fleet/rows/said-reason.ts";
-import { toldReason } from "#shared/kube/reasons.ts";
+import { type StatedCondition, toldCondition } from "#shared/fleet/rows/stated-reason.ts";
+import { reportedReason } from "#shared/kube/reasons.ts";
 
 type Before = Pick<SourceRow, "status" | "generation" | "operations">;
 
@@ -69,7 +69,7 @@ export function failedStatus(row: Before, failure: SourceFailure, now: Date): So
   const { observedReference, fetch: _fetch, ...before } = row.status;
   const sameSpec = before.observedGeneration === row.generation && observedReference !== undefined;
   const { message, refused } = failure;
-  const reason = toldReason(failure.code);
+  const reason = reportedReason(failure.code);
   const stored = row.status.conditions.filter((condition) => condition.type === "ArtifactInStorage");
   const lost = { status: "False", reason: "ArtifactLost", message: "it is gone, and has to be fetched again" } as const;
   return {
@@ -105,7 +105,7 @@ function attempted(row: Before, now: Date): Partial<SourceStatus> {
 }
 
 /** `since` moves only when the status does. */
-function conditionsAfter(row: Before, now: Date, next: readonly SaidCondition[]): Condition[] {
+function conditionsAfter(row: Before, now: Date, next: readonly StatedCondition[]): Condition[] {
   return next.map((condition) => {
     const before = row.status.conditions.find((known) => known.type === condition.type);
     const since = before?.status === condition.status ? before.since : now.toISOString();

@@ -2,8 +2,8 @@
 
 import { foreignText } from "#shared/base/foreign-text.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
-import { type SaidCondition, type SaidReason, toldCondition } from "#shared/fleet/rows/said-reason.ts";
-import type { ObjectTrouble, Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type StatedCondition, type StatedReason, toldCondition } from "#shared/fleet/rows/stated-reason.ts";
+import type { ObjectProblem, Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Of what a cluster says. */
 export const maxMessage = 1_000;
@@ -11,9 +11,9 @@ export const maxMessage = 1_000;
 /** Of what one look came to. */
 interface Found {
   readonly phase: Phase;
-  readonly reason: SaidReason;
+  readonly reason: StatedReason;
   readonly message: string;
-  readonly leftAlone: readonly ObjectTrouble[];
+  readonly leftAlone: readonly ObjectProblem[];
   readonly applied?: Observed["applied"];
   readonly drift?: Observed["drift"];
   /** What is in the cluster was compared with what was applied. */
@@ -22,19 +22,19 @@ interface Found {
   readonly notCompared?: string;
 }
 
-type Looked = Pick<SyncRow, "desired" | "observed">;
+type Checked = Pick<SyncRow, "desired" | "observed">;
 
-export function conditionsOf(row: Looked, found: Found, now: string): Condition[] {
+export function conditionsOf(row: Checked, found: Found, now: string): Condition[] {
   const { phase, reason, message } = found;
   const ready = phase === "Ready" ? "True" : phase === "Unreachable" ? "Unknown" : "False";
-  const moving = phase === "Applying" || phase === "Verifying" || phase === "Retrying";
-  const wanted: SaidCondition[] = [
+  const updatingTo = phase === "Applying" || phase === "Verifying" || phase === "Retrying";
+  const desired: StatedCondition[] = [
     { type: "Ready", status: ready, reason, message },
-    { type: "Reconciling", status: moving ? "True" : "False", reason: moving ? phase : "Settled", message: "" },
+    { type: "Reconciling", status: updatingTo ? "True" : "False", reason: updatingTo ? phase : "Settled", message: "" },
     { type: "Stalled", status: phase === "Failed" ? "True" : "False", reason, message: "" },
     { type: "Drifted", ...driftOf(row, found) },
   ];
-  return wanted.map((condition) => {
+  return desired.map((condition) => {
     const old = row.observed?.conditions.find(({ type }) => type === condition.type);
     return { ...condition, since: old?.status === condition.status ? old.since : now };
   });
@@ -46,7 +46,7 @@ export function isDrifted(observed: Observed | undefined): boolean {
 }
 
 /** What could not be compared may have drifted; and what had drifted has, until a look that compares says otherwise. */
-function driftOf(row: Looked, found: Found): Pick<SaidCondition, "status" | "reason" | "message"> {
+function driftOf(row: Checked, found: Found): Pick<StatedCondition, "status" | "reason" | "message"> {
   const { drift, notCompared } = found;
   const [left] = found.leftAlone;
   if (left !== undefined) {
@@ -71,7 +71,7 @@ function hasCompared({ inspected, applied, drift }: Found): boolean {
 }
 
 /** Of the same attempt. */
-function knownDrift({ desired, observed }: Looked): Condition | undefined {
+function knownDrift({ desired, observed }: Checked): Condition | undefined {
   const known = observed?.attempt === desired.attempt ? driftBefore(observed) : undefined;
   return known?.reason === "NotApplied" ? undefined : known;
 }
@@ -81,6 +81,6 @@ function driftBefore(observed: Observed | undefined): Condition | undefined {
 }
 
 /** What is wanted was applied whole, if not as lately as now; a deletion has nothing that it could have drifted from. */
-function holdsRendering({ desired, observed }: Looked, { applied = observed?.applied }: Found): boolean {
+function holdsRendering({ desired, observed }: Checked, { applied = observed?.applied }: Found): boolean {
   return desired.action !== "apply" || applied?.renderDigest === desired.renderDigest;
 }

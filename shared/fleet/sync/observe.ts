@@ -1,6 +1,6 @@
 import { defined } from "#shared/base/defined.ts";
-import type { SaidReason } from "#shared/fleet/rows/said-reason.ts";
-import { toldReason } from "#shared/kube/reasons.ts";
+import type { StatedReason } from "#shared/fleet/rows/stated-reason.ts";
+import { reportedReason } from "#shared/kube/reasons.ts";
 /** The observed half of a Sync on a cluster: pure functions from what the worker saw to what it writes. */
 
 import { foreignText } from "#shared/base/foreign-text.ts";
@@ -11,8 +11,8 @@ import {
   intervalOf,
   isDenied,
   isReconciled,
-  maxTroubles,
-  type ObjectTrouble,
+  maxProblems,
+  type ObjectProblem,
   type ObjectWarning,
   type Observed,
   type Phase,
@@ -43,9 +43,9 @@ const maxKeep = 200;
 /** What one look at a Sync came to; what is left out stays as it was. */
 export interface Finding {
   readonly phase: Phase;
-  readonly reason: SaidReason;
+  readonly reason: StatedReason;
   readonly message: string;
-  readonly troubles?: readonly ObjectTrouble[];
+  readonly problems?: readonly ObjectProblem[];
   readonly objects?: Observed["objects"];
   /** Objects that this attempt has applied so far, or taken away. */
   readonly done?: number;
@@ -55,7 +55,7 @@ export interface Finding {
   /** Of what was applied in this look. */
   readonly warnings?: readonly ObjectWarning[];
   /** Empty: none are, after a look that would have found them. */
-  readonly leftAlone?: readonly ObjectTrouble[];
+  readonly leftAlone?: readonly ObjectProblem[];
   /** What is in the cluster was compared with what was applied. */
   readonly inspected?: true;
   /** What was found by that, if anything, was put back or is only to be told of: a `reconcile` wants no more. */
@@ -70,7 +70,7 @@ export interface Finding {
   readonly failedSince?: string;
   readonly handledPrune?: number;
   /** Nobody looks before, unless something else is wanted or somebody asks. */
-  readonly restSeconds?: number;
+  readonly backoffSecondsAfter?: number;
   /** The cluster asked to be left alone for so long; it is believed for ten minutes. */
   readonly notBeforeSeconds?: number;
   /** The uid of the cluster that answered, when it was asked and is the one it is to be. */
@@ -96,7 +96,7 @@ export function observe(
   const leftAlone = finding.leftAlone ?? (sameAttempt ? (before.leftAlone ?? []) : []);
   const warnings = allWarnings(sameAttempt ? before.warnings : [], finding.warnings);
   const withheld = finding.withheld?.reason === "Suspended" ? finding.withheld.reason : undefined;
-  const next = finding.restSeconds ?? lookSeconds(finding, { desired, tries });
+  const next = finding.backoffSecondsAfter ?? checkSeconds(finding, { desired, tries });
   const base = {
     attempt: desired.attempt,
     phase: finding.phase,
@@ -107,7 +107,7 @@ export function observe(
     at: now,
     tries,
     objects: countedForeign(finding, finding.objects ?? (sameAttempt ? before.objects : uncounted(before))),
-    troubles: finding.troubles ?? [],
+    problems: finding.problems ?? [],
     fence: at.fence,
     conditions: conditionsOf(row, { ...finding, leftAlone }, now),
   };
@@ -182,16 +182,16 @@ function namedForeign(found: readonly ForeignObject[]): readonly ForeignObject[]
 
 /** Words of a cluster end here as short lines, whoever they came through. */
 function fitForRow(finding: Finding): Finding {
-  const { troubles = [] } = finding;
+  const { problems = [] } = finding;
   return {
     ...finding,
-    reason: toldReason(foreignText(finding.reason, maxReason)),
+    reason: reportedReason(foreignText(finding.reason, maxReason)),
     message: foreignText(finding.message, maxMessage),
-    troubles: fitTroubles(troubles),
-    ...(finding.leftAlone === undefined ? {} : { leftAlone: fitTroubles(finding.leftAlone) }),
+    problems: fitProblems(problems),
+    ...(finding.leftAlone === undefined ? {} : { leftAlone: fitProblems(finding.leftAlone) }),
     ...(finding.drift?.named === undefined
       ? {}
-      : { drift: { ...finding.drift, named: fitTroubles(finding.drift.named) } }),
+      : { drift: { ...finding.drift, named: fitProblems(finding.drift.named) } }),
   };
 }
 
@@ -205,27 +205,27 @@ function allWarnings(
     message: foreignText(message, maxMessage),
   }));
   const known = new Set(before.map(({ message }) => message));
-  return [...before, ...fit.filter(({ message }) => !known.has(message))].slice(0, maxTroubles);
+  return [...before, ...fit.filter(({ message }) => !known.has(message))].slice(0, maxProblems);
 }
 
-function fitTroubles(troubles: readonly ObjectTrouble[]): readonly ObjectTrouble[] {
-  return troubles.slice(0, maxTroubles).map(({ object, reason, message }) => ({
+function fitProblems(problems: readonly ObjectProblem[]): readonly ObjectProblem[] {
+  return problems.slice(0, maxProblems).map(({ object, reason, message }) => ({
     object: foreignText(object, maxObject),
     reason: foreignText(reason, maxReason),
     message: foreignText(message, maxMessage),
   }));
 }
 
-function lookSeconds(
+function checkSeconds(
   { phase, notBeforeSeconds = 0 }: Finding,
-  when: Parameters<typeof nextLookSeconds>[1],
+  when: Parameters<typeof nextCheckSeconds>[1],
 ): number | undefined {
-  const seconds = nextLookSeconds(phase, when);
+  const seconds = nextCheckSeconds(phase, when);
   return seconds === undefined ? undefined : Math.max(seconds, Math.min(notBeforeSeconds, longestAskedSeconds));
 }
 
 /** @returns undefined for phases that wait for their interval, or for the planner. */
-function nextLookSeconds(
+function nextCheckSeconds(
   phase: Phase,
   { desired, tries }: { readonly desired: Desired; readonly tries: number },
 ): number | undefined {
@@ -242,7 +242,7 @@ export interface SeenHealth {
   readonly ready: number;
   readonly failed: number;
   readonly worst: HealthStatus;
-  readonly troubles: readonly ObjectTrouble[];
+  readonly problems: readonly ObjectProblem[];
 }
 
 /** Ready when every object is; Failed when kstatus has said so long enough; else Verifying, with the worst object. */
@@ -250,11 +250,11 @@ export function healthFinding(row: Pick<SyncRow, "desired" | "observed">, health
   const foreign = row.observed?.objects.foreign ?? 0;
   const objects = { total: health.total, ready: health.ready, failed: health.failed, foreign };
   if (health.worst === "Current") {
-    return { phase: "Ready", reason: "Ready", message: `${health.total} objects ready`, objects, troubles: [] };
+    return { phase: "Ready", reason: "Ready", message: `${health.total} objects ready`, objects, problems: [] };
   }
   const message = `${health.ready} of ${health.total} objects ready`;
   if (health.failed === 0)
-    return { phase: "Verifying", reason: "NotReady", message, objects, troubles: health.troubles };
+    return { phase: "Verifying", reason: "NotReady", message, objects, problems: health.problems };
   const sameAttempt = row.observed?.attempt === row.desired.attempt;
   const failedSince = (sameAttempt ? row.observed?.failedSince : undefined) ?? now.toISOString();
   const long = later(failedSince, failedAfterSeconds) <= now.toISOString();
@@ -263,7 +263,7 @@ export function healthFinding(row: Pick<SyncRow, "desired" | "observed">, health
     reason: long ? "ObjectsFailed" : "NotReady",
     message,
     objects,
-    troubles: health.troubles,
+    problems: health.problems,
     failedSince,
   };
 }

@@ -4,7 +4,7 @@ import { defined } from "#shared/base/defined.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
 import type { ClusterRow, Condition, EksAddress } from "#shared/fleet/rows/object-rows.ts";
 import type { Finding } from "#shared/fleet/sync/observe.ts";
-import { type AnyReason, toldReason } from "#shared/kube/reasons.ts";
+import { type AnyReason, reportedReason } from "#shared/kube/reasons.ts";
 
 /** A cluster that answers is noted at most this often. */
 const seenSeconds = 300;
@@ -48,7 +48,7 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
   // An answer from whoever it is does not show that it is the right one again.
   if (!away && before?.reason === "IdentityMismatch" && contact?.uid === undefined) return undefined;
   const status = away ? "False" : "True";
-  const reason: AnyReason = away ? toldReason(foreignText(result.reason, maxReason)) : "Answers";
+  const reason: AnyReason = away ? reportedReason(foreignText(result.reason, maxReason)) : "Answers";
   const uid = bounded(contact?.uid, maxUid) ?? cluster.status.uid;
   const { mismatch: otherBefore, ...known } = cluster.status;
   const mismatch = away && reason === "IdentityMismatch" ? bounded(result.otherUid, maxUid) : undefined;

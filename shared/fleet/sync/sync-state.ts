@@ -1,18 +1,18 @@
 /** The one word for a Sync on a cluster, from the rows that planner and worker wrote: what every list and page shows. */
 import { canonicalJson } from "#shared/base/json.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
-import type { SubjectState, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
-import { type LegPhase, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
+import type { OwnerState, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
+import { type StageRunPhase, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import { type SyncStateWord, stateOf } from "#shared/fleet/rows/state-of.ts";
 import { heldBy, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 
 /** What the cluster's stage moves to, or else is on. */
-export interface WantedRendering {
+export interface DesiredRendering {
   readonly revision: string;
   readonly rollout: number;
   /** Where the leg stands that goes through the stage; or the cluster is to be brought to where its stage is. */
-  readonly place: LegPhase | "arrival" | undefined;
+  readonly place: StageRunPhase | "catchUp" | undefined;
   readonly apply: ApplyOptions;
   /** Absent while it is not rendered yet. */
   readonly renderDigest?: string;
@@ -33,17 +33,17 @@ export function isReady(row: SyncRow): boolean {
 }
 
 /** @returns undefined when the cluster was assigned what is wanted. */
-export function outOfSync(row: SyncRow, wanted: WantedRendering | undefined): OutOfSync | undefined {
-  if (wanted === undefined || row.desired.action !== "apply") return undefined;
+export function outOfSync(row: SyncRow, desired: DesiredRendering | undefined): OutOfSync | undefined {
+  if (desired === undefined || row.desired.action !== "apply") return undefined;
   const same =
-    wanted.renderDigest === row.desired.renderDigest &&
-    canonicalJson(wanted.apply) === canonicalJson(row.desired.apply);
+    desired.renderDigest === row.desired.renderDigest &&
+    canonicalJson(desired.apply) === canonicalJson(row.desired.apply);
   if (same) return undefined;
-  return { revision: wanted.revision, rollout: wanted.rollout, reason: whyBehind(wanted) };
+  return { revision: desired.revision, rollout: desired.rollout, reason: whyBehind(desired) };
 }
 
 /** Why what is wanted was not assigned. */
-export function whyBehind({ place, problem }: Pick<WantedRendering, "place" | "problem">): string {
+export function whyBehind({ place, problem }: Pick<DesiredRendering, "place" | "problem">): string {
   if (problem !== undefined) return `cannot be rendered: ${problem}`;
   if (place === undefined) return "its stage went on without it";
   if (place === "Halted") return "the rollout is halted";
@@ -54,7 +54,7 @@ export function whyBehind({ place, problem }: Pick<WantedRendering, "place" | "p
  * The word under which the state index has a Sync: whoever counts a group by the index finds what is ready and holds drift
  * apart from what is well, without reading a row.
  */
-export function indexedState(row: Pick<SyncRow, "desired" | "observed" | "parked">): SyncStateWord | "Drifted" {
+export function indexedState(row: Pick<SyncRow, "desired" | "observed" | "paused">): SyncStateWord | "Drifted" {
   const state = stateOf(row);
   return state === "Ready" && isDrifted(row.observed) ? "Drifted" : state;
 }
@@ -67,12 +67,12 @@ export function indexedState(row: Pick<SyncRow, "desired" | "observed" | "parked
  */
 export function syncState(
   row: SyncRow | undefined,
-  about: { readonly behind?: OutOfSync | undefined; readonly plan?: SubjectStatus | undefined },
+  about: { readonly behind?: OutOfSync | undefined; readonly plan?: OwnerStatus | undefined },
 ): string {
   const planned = about.plan?.state;
   if (row === undefined) return planned === undefined || haveAll.has(planned) ? "Pending" : planned;
   const state = stateOf(row);
-  if (state === "Failed" && row.parked !== undefined) return state;
+  if (state === "Failed" && row.paused !== undefined) return state;
   if (heldBy(row) !== undefined) return "Frozen";
   if (state !== "Ready") return state;
   if (planned !== undefined && stuck.has(planned)) return planned;
@@ -81,6 +81,6 @@ export function syncState(
 }
 
 /** What the planner said of what was there. */
-const haveAll: ReadonlySet<SubjectState> = new Set(["Complete", "Drifted"]);
+const haveAll: ReadonlySet<OwnerState> = new Set(["Complete", "Drifted"]);
 
-const stuck: ReadonlySet<SubjectState> = new Set(["Halted", "Stalled", "Frozen", "Waiting"]);
+const stuck: ReadonlySet<OwnerState> = new Set(["Halted", "Stalled", "Frozen", "Waiting"]);

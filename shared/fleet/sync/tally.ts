@@ -1,5 +1,5 @@
 /** What targets come to, and how many of each there are: the one place where any view counts. */
-import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
+import type { OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 
 /** From best to worst: a cluster is what its worst Sync is, and green is never shown over red. */
@@ -25,7 +25,7 @@ export function worseOf<Among extends Tally>(a: Among, b: Among): Among {
 }
 
 /** The clusters of a group by what they are. */
-export type ClusterTallies = NonNullable<SubjectStatus["clusters"]>;
+export type ClusterTallies = NonNullable<OwnerStatus["clusters"]>;
 
 /**
  * They sum to those that are selected; some that are counted may have left. What is ready is what is left when
@@ -48,7 +48,7 @@ export function clusterCounts(
 }
 
 /** Clusters that have what is wanted, whether or not somebody changed it there since. */
-export function haveWanted({ ready, drifted = 0 }: Pick<ClusterTallies, "ready" | "drifted">): number {
+export function haveDesired({ ready, drifted = 0 }: Pick<ClusterTallies, "ready" | "drifted">): number {
   return ready + drifted;
 }
 

@@ -1,23 +1,23 @@
-import { type Brake, type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { type Freeze, type FreezeState, freezeOver, freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { ClusterRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 
 /** What decides whether a cluster may be written to for a Sync. */
 export interface Standing {
   /** Each undefined when it does not exist any more. */
   readonly row: SyncRow | undefined;
-  readonly subject: SubjectRow | undefined;
+  readonly owner: OwnerRow | undefined;
   readonly cluster: ClusterRow | undefined;
-  readonly brake: Brake;
+  readonly freezeState: FreezeState;
 }
 
 /** Why nothing is written to the cluster for a Sync, in words for people. */
 export type Withheld =
   | {
-      readonly reason: Among<"Parked" | "Withdrawn" | "Unreadable"> | "Superseded" | "Waiting" | "Suspended";
+      readonly reason: Among<"Paused" | "Withdrawn" | "Unreadable"> | "Superseded" | "Waiting" | "Suspended";
       readonly message: string;
     }
   | { readonly reason: "Frozen"; readonly message: string; readonly freeze: Freeze };
@@ -31,16 +31,16 @@ export function withheldFrom(
   standing: Omit<Standing, "cluster"> & { readonly cluster: Parameters<typeof labelsOf>[0] | undefined },
   now: Date,
 ): Withheld | undefined {
-  const { row, subject, cluster, brake } = standing;
+  const { row, owner, cluster, freezeState } = standing;
   if (row === undefined || cluster === undefined || row.desired.action === "orphan") {
     return { reason: "Superseded", message: "it was forgotten meanwhile" };
   }
   if (row.desired.attempt !== attempt) return { reason: "Superseded", message: "a newer assignment has come" };
-  if (row.parked !== undefined) return parkedBy(row, row.parked);
-  const suspended = subject?.operations.suspended;
+  if (row.paused !== undefined) return pausedBy(row, row.paused);
+  const suspended = owner?.operations.suspended;
   if (suspended !== undefined) return { reason: "Suspended", message: `suspended by ${suspended.by}` };
-  if (isWithdrawn(row, subject)) return { reason: "Withdrawn", message: "it is to stay" };
-  const freeze = freezeOver(brake, labelsOf(cluster), now);
+  if (isWithdrawn(row, owner)) return { reason: "Withdrawn", message: "it is to stay" };
+  const freeze = freezeOver(freezeState, labelsOf(cluster), now);
   return freeze && frozenBy(freeze);
 }
 
@@ -49,21 +49,21 @@ export function frozenBy(freeze: Freeze): Withheld {
 }
 
 /** Only another assignment lets it go on, and only the planner gives one. */
-export function parkedBy(
-  { subject: { namespace, kind, name } }: Pick<SyncRow, "subject">,
-  { reason, freeze }: Parked,
+export function pausedBy(
+  { owner: { namespace, kind, name } }: Pick<SyncRow, "owner">,
+  { reason, freeze }: Paused,
 ): Withheld {
   if (freeze !== undefined) return { reason: "Waiting", message: `waits for its turn, which freeze ${freeze} took` };
   const verb = `starling reconcile ${kind.toLowerCase()}/${name} -n ${namespace}`;
-  return { reason: "Parked", message: `parked (${reason}); it has another turn by newer content, or by: ${verb}` };
+  return { reason: "Paused", message: `parked (${reason}); it has another turn by newer content, or by: ${verb}` };
 }
 
 /** A deletion of what the spec wants by now, whatever an older content says, or of what is left to whoever has it. */
-function isWithdrawn({ desired, name }: SyncRow, subject: SubjectRow | undefined): boolean {
-  if (desired.action !== "delete" || subject === undefined) return false;
-  const { deletion } = subject.operations;
+function isWithdrawn({ desired, name }: SyncRow, owner: OwnerRow | undefined): boolean {
+  if (desired.action !== "delete" || owner === undefined) return false;
+  const { deletion } = owner.operations;
   if (deletion !== undefined) return deletion.cascade === "orphan";
-  if (subject.type === "Sync") return subject.name === name;
-  const of = { namespace: subject.namespace, kind: subject.type, name: subject.name };
-  return subject.spec.templates.some((template) => syncName(of, template.name) === name);
+  if (owner.type === "Sync") return owner.name === name;
+  const of = { namespace: owner.namespace, kind: owner.type, name: owner.name };
+  return owner.spec.templates.some((template) => syncName(of, template.name) === name);
 }

@@ -1,10 +1,10 @@
 /** What somebody asked for and nobody has taken up yet: until then a stage that stands still may go on in a moment. Pure. */
 import { defined } from "#shared/base/defined.ts";
-import { legsIn } from "#shared/fleet/rollout/feed.ts";
-import { isStalled, mustVerify, verdictOf } from "#shared/fleet/rollout/legs.ts";
+import { stageRunsIn } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { isStalled, mustVerify, verdictOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Act, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
 
 const verbs = {
@@ -45,7 +45,7 @@ export function askedWaits(facts: WaitFacts): readonly Wait[] {
 }
 
 /** A Source that nobody has looked at since its spec changed, or since somebody asked; a suspended one is not looked at. */
-export function isLookAwaited({ operations, generation, status }: SourceRow): boolean {
+export function isCheckAwaited({ operations, generation, status }: SourceRow): boolean {
   if (operations.suspended !== undefined) return false;
   const { number = 0 } = operations.reconcile ?? {};
   return number > (status.handledReconcile ?? 0) || status.observedGeneration !== generation;
@@ -56,16 +56,16 @@ function specWord({ row: { generation, status } }: WaitFacts): readonly string[]
 }
 
 /** Those that the planner has not seen; and of those that it carries out when nothing is suspended, those it has not. */
-function newActs({ row, unit }: WaitFacts): readonly (keyof typeof verbs)[] {
+function newActs({ row, rolloutState }: WaitFacts): readonly (keyof typeof verbs)[] {
   const { operations, status } = row;
   const seen = status.observedOperation ?? 0;
   const isSuspended = operations.suspended !== undefined;
-  const isRetrying = unit.jobs.some((job) => job.do === "retry");
+  const isRetrying = rolloutState.jobs.some((job) => job.do === "retry");
   const isDone = (act: keyof typeof verbs, { number }: Act) => {
     if (number > seen) return false;
     if (isSuspended) return true;
-    if (act === "reconcile") return unit.handledReconcile === number && !isRetrying;
-    return act !== "restart" || unit.handledRestart === number;
+    if (act === "reconcile") return rolloutState.handledReconcile === number && !isRetrying;
+    return act !== "restart" || rolloutState.handledRestart === number;
   };
   return (Object.keys(verbs) as (keyof typeof verbs)[]).filter((act) => {
     const done = operations[act];
@@ -74,15 +74,18 @@ function newActs({ row, unit }: WaitFacts): readonly (keyof typeof verbs)[] {
 }
 
 /** A leg that stands still and would not by what is known now: its bound was raised, or what failed has another turn. */
-function judgementWord({ row, unit, legs }: WaitFacts): readonly string[] {
+function judgementWord({ row, rolloutState, stageRuns }: WaitFacts): readonly string[] {
   const { rollout } = relationOf(row);
   const { suspended, deletion } = row.operations;
   if (suspended !== undefined) return [];
   // Of a subject that goes, the newest content is that of its deletion.
-  const isFarewell = ({ content }: LegRow) => deletion !== undefined && content === unit.last;
-  const judgedBy = (leg: LegRow) => ({ farewell: isFarewell(leg), mustVerify: mustVerify(rollout, leg.stage) });
-  const late = legsIn(unit, legs).filter(
-    (leg) => isStalled(leg) && verdictOf(leg, rollout, judgedBy(leg)).phase !== leg.phase,
+  const isOwnerDeletion = ({ rollout }: StageRunRow) => deletion !== undefined && rollout === rolloutState.last;
+  const judgedBy = (stageRun: StageRunRow) => ({
+    deletion: isOwnerDeletion(stageRun),
+    mustVerify: mustVerify(rollout, stageRun.stage),
+  });
+  const late = stageRunsIn(rolloutState, stageRuns).filter(
+    (stageRun) => isStalled(stageRun) && verdictOf(stageRun, rollout, judgedBy(stageRun)).phase !== stageRun.phase,
   );
   return late.map(({ stage }) => `what stage ${stage} has come to`);
 }

@@ -1,34 +1,36 @@
 /** Who waits for a slot, and who has one and waits for the cluster's worker. */
 import { defined } from "#shared/base/defined.ts";
-import { boundOf, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingIn, changingOf, membersOfAll, moversOf, ownBound, turnsOf } from "#shared/fleet/rollout/slots.ts";
-import { isInForce } from "#shared/fleet/rows/brake-row.ts";
+import { boundOf, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
+import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { Begun, LeaseRow } from "#shared/fleet/rows/lease-row.ts";
-import { heldBy, wantsOf } from "#shared/fleet/rows/sync-row.ts";
+import { desiredKey, heldBy } from "#shared/fleet/rows/sync-row.ts";
 import { assignedIn, slotState } from "#shared/fleet/waits/slot-state.ts";
-import { namesShown, namesText, slotsLookedAt, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
+import { checkedSlots, namesShown, namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
 /** A worker that has not begun for so long is late; before that it is on its way. */
 const lateSeconds = 60;
 
 /** Those who would go on, and for whom there is no slot. */
 export function slotWaits(facts: WaitFacts): readonly Wait[] {
-  const { unit, legs, row, slots, syncs } = facts;
+  const { rolloutState, stageRuns, row, slots, syncs } = facts;
   const { suspended, deletion } = row.operations;
-  if (suspended !== undefined || (facts.brake.ok && isAllFrozen(facts))) return [];
+  if (suspended !== undefined || (facts.freezeState.ok && isAllFrozen(facts))) return [];
   const { rollout } = relationOf(row);
-  const movers = moversOf({ unit, legs, rollout, isGoing: deletion !== undefined });
+  const movers = moversOf({ rolloutState, stageRuns, rollout, isGoing: deletion !== undefined });
   const [oldest] = slots;
-  const [used, bound] = [changingOf(unit), boundOf(rollout, membersOfAll(unit))];
-  return turnsOf(unit, movers, rollout).flatMap(({ mover, slots: given }): readonly Wait[] => {
+  const [used, bound] = [changingOf(rolloutState), boundOf(rollout, membersOfAll(rolloutState))];
+  return turnsOf(rolloutState, movers, rollout).flatMap(({ mover, slots: given }): readonly Wait[] => {
     if (given > 0) return [];
-    const { leg } = mover;
+    const { stageRun } = mover;
     const own =
-      leg === undefined || mover.maxConcurrent === undefined ? undefined : ownBound(mover.maxConcurrent, leg.size);
-    const name = leg === undefined ? undefined : leg.stage;
-    const stage = unit.stages.find((stage) => stage.name === name);
+      stageRun === undefined || mover.maxConcurrent === undefined
+        ? undefined
+        : ownBound(mover.maxConcurrent, stageRun.size);
+    const name = stageRun === undefined ? undefined : stageRun.stage;
+    const stage = rolloutState.stages.find((stage) => stage.name === name);
     const changing = stage === undefined ? 0 : changingIn(stage);
     const isOwn = own !== undefined && changing >= own && used < bound;
     const held = isOwn
@@ -36,19 +38,19 @@ export function slotWaits(facts: WaitFacts): readonly Wait[] {
       : `${used} of ${bound} changing${used < bound ? ", and the last is kept for the first stage" : ""}`;
     const who =
       oldest === undefined ? "" : `, oldest ${oldest.cluster} ${slotState(oldest, syncs.get(oldest.cluster) ?? [])}`;
-    const count = leg === undefined ? unit.arrivals.waiting : waitingOf(leg);
+    const count = stageRun === undefined ? rolloutState.catchUps.waiting : waitingOf(stageRun);
     return [
       {
         on: "slots",
         ...defined({
           stage: name,
-          content: leg?.content,
+          rollout: stageRun?.rollout,
           blocker: oldest?.cluster,
           since: oldest?.since,
-          until: unit.deadline,
+          until: rolloutState.deadline,
         }),
         clusters: { count, names: [] },
-        message: `${count} ${leg === undefined ? "that came " : ""}wait: ${held}${who}`,
+        message: `${count} ${stageRun === undefined ? "that came " : ""}wait: ${held}${who}`,
         // The documents of what is being deleted are not taken any more: its pace stays what it is.
         clear: deletion === undefined ? [{ verb: "pace", field: "maxConcurrent" }] : [{ verb: "orphan" }],
       },
@@ -56,19 +58,23 @@ export function slotWaits(facts: WaitFacts): readonly Wait[] {
   });
 }
 
-function isAllFrozen({ brake, now }: WaitFacts): boolean {
-  return brake.ok && brake.brake.freezes.some((freeze) => freeze.clusters === undefined && isInForce(freeze, now));
+function isAllFrozen({ freezeState, now }: WaitFacts): boolean {
+  return (
+    freezeState.ok &&
+    freezeState.freezeState.freezes.some((freeze) => freeze.clusters === undefined && isInForce(freeze, now))
+  );
 }
 
 /** Assigned for a while, and their workers have not begun: that counts against nothing, and ends when they do. */
 export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): readonly Wait[] {
   if (row.operations.suspended !== undefined) return [];
-  const late = slots.slice(0, slotsLookedAt).filter((slot) => {
+  const late = slots.slice(0, checkedSlots).filter((slot) => {
     const given = assignedIn(slot, syncs.get(slot.cluster) ?? []);
-    if (slot.parking !== undefined || given.length === 0 || given.some((sync) => heldBy(sync) !== undefined))
+    if (slot.releasing !== undefined || given.length === 0 || given.some((sync) => heldBy(sync) !== undefined))
       return false;
     const at = worksAt(leases.get(slot.cluster), now);
-    if (given.some((sync) => at?.sync === `${sync.namespace}/${sync.name}` && at.wants === wantsOf(sync))) return false;
+    if (given.some((sync) => at?.sync === `${sync.namespace}/${sync.name}` && at.wants === desiredKey(sync)))
+      return false;
     const starts = [slot.since, ...given.flatMap(({ desired }) => desired.startAt ?? [])].sort().at(-1) ?? slot.since;
     return slotState(slot, given) === "Assigned" && later(starts, lateSeconds) <= now.toISOString();
   });
@@ -78,7 +84,7 @@ export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): read
   const sync = busy === undefined ? undefined : worksAt(leases.get(busy.cluster), now)?.sync;
   const clusters = { count: late.length, names: late.slice(0, namesShown).map(({ cluster }) => cluster) };
   const why = busy === undefined ? namesText(clusters) : `: ${busy.cluster} worked on by ${sync}`;
-  const count = `${late.length}${slots.length > slotsLookedAt ? " or more" : ""}`;
+  const count = `${late.length}${slots.length > checkedSlots ? " or more" : ""}`;
   const message = `${count} assigned, not begun${why}`;
   return [{ on: "worker", clusters, ...defined({ blocker: sync }), message, since: first.since, clear: [] }];
 }

@@ -1,8 +1,8 @@
 /** What a subject's clusters may wait for, and what says so. */
-import type { BrakeReading } from "#shared/fleet/rows/brake-row.ts";
+import type { FreezeStateReading } from "#shared/fleet/rows/freezes-row.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ArrivalRow, LegRow, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { CatchUpRow, RolloutStateRow, SlotRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** What is waited for, in the order in which it is told. */
@@ -14,7 +14,7 @@ export const waitReasons = [
   "budget",
   "evidence",
   "unreachable",
-  "arrivals",
+  "catchUps",
   "slots",
   "worker",
   "rendering",
@@ -35,7 +35,7 @@ export interface Wait {
   readonly on: WaitReason;
   /** Absent: every stage. */
   readonly stage?: string;
-  readonly content?: number;
+  readonly rollout?: number;
   readonly clusters?: { readonly count: number; readonly names: readonly string[] };
   /** Who or what is in the way, by name. */
   readonly blocker?: string;
@@ -48,27 +48,27 @@ export interface Wait {
 
 export interface WaitFacts {
   readonly now: Date;
-  readonly row: SubjectRow;
-  readonly unit: UnitRow;
+  readonly row: OwnerRow;
+  readonly rolloutState: RolloutStateRow;
   /** At least those that are under way. */
-  readonly legs: ReadonlyMap<string, LegRow>;
+  readonly stageRuns: ReadonlyMap<string, StageRunRow>;
   /** What is wanted and was not taken by the first stage, by its revision. */
-  readonly wanted?: string | undefined;
+  readonly desired?: string | undefined;
   /** Why nobody can say what is wanted. */
   readonly unready?: string | undefined;
   /** Its Sources that were asked to be looked at, or changed, and were not looked at since. */
   readonly askedSources?: readonly string[];
-  readonly brake: BrakeReading;
-  /** The oldest first; of the first `slotsLookedAt`, Syncs and leases were read. */
+  readonly freezeState: FreezeStateReading;
+  /** The oldest first; of the first `checkedSlots`, Syncs and leases were read. */
   readonly slots: readonly SlotRow[];
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
   readonly leases: ReadonlyMap<string, LeaseRow>;
   /** Some of those that failed. */
-  readonly failedArrivals: readonly ArrivalRow[];
+  readonly failedCatchUps: readonly CatchUpRow[];
 }
 
 /** Of so many slots, the oldest, is known what their workers say. */
-export const slotsLookedAt = 25;
+export const checkedSlots = 25;
 
 /** Named in a message; the rest is counted. */
 export const namesShown = 3;

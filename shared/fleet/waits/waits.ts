@@ -4,12 +4,12 @@
  */
 import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { catchUpBudget } from "#shared/fleet/rollout/legs.ts";
+import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { unreadableText } from "#shared/fleet/rollout/owner-status.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingIn, changingOf, membersOfAll, ownBound } from "#shared/fleet/rollout/slots.ts";
-import { unreadableText } from "#shared/fleet/rollout/subject-status.ts";
-import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
+import { catchUpBudget } from "#shared/fleet/rollout/stage-runs.ts";
+import { type Freeze, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { heldBy } from "#shared/fleet/rows/sync-row.ts";
 import { askedWaits } from "#shared/fleet/waits/asked-waits.ts";
@@ -26,11 +26,11 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     ...freezes(facts),
     ...unreadable(facts),
     ...askedWaits(facts),
-    ...facts.unit.stages.flatMap((stage, index) => stageWaits(facts, stage, index)),
+    ...facts.rolloutState.stages.flatMap((stage, index) => stageWaits(facts, stage, index)),
     ...slotWaits(facts),
     ...workerWaits(facts),
-    ...heldArrivals(facts),
-    ...arrivalWaits(facts),
+    ...heldCatchUps(facts),
+    ...catchUpWaits(facts),
     ...reconcileWait(facts),
     ...sourceWait(facts),
   ];
@@ -54,9 +54,9 @@ function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {
   return [{ on: "suspended", blocker: by, message, since: at, clear: [{ verb: "resume" }] }];
 }
 
-function freezes({ brake, now, legs, unit, row, slots, syncs }: WaitFacts): readonly Wait[] {
-  if (!brake.ok) return [{ on: "frozen", message: brake.message, clear: [] }];
-  const inForce = brake.brake.freezes.filter((freeze) => isInForce(freeze, now));
+function freezes({ freezeState, now, stageRuns, rolloutState, row, slots, syncs }: WaitFacts): readonly Wait[] {
+  if (!freezeState.ok) return [{ on: "frozen", message: freezeState.message, clear: [] }];
+  const inForce = freezeState.freezeState.freezes.filter((freeze) => isInForce(freeze, now));
   const all = inForce.filter(({ clusters }) => clusters === undefined);
   if (all.length > 0) return all.map((freeze) => frozen(freeze, {}));
   return inForce.flatMap((freeze) => {
@@ -66,47 +66,50 @@ function freezes({ brake, now, legs, unit, row, slots, syncs }: WaitFacts): read
     const names = slots.filter(isHeld).map(({ cluster }) => cluster);
     return [
       ...(names.length === 0 ? [] : [frozen(freeze, { clusters: { count: names.length, names } })]),
-      ...unit.stages.flatMap((stage) => {
-        const leg = legOf(stage, legs);
-        const { length: count } = leg?.frozen?.by[freeze.name] ?? [];
-        const about = { stage: stage.name, ...defined({ content: leg?.content }), clusters: { count, names: [] } };
+      ...rolloutState.stages.flatMap((stage) => {
+        const stageRun = stageRunOf(stage, stageRuns);
+        const { length: count } = stageRun?.frozen?.by[freeze.name] ?? [];
+        const about = { stage: stage.name, ...defined({ rollout: stageRun?.rollout }), clusters: { count, names: [] } };
         return count === 0 ? [] : [frozen(freeze, about)];
       }),
-      ...arriving({ unit, row }, unit.arrivalsHeld?.frozen[freeze.name]).map((clusters) =>
-        frozen(freeze, { clusters }, thatCame),
+      ...catchingUp({ rolloutState, row }, rolloutState.catchUpsHeld?.frozen[freeze.name]).map((clusters) =>
+        frozen(freeze, { clusters }, catchingUpText),
       ),
     ];
   });
 }
 
-const thatCame = "that came ";
+const catchingUpText = "that came ";
 
 /** How many of those that came; none where none waits, or nobody gets anything any more. */
-function arriving({ unit, row }: Pick<WaitFacts, "unit" | "row">, count = 0): readonly NonNullable<Wait["clusters"]>[] {
-  const isNone = unit.arrivals.waiting === 0 || count === 0 || row.operations.deletion !== undefined;
+function catchingUp(
+  { rolloutState, row }: Pick<WaitFacts, "rolloutState" | "row">,
+  count = 0,
+): readonly NonNullable<Wait["clusters"]>[] {
+  const isNone = rolloutState.catchUps.waiting === 0 || count === 0 || row.operations.deletion !== undefined;
   return isNone ? [] : [{ count, names: [] }];
 }
 
 /** They end by themselves. */
-function heldArrivals({ unit, row }: WaitFacts): readonly Wait[] {
-  const { rendering, worker, bound = {} } = unit.arrivalsHeld ?? {};
+function heldCatchUps({ rolloutState, row }: WaitFacts): readonly Wait[] {
+  const { rendering, worker, bound = {} } = rolloutState.catchUpsHeld ?? {};
   const { stages } = relationOf(row).rollout;
   return [
-    ...unit.stages.flatMap((stage) => {
+    ...rolloutState.stages.flatMap((stage) => {
       const { maxConcurrent } = stages.find(({ name }) => name === stage.name) ?? {};
       if (maxConcurrent === undefined) return [];
       const own = ownBound(maxConcurrent, stage.members);
-      return arriving({ unit, row }, bound[stage.name]).map((clusters): Wait => {
-        const message = `${clusters.count} ${thatCame}wait: ${changingIn(stage)} of ${own} changing in ${stage.name}`;
+      return catchingUp({ rolloutState, row }, bound[stage.name]).map((clusters): Wait => {
+        const message = `${clusters.count} ${catchingUpText}wait: ${changingIn(stage)} of ${own} changing in ${stage.name}`;
         return { on: "slots", stage: stage.name, clusters, message, clear: [{ verb: "pace", field: "maxConcurrent" }] };
       });
     }),
-    ...arriving({ unit, row }, rendering).map((clusters): Wait => {
-      const message = `${clusters.count} ${thatCame}wait for their renderings`;
+    ...catchingUp({ rolloutState, row }, rendering).map((clusters): Wait => {
+      const message = `${clusters.count} ${catchingUpText}wait for their renderings`;
       return { on: "rendering", clusters, message, clear: [] };
     }),
-    ...arriving({ unit, row }, worker).map((clusters): Wait => {
-      const message = `${clusters.count} ${thatCame}wait until what was begun there before is settled`;
+    ...catchingUp({ rolloutState, row }, worker).map((clusters): Wait => {
+      const message = `${clusters.count} ${catchingUpText}wait until what was begun there before is settled`;
       return { on: "worker", clusters, message, clear: [] };
     }),
   ];
@@ -114,7 +117,7 @@ function heldArrivals({ unit, row }: WaitFacts): readonly Wait[] {
 
 function frozen(
   { name, by, reason, clusters, at, until }: Freeze,
-  where: Pick<Wait, "stage" | "content" | "clusters">,
+  where: Pick<Wait, "stage" | "rollout" | "clusters">,
   whose = "",
 ): Wait {
   const covered = clusters === undefined ? "every cluster" : `clusters ${clusters.text}`;
@@ -132,26 +135,28 @@ function frozen(
 }
 
 /** Nobody changes what a newer version wrote: only that version goes on with it. */
-function unreadable({ unit }: WaitFacts): readonly Wait[] {
-  const { unreadable: names = [] } = unit;
+function unreadable({ rolloutState }: WaitFacts): readonly Wait[] {
+  const { unreadable: names = [] } = rolloutState;
   if (names.length === 0) return [];
   return [{ on: "newer", clusters: { count: names.length, names }, message: unreadableText(names), clear: [] }];
 }
 
 /** A `reconcile` is answered when nothing is on its way any more, and everybody was looked at. */
-function reconcileWait({ unit, legs }: WaitFacts): readonly Wait[] {
-  const { looking } = unit;
-  if (looking === undefined) return [];
-  const moving = unit.stages.map((stage) => legOf(stage, legs)).find((leg) => leg?.phase === "Moving");
-  const changing = changingOf(unit);
+function reconcileWait({ rolloutState, stageRuns }: WaitFacts): readonly Wait[] {
+  const { checking } = rolloutState;
+  if (checking === undefined) return [];
+  const updatingTo = rolloutState.stages
+    .map((stage) => stageRunOf(stage, stageRuns))
+    .find((stageRun) => stageRun?.phase === "Updating");
+  const changing = changingOf(rolloutState);
   const when =
-    moving !== undefined
-      ? `${moving.stage} is through with ${moving.content}: ${progressText(moving)}`
+    updatingTo !== undefined
+      ? `${updatingTo.stage} is through with ${updatingTo.rollout}: ${progressText(updatingTo)}`
       : changing > 0
         ? `the ${changing} that change are through`
-        : `everybody was looked at: ${looking.looked} of ${membersOfAll(unit)} were`;
+        : `everybody was looked at: ${checking.checked} of ${membersOfAll(rolloutState)} were`;
   const message = `a reconcile is answered when ${when}`;
-  return [{ on: "reconcile", ...defined({ blocker: moving?.stage }), message, since: looking.since, clear: [] }];
+  return [{ on: "reconcile", ...defined({ blocker: updatingTo?.stage }), message, since: checking.since, clear: [] }];
 }
 
 function sourceWait({ unready }: WaitFacts): readonly Wait[] {
@@ -159,22 +164,22 @@ function sourceWait({ unready }: WaitFacts): readonly Wait[] {
 }
 
 /** Clusters that came outside the legs and failed: they are not tried again before somebody asks, or their stage passes something. */
-function arrivalWaits({ unit, row, failedArrivals }: WaitFacts): readonly Wait[] {
+function catchUpWaits({ rolloutState, row, failedCatchUps }: WaitFacts): readonly Wait[] {
   if (row.operations.deletion !== undefined) return [];
   const { rollout } = relationOf(row);
   const pace = { verb: "pace", field: "maxFailures" } as const;
-  const names = failedArrivals.map(({ cluster }) => cluster);
+  const names = failedCatchUps.map(({ cluster }) => cluster);
   // What could not be rendered stops nobody: a failure that does is named first.
-  const worst = failedArrivals.find(({ reason }) => !isRenderFailure(reason)) ?? failedArrivals[0];
+  const worst = failedCatchUps.find(({ reason }) => !isRenderFailure(reason)) ?? failedCatchUps[0];
   const why = worst === undefined ? "" : `: ${worst.cluster}: ${worst.reason}`;
-  const since = failedArrivals.map((arrival) => arrival.since).sort()[0];
-  const stopped = unit.stages.flatMap(({ name, failedArrivals: failed, members }): readonly Wait[] => {
+  const since = failedCatchUps.map((catchUp) => catchUp.since).sort()[0];
+  const stopped = rolloutState.stages.flatMap(({ name, failedCatchUps: failed, members }): readonly Wait[] => {
     const allowed = catchUpBudget(rollout, members);
     if (failed <= allowed) return [];
-    const message = `no more that come are tried: ${failed} failed (allows ${allowed})${why}; ${unit.arrivals.waiting} wait`;
+    const message = `no more that come are tried: ${failed} failed (allows ${allowed})${why}; ${rolloutState.catchUps.waiting} wait`;
     return [
       {
-        on: "arrivals",
+        on: "catchUps",
         stage: name,
         clusters: { count: failed, names },
         message,
@@ -183,8 +188,8 @@ function arrivalWaits({ unit, row, failedArrivals }: WaitFacts): readonly Wait[]
       },
     ];
   });
-  const { failed } = unit.arrivals;
+  const { failed } = rolloutState.catchUps;
   if (stopped.length > 0 || failed === 0) return stopped;
   const message = `${failed} that came failed${why}`;
-  return [{ on: "arrivals", clusters: { count: failed, names }, message, ...defined({ since }), clear: [reconcile] }];
+  return [{ on: "catchUps", clusters: { count: failed, names }, message, ...defined({ since }), clear: [reconcile] }];
 }

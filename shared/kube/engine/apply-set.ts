@@ -76,14 +76,14 @@ export async function applySet(client: ClusterClient, request: ApplySetRequest):
   if (resolved.some(({ invalid }) => invalid !== undefined)) return refused(resolved, request.inventory);
 
   const { objects, part, hooks } = request;
-  const wanted = resolved.flatMap((target, index): Target[] => {
+  const desired = resolved.flatMap((target, index): Target[] => {
     const object = objects[index];
     if (object === undefined || part?.has(object) === false) return [];
     return [{ ...target, ...defined({ hook: hooks?.of.get(object) }) }];
   });
   const run = new ApplyRun(client, request);
-  run.leave(wanted.filter(({ object }) => isLeftAlone(object)));
-  const applied = wanted.filter(({ object }) => !isLeftAlone(object));
+  run.leave(desired.filter(({ object }) => isLeftAlone(object)));
+  const applied = desired.filter(({ object }) => !isLeftAlone(object));
   for (const rank of inRanks(applied, ({ id }) => id)) {
     if (rank.some(({ id }) => rankOf(id) > ranks.definition)) run.beginDefinitions(applied);
     if (rank.some(({ id }) => !isBuiltinGroup(id.group))) await run.definitionsRead();
@@ -200,15 +200,15 @@ class ApplyRun {
 
   /** The metadata of objects that the inventory does not know: somebody else may have made them. */
   async #existingOf(targets: readonly Target[]): Promise<ReadonlyMap<string, KubeObject> | undefined> {
-    const wanted: { id: ResolvedObject["id"]; kind: KindInfo }[] = [];
+    const desired: { id: ResolvedObject["id"]; kind: KindInfo }[] = [];
     for (const { id, object, hook } of targets) {
       if (hook !== undefined || this.#isSeen(id) || this.#newNamespaces.has(id.namespace) || this.#time.isUp())
         continue;
       const kind = await kindOf(this.#client, object);
-      if ("plural" in kind) wanted.push({ id, kind });
+      if ("plural" in kind) desired.push({ id, kind });
     }
     try {
-      return await readExisting(this.#client, wanted);
+      return await readExisting(this.#client, desired);
     } catch (error) {
       // One kind that cannot be read must not hide the others: each object is then read alone, and fails alone.
       failureOf(error);

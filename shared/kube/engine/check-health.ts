@@ -5,10 +5,10 @@ import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { completePart, hasRemovedItself, removedItself } from "#shared/kube/engine/inventory-entry.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
-import { endsTheLook, failureOf } from "#shared/kube/engine/object-failure.ts";
+import { endsTheCheck, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
 import { computeStatus } from "#shared/kube/health/compute-status.ts";
-import { podTroubles } from "#shared/kube/health/pod-troubles.ts";
+import { podProblems } from "#shared/kube/health/pod-problems.ts";
 import { compareSeverity, failed, type Health, jobFailed, worstOf } from "#shared/kube/health/status.ts";
 import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
 import { type KubeObject, listAt, objectIdOf, stringAt, stringMapAt } from "#shared/kube/kube-object.ts";
@@ -132,7 +132,7 @@ async function readKind(client: ClusterClient, question: KindQuestion): Promise<
     return await withFreshKinds(client, () => readServedKind(client, first, question));
   } catch (error) {
     const failure = failureOf(error);
-    if (endsTheLook(failure)) throw error;
+    if (endsTheCheck(failure)) throw error;
     return { failure };
   }
 }
@@ -212,13 +212,13 @@ interface Explanation {
  */
 async function explained(client: ClusterClient, { entry, object, health, now }: Explanation): Promise<Health> {
   const pods = await podsOf(client, entry.id.namespace, object);
-  const troubles = podTroubles(pods);
-  const message = troubles.length === 0 ? health.message : `${health.message}. ${troubles.join("; ")}`;
+  const problems = podProblems(pods);
+  const message = problems.length === 0 ? health.message : `${health.message}. ${problems.join("; ")}`;
   const judgesPods = entry.id.kind === "StatefulSet" || entry.id.kind === "ReplicaSet";
   if (!judgesPods || health.status !== "InProgress") return { ...health, message };
   const failures = pods.filter((pod) => computeStatus(pod, { now, unschedulableGraceSeconds }).status === "Failed");
   if (failures.length === 0) return { ...health, message };
-  const text = [`${failures.length} pods have failed`, ...troubles].join(". ");
+  const text = [`${failures.length} pods have failed`, ...problems].join(". ");
   return { status: "Failed", reason: "PodsFailed", message: text };
 }
 

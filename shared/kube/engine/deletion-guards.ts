@@ -1,6 +1,6 @@
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterClient, KindInfo, KindLookup } from "#shared/kube/cluster-client.ts";
-import { copiedEverywhere, furnitureOf, isFleeting } from "#shared/kube/engine/namespace-furniture.ts";
+import { copiedEverywhere, defaultObjectsOf, isFleeting } from "#shared/kube/engine/default-objects.ts";
 import { type KubeObject, listAt, objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 import { keepMark } from "#shared/kube/membership.ts";
 import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";
@@ -91,13 +91,13 @@ async function objectsIn(client: ClusterClient, namespace: string): Promise<read
   // A stranger's kind may be younger than what is known of the cluster, and a server that was down be up again.
   client.forgetKinds();
   const served = await client.listableKinds();
-  const isFurniture = furnitureOf(served);
+  const isDefaultObject = defaultObjectsOf(served);
   const kinds = served.filter((kind) => kind.namespaced && !isFleeting(kind));
   const left: ObjectId[] = [];
   await runConcurrently(kinds, concurrency, async (kind) => {
     if (left.length > maxNamed) return;
     const query = { namespace, maxItems: maxNamed + 1 } as const;
-    const isOwn = (object: KubeObject) => !isFurniture(kind, object);
+    const isOwn = (object: KubeObject) => !isDefaultObject(kind, object);
     const found = await client.list(kind, { ...query, metadataOnly: true, keep: isOwn });
     if (found.length === 0) return;
     const { isName, isCopy, extent } = await copiedEverywhere(client, kind);

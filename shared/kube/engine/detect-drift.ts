@@ -4,7 +4,7 @@ import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { definitionGenerations } from "#shared/kube/engine/definition-generations.ts";
 import { foreignObject } from "#shared/kube/engine/foreign-object.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
-import { endsTheLook, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
+import { endsTheCheck, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 import { UnavailableKind } from "#shared/kube/engine/unavailable-kind.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
 import { ownedDigests } from "#shared/kube/field-set.ts";
@@ -110,7 +110,7 @@ export async function detectDrift(
       for (const [key, object] of found.live) findings.live.set(key, object);
     } catch (error) {
       const failure = error instanceof UnavailableKind ? error.failure : failureOf(error);
-      if (endsTheLook(failure)) throw error;
+      if (endsTheCheck(failure)) throw error;
       unread.push({ group: kindGroup.group, kind: kindGroup.kind, failure });
     }
   });

@@ -7,7 +7,7 @@ import type { ClusterClient, KindInfo, KindQuery } from "#shared/kube/cluster-cl
 import { reasonToKeep } from "#shared/kube/engine/deletion-guards.ts";
 import { foreignFailure } from "#shared/kube/engine/foreign-object.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
-import { endsTheLook, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
+import { endsTheCheck, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
 import { UnavailableKind } from "#shared/kube/engine/unavailable-kind.ts";
 import { holdsManifest } from "#shared/kube/holds-manifest.ts";
@@ -73,12 +73,12 @@ export async function diffSet(client: ClusterClient, request: DiffRequest): Prom
   const found = new DiffRun(client, request, live);
   // A hook is run, and nobody minds what becomes of it then; nor of what git says is left alone.
   const lasting = targets.filter(({ object }) => !isHook(object) && !isLeftAlone(object));
-  await runConcurrently(lasting, concurrency, (target) => found.look(target));
+  await runConcurrently(lasting, concurrency, (target) => found.check(target));
   const kept: SetDiff["kept"][number][] = [];
-  const wanted = new Set(targets.map(({ id }) => objectIdKey(id)));
+  const desired = new Set(targets.map(({ id }) => objectIdKey(id)));
   for (const [key, object] of live) {
     const id = objectIdOf(object);
-    if (wanted.has(key) || !isMember(object, setId)) continue;
+    if (desired.has(key) || !isMember(object, setId)) continue;
     const why = prune ? reasonToKeep(id, object) : "prune: false";
     if (why === undefined) found.differences.push({ id, how: "deleted", before: asWritten(object) });
     else kept.push({ id, why });
@@ -108,7 +108,7 @@ async function membersOf(client: ClusterClient, { kinds, setId, targets }: Membe
       for (const item of items) live.set(objectIdKey(objectIdOf(item, found.info)), item);
     } catch (error) {
       const failure = error instanceof UnavailableKind ? error.failure : failureOf(error);
-      if (endsTheLook(failure)) throw error;
+      if (endsTheCheck(failure)) throw error;
       unread.push({ kind: formatGroupKind(kind), failure });
     }
   });
@@ -131,7 +131,7 @@ class DiffRun {
     this.#brings = new Set(request.objects.flatMap(broughtBy));
   }
 
-  async look({ id, object, invalid }: ResolvedObject): Promise<void> {
+  async check({ id, object, invalid }: ResolvedObject): Promise<void> {
     if (invalid !== undefined) return void this.refused.push({ id, failure: invalid });
     const member = this.#members.get(objectIdKey(id));
     if (member !== undefined && (isKept(object, member) || holdsManifest(member, object))) return;
@@ -139,7 +139,7 @@ class DiffRun {
       await this.#ask(id, object, member);
     } catch (error) {
       const failure = failureOf(error);
-      if (endsTheLook(failure)) throw error;
+      if (endsTheCheck(failure)) throw error;
       if (failure.class === "namespace" && this.#brings.has(namespaceKey(id.namespace))) this.#isNew(id, object);
       else this.refused.push({ id, failure });
     }

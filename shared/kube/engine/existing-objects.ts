@@ -13,10 +13,10 @@ const concurrency = 12;
  */
 export async function readExisting(
   client: ClusterClient,
-  wanted: readonly { readonly id: ObjectId; readonly kind: KindInfo }[],
+  desired: readonly { readonly id: ObjectId; readonly kind: KindInfo }[],
 ): Promise<ReadonlyMap<string, KubeObject>> {
   const groups = new Map<string, { readonly kind: KindInfo; readonly ids: ObjectId[] }>();
-  for (const { id, kind } of wanted) {
+  for (const { id, kind } of desired) {
     const key = `${id.group}/${id.kind}/${id.namespace}`;
     const group = groups.get(key);
     if (group) group.ids.push(id);
@@ -37,9 +37,9 @@ async function readByList(
   group: { readonly kind: KindInfo; readonly ids: readonly ObjectId[]; readonly existing: Map<string, KubeObject> },
 ): Promise<void> {
   const { kind, ids, existing } = group;
-  const wanted = new Set(ids.map(objectIdKey));
+  const desired = new Set(ids.map(objectIdKey));
   const namespace = ids[0]?.namespace ?? "";
-  const keep = (item: KubeObject) => wanted.has(objectIdKey(objectIdOf(item, kind)));
+  const keep = (item: KubeObject) => desired.has(objectIdKey(objectIdOf(item, kind)));
   const items = await client.list(kind, { metadataOnly: true, keep, ...(namespace === "" ? {} : { namespace }) });
   for (const item of items) existing.set(objectIdKey(objectIdOf(item, kind)), item);
 }

@@ -4,7 +4,7 @@ import { isOwnFault } from "#shared/base/own-fault.ts";
 import type { ApplyErrorClass } from "#shared/kube/apply-error.ts";
 import { isOfCredentials } from "#shared/kube/engine/credential-codes.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
-import { type AnyReason, type Reason, toldReason } from "#shared/kube/reasons.ts";
+import { type AnyReason, type Reason, reportedReason } from "#shared/kube/reasons.ts";
 
 /** Why something could not be done to one object; bounded, without values of Secrets. */
 export interface ObjectFailure {
@@ -30,7 +30,7 @@ export function failureOf(error: unknown): ObjectFailure {
   if (error instanceof KubeError) {
     return {
       class: error.class,
-      reason: toldReason(error.reason),
+      reason: reportedReason(error.reason),
       message: error.message,
       retryable: error.verdict.retryable,
       outcomeUnknown: error.verdict.outcomeUnknown,
@@ -40,7 +40,13 @@ export function failureOf(error: unknown): ObjectFailure {
   if (error instanceof StarlingError) {
     const retryable = error.retry === "transient";
     const whose = isOfCredentials(error.code) ? "auth" : "ours";
-    return { class: whose, reason: toldReason(error.code), message: error.message, retryable, outcomeUnknown: false };
+    return {
+      class: whose,
+      reason: reportedReason(error.code),
+      message: error.message,
+      retryable,
+      outcomeUnknown: false,
+    };
   }
   throw error;
 }
@@ -66,7 +72,7 @@ export function endsTheRun(failure: ObjectFailure): boolean {
 }
 
 /** What was answered to a list was not taken: nothing can be said of the Sync as a whole, and that is to be told. */
-export function endsTheLook(failure: ObjectFailure): boolean {
+export function endsTheCheck(failure: ObjectFailure): boolean {
   return endsTheRun(failure) || notTaken.has(failure.reason);
 }
 

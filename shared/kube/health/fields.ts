@@ -1,7 +1,7 @@
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { type KubeObject, valueAt } from "#shared/kube/kube-object.ts";
-import { type ToldReason, toldReason } from "#shared/kube/reasons.ts";
+import { type ReportedReason, reportedReason } from "#shared/kube/reasons.ts";
 
 /** A part of the object has a shape that the rules cannot read; the health is then Unknown, never a guess. */
 export class HealthShapeError extends Error {
@@ -11,7 +11,7 @@ export class HealthShapeError extends Error {
 export interface ObjectCondition {
   readonly type: string;
   readonly status: string;
-  readonly reason: ToldReason;
+  readonly reason: ReportedReason;
   readonly message: string;
   readonly observedGeneration?: number;
 }
@@ -46,7 +46,7 @@ function conditionFrom(item: Json, index: number): ObjectCondition {
   return {
     type: textMember(item.type, `status.conditions[${index}].type`),
     status: textMember(item.status, `status.conditions[${index}].status`),
-    reason: toldReason(textMember(item.reason, `status.conditions[${index}].reason`)),
+    reason: reportedReason(textMember(item.reason, `status.conditions[${index}].reason`)),
     message: textMember(item.message, `status.conditions[${index}].message`),
     ...(typeof observedGeneration === "number" ? { observedGeneration } : {}),
   };

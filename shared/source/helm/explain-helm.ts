@@ -1,7 +1,7 @@
 import { at, type Chart, hasTemplate, refused } from "#shared/source/helm/chart.ts";
 import { chartFile } from "#shared/source/helm/chart-folders.ts";
+import { withoutWordsOfValues } from "#shared/source/helm/helm-words.ts";
 import { fileOf } from "#shared/source/helm/rendered-output.ts";
-import { withoutWordsOfValues } from "#shared/source/helm/told-words.ts";
 import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
 
 const maxReasonLength = 1500;
@@ -101,8 +101,8 @@ const oneSaid = /^(\s*- at '(?:[^'\\]|\\.)*'(?: \[[^\]\n]*\])?: )(.*)$/gm;
 function withoutValues(reason: string): string {
   return reason.replaceAll(oneSaid, (_line, at: string, said: string) => {
     if (withoutValue.test(said)) return at + said;
-    const [, limit, wanted] = /^([A-Za-z]+): got .*, want (.*)$/.exec(said) ?? [];
-    if (limit !== undefined) return `${at}${limit}: want ${wanted}`;
+    const [, limit, desired] = /^([A-Za-z]+): got .*, want (.*)$/.exec(said) ?? [];
+    if (limit !== undefined) return `${at}${limit}: want ${desired}`;
     const [, rule] = /^.*((?:does not match pattern|value must be) .*)$/.exec(said) ?? [];
     return at + (rule ?? "is not what the schema asks for");
   });

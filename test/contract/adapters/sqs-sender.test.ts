@@ -14,7 +14,7 @@ import type { Message, QueueName } from "#shared/messages.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 
-const subject = (name: string) => ({ namespace: "shop", kind: "SyncGroup" as const, name });
+const owner = (name: string) => ({ namespace: "shop", kind: "SyncGroup" as const, name });
 const apply = (count: number): Message[] =>
   Array.from({ length: count }, (_, index) => ({ to: "apply", cluster: `c${String(index).padStart(2, "0")}` }));
 
@@ -85,8 +85,8 @@ describe("SqsSender", () => {
   });
 
   test("the planner's queue keeps a subject's messages in one group, and never takes one for a duplicate", async () => {
-    const message: Message = { to: "rollout", subject: subject("web") };
-    await sender.send([message, message, { to: "rollout", subject: subject("db") }]);
+    const message: Message = { to: "rollout", owner: owner("web") };
+    await sender.send([message, message, { to: "rollout", owner: owner("db") }]);
     await sender.send([message]);
     const received = await receive("rollout", 4);
     const groups = received.map((one) => one.Attributes?.MessageGroupId).sort();
@@ -104,8 +104,8 @@ describe("SqsSender", () => {
 
   test("a queue that refuses keeps nothing from the others", async () => {
     const lame = new SqsSender(emulated.aws.sqs, { ...urls, apply: `${urls.apply}-gone` });
-    const leg = { content: 1, stage: "all", seal: 1 };
-    const about = { kind: "Rollout" as const, subject: subject("web"), leg };
+    const stageRun = { rollout: 1, stage: "all", snapshot: 1 };
+    const about = { kind: "Rollout" as const, owner: owner("web"), stageRun };
     await expect(lame.send([...apply(1), { to: "report", about }])).rejects.toMatchObject({
       name: "QueueDoesNotExist",
     });

@@ -228,8 +228,8 @@ describe("apply in parts", () => {
   test("asks once, before the first is written", async () => {
     cli.write("fleet.yaml", fleetOf(300));
     await cli.run("apply -q -f fleet.yaml");
-    const subject = { namespace: "payments", kind: "SyncGroup", name: "g299" } as const;
-    const onCluster: SyncRow = { ...syncRow("c1", "g299.web"), subject, statePk: "S#payments#SyncGroup#g299" };
+    const owner = { namespace: "payments", kind: "SyncGroup", name: "g299" } as const;
+    const onCluster: SyncRow = { ...syncRow("c1", "g299.web"), owner, statePk: "S#payments#SyncGroup#g299" };
     await cli.table.write([{ put: onCluster }]);
     const other = [...Array.from({ length: 299 }, (_, index) => group(index, "api")), group(299, "api")];
     cli.write("other.yaml", other.map((document) => JSON.stringify(document)).join("\n---\n"));

@@ -8,7 +8,7 @@ import type { Applied, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { encodeRendering } from "#shared/source/rendering.ts";
 import type { CliFixture } from "#test/integration/cli/cli-fixture.ts";
-import { syncRow, unitRow } from "#test/unit/functions/api/row-fixture.ts";
+import { rolloutStateRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const revision = `main@sha1:${"9f2c1ab".padEnd(40, "0")}`;
 
@@ -35,7 +35,7 @@ export async function storeRendering(
 
 /** Clusters that were discovered, with what `shop.web` of the fixture's group was assigned on each. */
 export async function assignFleet({ table }: CliFixture, clusters: readonly AssignedCluster[]): Promise<void> {
-  await table.write([{ put: unitRow([]) }]);
+  await table.write([{ put: rolloutStateRow([]) }]);
   for (const cluster of clusters) {
     const rows: readonly Row[] = [fleetRow(cluster), ...syncRows(cluster)];
     await table.write(rows.map((put) => ({ put })));
@@ -69,7 +69,7 @@ export async function sayArtifact({ table }: CliFixture): Promise<void> {
   const key = keys.object("payments", "Source", "app");
   const row = await table.get(key);
   if (row === undefined) throw new Error("Source app was applied");
-  const about = { sizeBytes: 1, files: 1, storedAt: "2026-11-20T07:44:00.000Z", subject: "s", author: "a" };
+  const about = { sizeBytes: 1, files: 1, storedAt: "2026-11-20T07:44:00.000Z", owner: "s", author: "a" };
   const artifact = { ...about, revision, digest: `sha256:${"1".repeat(64)}`, committedAt: "2026-11-20T07:40:00.000Z" };
   await table.write([{ update: key, set: { status: { ...row.status, artifact } } }]);
 }

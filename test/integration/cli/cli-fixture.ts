@@ -10,7 +10,7 @@ import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts"
 import { lambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 import { sharedSandbox } from "#local/aws/lambda/sandbox.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import { gatewayRouteKeys } from "#shared/fleet/api/door-routes.ts";
+import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 import type { LogLine, LogQuery, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";

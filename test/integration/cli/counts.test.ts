@@ -3,7 +3,7 @@
  * stands in a table of this test. Each view is asked over HTTP or through the command, and compared with a recount of that.
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { lookWith } from "#functions/api/look.ts";
+import { readWith } from "#functions/api/read-with.ts";
 import { takeSurvey } from "#functions/tick/take-survey.ts";
 import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
@@ -177,7 +177,7 @@ describe.each([
 
   async function page(path: string): Promise<string> {
     const clock = { now: () => new Date() };
-    const ask = lookWith({ table: cli.table, blobs: cli.blobs, clock, installation: "starling" });
+    const ask = readWith({ table: cli.table, blobs: cli.blobs, clock, installation: "starling" });
     const { status, main } = await answerPage(ask, { path, query: {} }, pageHost(clock.now()));
     expect(status).toBe(200);
     return main.toString();

@@ -62,7 +62,7 @@ describe("the way to the API", () => {
   test("without a context ends there", async () => {
     const ran = await world.examine(null);
     expect(ran).toMatchObject({ code: 1, ailing: ["context: wrong", ...unchecked(...order.slice(1))] });
-    expect(ran.finding("context")).toMatchObject({ mend: expect.stringContaining("starling context add NAME") });
+    expect(ran.finding("context")).toMatchObject({ remedy: expect.stringContaining("starling context add NAME") });
     expect(ran.finding("concurrency")).toMatchObject({ because: "installation is not checked" });
   });
 
@@ -72,14 +72,14 @@ describe("the way to the API", () => {
     expect(ran.finding("context")).toMatchObject({
       state: "wrong",
       problem: "requests are signed for us-east-1, and the endpoint is in eu-west-1",
-      mend: `starling context add here --url ${endpoint} --region eu-west-1`,
+      remedy: `starling context add here --url ${endpoint} --region eu-west-1`,
     });
   });
 
   test("to where nobody listens is wrong at the endpoint, while the credentials are looked at", async () => {
     const ran = await world.examine({ endpoint: "http://127.0.0.1:9" });
     expect(ran).toMatchObject({ code: 1, ailing: ["endpoint: wrong", ...unchecked(...order.slice(3))] });
-    expect(ran.finding("endpoint")).toMatchObject({ found: "ECONNREFUSED", mend: "starling local up" });
+    expect(ran.finding("endpoint")).toMatchObject({ found: "ECONNREFUSED", remedy: "starling local up" });
   });
 
   test("to another server is wrong at the endpoint", async () => {
@@ -95,7 +95,7 @@ describe("the way to the API", () => {
     const ran = await world.examine({}, ahead);
     expect(ran.finding("clock")).toMatchObject({ state, found: expect.stringMatching(found) });
     expect(ran.ailing).toEqual(state === "ok" ? [] : ["clock: wrong", ...unchecked(...order.slice(4))]);
-    if (state === "wrong") expect(ran.finding("clock")).toMatchObject({ mend: "sudo chronyc makestep" });
+    if (state === "wrong") expect(ran.finding("clock")).toMatchObject({ remedy: "sudo chronyc makestep" });
   });
 });
 
@@ -119,7 +119,7 @@ describe("credentials", () => {
     expect(ran.finding("credentials")).toMatchObject({
       found: `key ${accessKeyId} of context here`,
       problem: expect.stringContaining(problem),
-      mend: "starling local up",
+      remedy: "starling local up",
     });
     expect(ran.out).not.toContain(secretAccessKey);
   });
@@ -128,7 +128,7 @@ describe("credentials", () => {
     vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
     vi.stubEnv("AWS_CONFIG_FILE", "/dev/null");
     const ran = await world.examine({ credentials: { profile: "work" } });
-    expect(ran.finding("credentials")).toMatchObject({ found: "profile work", mend: "aws configure list-profiles" });
+    expect(ran.finding("credentials")).toMatchObject({ found: "profile work", remedy: "aws configure list-profiles" });
   });
 
   test("for a role that does not trust them", async () => {
@@ -154,7 +154,7 @@ describe("credentials", () => {
       "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_dev_1/bo",
       "aws sso-admin put-inline-policy-to-permission-set",
     ],
-  ])("of %s without the permission name the action and give it", async (principalArn, mend) => {
+  ])("of %s without the permission name the action and give it", async (principalArn, remedy) => {
     // STS knows them, and the API does not let them in.
     const key = { accessKeyId: "AKVIEWER", secretAccessKey: "viewer" };
     const principals = new Principals([{ ...key, principalArn }]);
@@ -165,10 +165,10 @@ describe("credentials", () => {
       expect(ran.finding("permission")).toMatchObject({
         found: "403",
         problem: `${principalArn} may not execute-api:Invoke on arn:aws:execute-api:*:*:*/*`,
-        mend: expect.stringContaining(mend),
+        remedy: expect.stringContaining(remedy),
       });
       const ofStack = await world.examine({ credentials: key, sts: sts.endpoint, stack: "starling-control" });
-      expect(ofStack.finding("permission")).toMatchObject({ mend: expect.stringContaining("'ViewerPolicy'") });
+      expect(ofStack.finding("permission")).toMatchObject({ remedy: expect.stringContaining("'ViewerPolicy'") });
     } finally {
       await sts.stop();
     }
@@ -182,18 +182,18 @@ describe("the installation", () => {
     expect(ran).toMatchObject({ code: 1, ailing: ["permission: wrong", ...unchecked(...order.slice(5))] });
     expect(ran.finding("permission")).toMatchObject({
       found: "503",
-      mend: expect.stringContaining("aws cloudwatch describe-alarms --state-value ALARM"),
+      remedy: expect.stringContaining("aws cloudwatch describe-alarms --state-value ALARM"),
     });
   });
 
   test.each([
     ["0.0.9", "the stack is older than the command", "npx cdk deploy --all"],
     ["0.12.0", "the command is older than the stack", "git fetch --tags && git checkout v0.12.0 && npm ci"],
-  ])("of version %s does not go with this command", async (version, problem, mend) => {
+  ])("of version %s does not go with this command", async (version, problem, remedy) => {
     world.answer((path) => (path === "/v1/version" ? { status: 200, body: { version } } : undefined));
     const ran = await world.examine();
     expect(ran).toMatchObject({ code: 1, ailing: ["version: wrong"] });
-    expect(ran.finding("version")).toMatchObject({ found: `stack ${version}, command 0.1.0`, problem, mend });
+    expect(ran.finding("version")).toMatchObject({ found: `stack ${version}, command 0.1.0`, problem, remedy });
   });
 
   test("that is too old to tell of itself says so, and nothing else is guessed", async () => {
@@ -201,7 +201,7 @@ describe("the installation", () => {
     world.answer((path) => (path === "/v1/installation" ? { status: 404, body } : undefined));
     const ran = await world.examine();
     expect(ran).toMatchObject({ code: 1, ailing: ["installation: wrong", ...unchecked(...told)] });
-    expect(ran.finding("installation")).toMatchObject({ mend: "npx cdk deploy --all" });
+    expect(ran.finding("installation")).toMatchObject({ remedy: "npx cdk deploy --all" });
   });
 
   test("tells what it can when a service does not answer it", async () => {
@@ -226,7 +226,7 @@ describe("the timer", () => {
     expect(ran.finding("tick")).toMatchObject({
       found: expect.stringMatching(/^4m(\d+s)? ago$/),
       problem: expect.stringContaining("the timer is silent"),
-      mend: expect.stringContaining("aws lambda invoke --function-name tick "),
+      remedy: expect.stringContaining("aws lambda invoke --function-name tick "),
     });
   });
 
@@ -250,7 +250,7 @@ describe("the timer", () => {
       expect(ran.finding("due-work")).toMatchObject({
         found: `1 row, the oldest since ${since}`,
         problem: expect.stringContaining("NS#payments#Source shop is due, and no tick claims it"),
-        mend: "starling describe source/shop -n payments",
+        remedy: "starling describe source/shop -n payments",
       });
     } finally {
       await dynamo.send(new DeleteCommand({ TableName, Key: { pk: key.pk, sk: key.sk } }));
@@ -262,7 +262,7 @@ describe("dead letters", () => {
   test.each([
     ["apply", "ToApply", "aws sqs start-message-move-task --source-arn arn:aws:sqs:"],
     ["tick", "EveryMinute", "aws sqs purge-queue --queue-url http"],
-  ])("of %s are counted, and sent again or thrown away", async (of, part, mend) => {
+  ])("of %s are counted, and sent again or thrown away", async (of, part, remedy) => {
     const { sqs } = world.machine.aws;
     const { QueueUrls = [] } = await sqs.send(new ListQueuesCommand({}));
     const QueueUrl = QueueUrls.find((url) => url.includes(`${part}DeadLetters`));
@@ -270,7 +270,7 @@ describe("dead letters", () => {
     try {
       const ran = await world.examine();
       expect(ran).toMatchObject({ code: 1, ailing: ["dead-letters: wrong"] });
-      expect(ran.finding("dead-letters")).toMatchObject({ found: `${of} 2`, mend: expect.stringContaining(mend) });
+      expect(ran.finding("dead-letters")).toMatchObject({ found: `${of} 2`, remedy: expect.stringContaining(remedy) });
     } finally {
       await sqs.send(new PurgeQueueCommand({ QueueUrl }));
     }
@@ -289,7 +289,7 @@ describe("a new account, just deployed to", () => {
       });
       expect(ran.finding("webhook-secret")).toMatchObject({
         found: "empty",
-        mend: expect.stringMatching(
+        remedy: expect.stringMatching(
           /^aws secretsmanager put-secret-value --secret-id arn:aws:secretsmanager:\S+:secret:starling\/webhook-\w{6} --secret-string /,
         ),
       });
@@ -299,7 +299,7 @@ describe("a new account, just deployed to", () => {
         problem: expect.stringMatching(
           /^100 clusters want \d{3} concurrent executions of Lambda, and the account has 10$/,
         ),
-        mend: expect.stringMatching(/--quota-code L-B99A9384 --desired-value \d{3}$/),
+        remedy: expect.stringMatching(/--quota-code L-B99A9384 --desired-value \d{3}$/),
       });
       const { out, err } = await fresh.read();
       expect(err).toBe("8 ok, 3 wrong, 1 not checked\n");

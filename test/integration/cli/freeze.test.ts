@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => cli.stop());
 
-const brake = () => cli.table.get(keys.brake);
+const freezeState = () => cli.table.get(keys.freezeState);
 /** Of arguments with spaces in them. */
 const words = (...line: readonly string[]) => cli.run(line);
 
@@ -22,9 +22,11 @@ describe("freeze", () => {
     expect(code).toBe(0);
     expect(out).toBe("freeze/freeze on: nothing is written to 2 clusters (all)\n");
     expect(err).toMatch(/^context here .*\n {2}next: starling thaw freeze {5}to let them go on\n$/);
-    expect((await brake())?.freezes).toMatchObject([{ name: "freeze", by: principal, reason: "INC-4711: bad chart" }]);
-    expect((await brake())?.freezes[0]).not.toHaveProperty("clusters");
-    expect((await brake())?.freezes[0]).not.toHaveProperty("until");
+    expect((await freezeState())?.freezes).toMatchObject([
+      { name: "freeze", by: principal, reason: "INC-4711: bad chart" },
+    ]);
+    expect((await freezeState())?.freezes[0]).not.toHaveProperty("clusters");
+    expect((await freezeState())?.freezes[0]).not.toHaveProperty("until");
   });
 
   test("covers the clusters of its labels, and the time it is given", async () => {
@@ -33,13 +35,13 @@ describe("freeze", () => {
       code: 0,
       out: "freeze/inc-1 on: nothing is written to 1 cluster (env=prod), until 2999-01-01T00:00:00.000Z\n",
     });
-    expect((await brake())?.freezes).toMatchObject([
+    expect((await freezeState())?.freezes).toMatchObject([
       { name: "inc-1", clusters: { text: "env=prod" }, until: "2999-01-01T00:00:00.000Z" },
     ]);
     const before = Date.now();
     await words("freeze", "inc-2", "--clusters", "env in (prod,dev)", "--until", "2h", "--reason", "x");
     const after = Date.now();
-    const [, second] = (await brake())?.freezes ?? [];
+    const [, second] = (await freezeState())?.freezes ?? [];
     expect(second?.clusters?.text).toBe("env in (prod,dev)");
     expect(Date.parse(second?.until ?? "")).toBeGreaterThanOrEqual(before + 7_200_000);
     expect(Date.parse(second?.until ?? "")).toBeLessThanOrEqual(after + 7_200_000);
@@ -47,12 +49,12 @@ describe("freeze", () => {
 
   test("said twice is said once; another time is taken over", async () => {
     await cli.run("freeze --reason x");
-    const row = await brake();
+    const row = await freezeState();
     expect(await cli.run("freeze --reason y")).toMatchObject({
       code: 0,
       out: "freeze/freeze was on already: nothing is written to 2 clusters (all)\n",
     });
-    expect(await brake()).toEqual(row);
+    expect(await freezeState()).toEqual(row);
     expect(await cli.run("freeze --reason y --until 2999-01-01T00:00:00Z")).toMatchObject({
       code: 0,
       out: "freeze/freeze changed: nothing is written to 2 clusters (all), until 2999-01-01T00:00:00.000Z\n",
@@ -114,7 +116,7 @@ describe("freeze", () => {
     const { code, out, err } = await cli.run(line);
     expect(err).toContain(message);
     expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(await brake()).toBeUndefined();
+    expect(await freezeState()).toBeUndefined();
   });
 
   test("of other clusters under the same name is a no", async () => {
@@ -124,7 +126,7 @@ describe("freeze", () => {
     expect(err).toMatch(
       /error: freeze freeze covers env=prod already; give this one another name\n {2}next: starling get freezes\n$/,
     );
-    expect((await brake())?.freezes).toHaveLength(1);
+    expect((await freezeState())?.freezes).toHaveLength(1);
   });
 });
 
@@ -151,7 +153,7 @@ describe("thaw", () => {
       out: "freeze/b thawed: 1 cluster (env=prod) still held by freeze/a\n",
       err: expect.stringContaining("next: starling thaw a "),
     });
-    expect((await brake())?.freezes.map(({ name }) => name)).toEqual(["a"]);
+    expect((await freezeState())?.freezes.map(({ name }) => name)).toEqual(["a"]);
     expect(cli.log.filter(({ verb }) => verb === "thaw")).toMatchObject([
       { principal: principal, name: "a", reason: "over" },
       { principal: principal, name: "b" },
@@ -161,11 +163,11 @@ describe("thaw", () => {
   test("asks which, when there are several, and changes nothing", async () => {
     await cli.run("freeze a --reason x");
     await cli.run("freeze b --reason x");
-    const row = await brake();
+    const row = await freezeState();
     const { code, err } = await cli.run("thaw");
     expect(code).toBe(2);
     expect(err).toContain("error: which one? there are a, b\n  next: starling thaw a\n");
-    expect(await brake()).toEqual(row);
+    expect(await freezeState()).toEqual(row);
   });
 
   test("of what is not there is a no, which says what is", async () => {

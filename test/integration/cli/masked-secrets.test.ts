@@ -57,7 +57,7 @@ const everyLook = [
   "diff shop -o json",
 ];
 /** What is wrong is one text, wherever it is told. */
-const someLooks = ["render shop", "plan shop -o json"];
+const someScans = ["render shop", "plan shop -o json"];
 
 /** All that any of them says. */
 async function said(looks: readonly string[], folder: string, line = ""): Promise<string> {
@@ -69,7 +69,7 @@ async function said(looks: readonly string[], folder: string, line = ""): Promis
   return texts.join("\n");
 }
 
-function expectNothingTold(text: string): void {
+function expectNothingReported(text: string): void {
   for (const each of told) expect(text).not.toContain(each);
 }
 
@@ -95,7 +95,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
   ])("%s", async (_where, text) => {
     const all = await said(everyLook, folderOf({ "s.yaml": text }));
     expect(all).toContain("***");
-    expectNothingTold(all);
+    expectNothingReported(all);
   });
 
   test.each([
@@ -159,7 +159,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
     ],
     ["a Secret that is there twice, in plain files", { "s.yaml": password, "t.yaml": password }],
   ])("where something is wrong with it: %s", async (_what, files) => {
-    expectNothingTold(await said(someLooks, folderOf(files as Readonly<Record<string, string>>)));
+    expectNothingReported(await said(someScans, folderOf(files as Readonly<Record<string, string>>)));
   });
 
   test.each([
@@ -169,7 +169,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
   ])("where a variable is wrong: %s", async (_what, rest) => {
     const own = group.replace("source: app", "source: app, substitute: true, apply: {defaultNamespace: shop}");
     cli.write("substituted.yaml", `${source}---\n${own}`);
-    expectNothingTold(await said(someLooks, folderOf({ "s.yaml": secret(rest) }), " -f substituted.yaml"));
+    expectNothingReported(await said(someScans, folderOf({ "s.yaml": secret(rest) }), " -f substituted.yaml"));
   });
 
   test.each([
@@ -194,7 +194,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
       "chart.yaml",
       `${source}---\n${group.replace("source: app", `source: app, ${helm}, apply: {defaultNamespace: shop}`)}`,
     );
-    expectNothingTold(await said(someLooks, folder, " -f chart.yaml"));
+    expectNothingReported(await said(someScans, folder, " -f chart.yaml"));
   });
 
   test("where an origin is of a Secret that an install alone has", async () => {
@@ -213,7 +213,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
     const all = await said(["render shop --show-origin"], folder, " -f first.yaml");
     expect(all).toContain("gold");
     expect(all).toContain("for an upgrade");
-    expectNothingTold(all);
+    expectNothingReported(all);
   });
 
   test.each([
@@ -241,6 +241,6 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
     );
     const all = await said(["render shop --show-origin"], folder, " -f made.yaml");
     expect(all).toContain('values.tier = "golden"');
-    expectNothingTold(all);
+    expectNothingReported(all);
   });
 });

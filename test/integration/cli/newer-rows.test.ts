@@ -19,18 +19,18 @@ beforeEach(async () => {
 afterEach(() => cli.stop());
 
 async function makeNewer(key: RowKey): Promise<void> {
-  const remove = ["spec", "status", "labels", "operations", "desired", "observed", "subject", "stages", "state"];
+  const remove = ["spec", "status", "labels", "operations", "desired", "observed", "owner", "stages", "state"];
   await cli.table.write([{ update: key, set: { schema: rowSchema + 1 }, remove }]);
 }
 
-const leg = { content: 1, stage: "all", seal: 0 };
+const stageRun = { rollout: 1, stage: "all", snapshot: 0 };
 const object = (kind: "Source" | "SyncGroup" | "Sync", name: string) => keys.object("payments", kind, name);
 const rowOf: Readonly<Record<string, readonly [RowKey, string]>> = {
   source: [object("Source", "app"), "source/app"],
   cluster: [keys.cluster("c1"), "cluster/c1"],
   syncgroup: [object("SyncGroup", "shop"), "syncgroup/shop"],
   sync: [keys.sync("c1", "payments", "shop.web"), "sync/shop.web --cluster c1"],
-  rollout: [keys.content(shop, 1), "rollout/shop-1"],
+  rollout: [keys.rollout(shop, 1), "rollout/shop-1"],
 };
 
 describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
@@ -89,9 +89,9 @@ describe("verbs", () => {
     ["cluster accept c1", keys.cluster("c1")],
     ["cluster accept c1 --uid b --yes", keys.cluster("c1")],
     ["prune sync/shop.web --cluster c1 --yes", keys.sync("c1", "payments", "shop.web")],
-    ["rollout status shop", keys.leg(shop, leg)],
-    ["rollout status shop", keys.unit(shop)],
-    ["rollout status shop --number 1", keys.content(shop, 1)],
+    ["rollout status shop", keys.stageRun(shop, stageRun)],
+    ["rollout status shop", keys.rolloutState(shop)],
+    ["rollout status shop --number 1", keys.rollout(shop, 1)],
     ["rollout restart shop --reason x", object("SyncGroup", "shop")],
   ];
 
@@ -122,7 +122,7 @@ describe("verbs", () => {
 
 test("a group is shown at a glance, with who has a slot that cannot be read", async () => {
   await storeRollout(cli, { number: 2, states: { all: ["Applying", "Waiting"] } });
-  await cli.table.write([{ update: keys.unit(shop), set: { unreadable: ["c1"] } }]);
+  await cli.table.write([{ update: keys.rolloutState(shop), set: { unreadable: ["c1"] } }]);
   await makeNewer(keys.slot(shop, "c1"));
   const { out, code, err } = await cli.run("rollout status shop");
   expect(err).not.toMatch(/error/);
@@ -132,7 +132,7 @@ test("a group is shown at a glance, with who has a slot that cannot be read", as
 });
 
 test("lists show all others: of a rollout, of a cluster, of the fleet", async () => {
-  await makeNewer(keys.target(shop, leg, "c2"));
+  await makeNewer(keys.target(shop, stageRun, "c2"));
   const status = await cli.run("rollout status shop --all");
   expect(status.out).toMatch(/c1 .*Succeeded/);
   expect(status.out).toMatch(/c2 .*Unreadable.*NewerRow/);

@@ -108,8 +108,9 @@ describe("while a rollout goes on", () => {
   const names = ["c-0", "c-1", "c-2", "c-3", "c-4"];
   async function planWhile(moved: readonly string[]) {
     let other = "";
-    const table = new MovingTable(async (moving) => {
-      for (const name of moved) for (const put of syncRows({ name, assigned: other })) await moving.write([{ put }]);
+    const table = new MovingTable(async (updatingTo) => {
+      for (const name of moved)
+        for (const put of syncRows({ name, assigned: other })) await updatingTo.write([{ put }]);
     });
     await start([config("settings", { size: "2" })], table);
     const assigned = await storeRendering(cli, [config("settings", { size: "1" })]);

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { starlingVersion } from "#shared/base/version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import type { RowKey, RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type CliFixture, fleet, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
@@ -32,18 +32,18 @@ const artifact = {
   sizeBytes: 1,
   files: 1,
   storedAt: "2026-11-20T07:44:00.000Z",
-  subject: "raise the timeout",
+  owner: "raise the timeout",
   author: "ana@acme.io",
 };
 
 /** Content 12, with its first target in canary and the others in rest. */
-async function stored([first, ...others]: readonly TargetState[], rest: Partial<LegRow> = {}): Promise<void> {
+async function stored([first, ...others]: readonly TargetState[], rest: Partial<StageRunRow> = {}): Promise<void> {
   const states = { canary: first === undefined ? [] : [first], rest: others };
-  await storeRollout(cli, { number: 12, states, legs: { rest } });
+  await storeRollout(cli, { number: 12, states, stageRuns: { rest } });
   await sayTaken(cli.table, shop, artifact);
 }
 
-async function rolledOut(states: readonly TargetState[], rest: Partial<LegRow> = {}) {
+async function rolledOut(states: readonly TargetState[], rest: Partial<StageRunRow> = {}) {
   await applied();
   await stored(states, rest);
   await cli.table.write([
@@ -441,7 +441,7 @@ describe("rollout", () => {
         newest: 12,
         stages: [
           { name: "canary", on: 12 },
-          { name: "rest", moving: { phase: "Halted" } },
+          { name: "rest", updatingTo: { phase: "Halted" } },
         ],
       },
       targets: [{ cluster: "c1" }, { cluster: "c2", state: "Failed" }, { cluster: "c3" }],
@@ -461,7 +461,7 @@ describe("rollout", () => {
     expect(await cli.run("rollout status shop --number 13 -w --timeout 10s")).toMatchObject({ code: 1 });
   });
 
-  test.each<[string, readonly TargetState[], Partial<LegRow>]>([
+  test.each<[string, readonly TargetState[], Partial<StageRunRow>]>([
     ["Halted", ["Failed", "Waiting"], halted],
     ["NothingVerified", ["Unreachable"], { phase: "NothingVerified" }],
     ["TooManyUnreachable", ["Unreachable", "Unreachable", "Succeeded"], { phase: "TooManyUnreachable" }],
@@ -484,7 +484,7 @@ describe("rollout", () => {
       const acts = Object.values(operations).map(({ number }) => number);
       await say(group, { ...row.status, observedGeneration: generation, observedOperation: Math.max(0, ...acts) });
       const handled = { handledReconcile: operations.reconcile?.number, handledRestart: operations.restart?.number };
-      await cli.table.update({ update: keys.unit(shop), set: handled });
+      await cli.table.update({ update: keys.rolloutState(shop), set: handled });
     }
 
     /** What was read was no end. */
@@ -534,13 +534,13 @@ describe("rollout", () => {
       const waiting = cli.run("reconcile sg/shop --wait --timeout 20s");
       await vi.waitFor(async () => expect((await cli.table.get(group))?.operations.reconcile?.number).toBe(1));
       // Taken up, and its job not done.
-      const retry = { do: "retry", leg: { content: 12, stage: "rest", seal: 0 } } as const;
+      const retry = { do: "retry", stageRun: { content: 12, stage: "rest", snapshot: 0 } } as const;
       const seen = { observedGeneration: 1, observedOperation: 1, conditions: [condition("False")] };
-      await cli.table.update({ update: keys.unit(shop), set: { handledReconcile: 1, jobs: [retry] } });
+      await cli.table.update({ update: keys.rolloutState(shop), set: { handledReconcile: 1, jobs: [retry] } });
       await say(group, { ...seen, state: "Halted" });
       const since = cli.requests();
       await vi.waitFor(() => expect(cli.requests()).toBeGreaterThan(since + 3), { timeout: 10_000 });
-      await cli.table.update({ update: keys.unit(shop), set: { jobs: [] } });
+      await cli.table.update({ update: keys.rolloutState(shop), set: { jobs: [] } });
       await say(group, { ...seen, state: "Complete", reconciled: 1, conditions: [condition("True")] });
       expect(await waiting).toMatchObject({ code: 0, out: expect.stringContaining("Complete") });
     });

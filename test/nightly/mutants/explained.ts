@@ -260,7 +260,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "no API server takes a definition without a group",
   ],
   [
-    "functions/apply/verbs/look-at-health.ts",
+    "functions/apply/operations/health-check.ts",
     "return withheld === undefined || drift === undefined || !isDrifted(row.observed) ? {} : { drift, withheld };",
     "return withheld === undefined || false || !isDrifted(row.observed) ? {} : { drift, withheld };",
     "for the compiler: what has drifted has its drift",
@@ -308,13 +308,13 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "it is asked for without a namespace, and so at the same path",
   ],
   [
-    "shared/kube/engine/namespace-furniture.ts",
+    "shared/kube/engine/default-objects.ts",
     "if (copies.has(name) && (await client.get(kind, { namespace, name }, { metadataOnly: true })) === undefined) {",
     "if (copies.has(name) && (await client.get(kind, { namespace, name }, {})) === undefined) {",
     "whether it is there the whole object says, too, in more bytes",
   ],
   [
-    "shared/kube/engine/namespace-furniture.ts",
+    "shared/kube/engine/default-objects.ts",
     "if (copies.has(name) && (await client.get(kind, { namespace, name }, { metadataOnly: true })) === undefined) {",
     "if (true && (await client.get(kind, { namespace, name }, { metadataOnly: true })) === undefined) {",
     "it saves requests: what one of them lacks is a copy no more",
@@ -338,7 +338,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "it is about a cluster that has more kinds than are kept of all: to ask it again is a matter of speed",
   ],
   [
-    "functions/apply/verbs/prune-foreign.ts",
+    "functions/apply/operations/prune-foreign.ts",
     "const candidates = asked.objects.filter(({ id, uid }) => !inGit.has(objectIdKey(id)) && !recorded.has(uid));",
     "const candidates = asked.objects.filter(({ id, uid }) => !inGit.has(objectIdKey(id)) && true);",
     "it saves requests: what is recorded is kept by its uid where it would be deleted",
@@ -356,7 +356,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "an API server gives every entry of managedFields its time",
   ],
   [
-    "shared/kube/engine/namespace-furniture.ts",
+    "shared/kube/engine/default-objects.ts",
     'const name = stringAt(object, "metadata", "name") ?? "";',
     'const name = stringAt(object, "metadata", "name") ?? "Stryker was here!";',
     "an object in a cluster has a name; any text that is none of the known will do",

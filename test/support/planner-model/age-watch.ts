@@ -1,15 +1,15 @@
 import { expect } from "vitest";
 import { resolveCount, secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import { frozenIn, isStalled, legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { frozenIn, isStalled, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 interface Seen {
   readonly now: Date;
-  readonly unit: UnitRow | undefined;
-  readonly group: SubjectRow | undefined;
-  readonly legs: readonly LegRow[];
+  readonly rolloutState: RolloutStateRow | undefined;
+  readonly group: OwnerRow | undefined;
+  readonly stageRuns: readonly StageRunRow[];
 }
 
 /** Everybody answers: a lease that nobody gave back runs out, and a tick finds whoever was not told. */
@@ -22,33 +22,33 @@ const workerSeconds = 150;
 export class AgeWatch {
   /** By number of the content; and of the queue. */
   readonly #since = new Map<number | "queue", number>();
-  #longest = { contents: 0, queue: 0 };
+  #longest = { rollouts: 0, queue: 0 };
 
   /** @param isOver - nothing goes on by itself any more: whoever is under way still is so for ever. */
-  look(seen: Seen, isOver: boolean): void {
-    const { unit, group, now } = seen;
+  check(seen: Seen, isOver: boolean): void {
+    const { rolloutState, group, now } = seen;
     const isGoing = group?.operations.deletion !== undefined;
     if (isGoing) this.#since.clear();
-    if (unit === undefined || group === undefined || isGoing) return;
-    const numbers = unit.ledger.map(({ number }) => number);
-    if (unit.wanted !== undefined) numbers.push(unit.last + 1);
+    if (rolloutState === undefined || group === undefined || isGoing) return;
+    const numbers = rolloutState.ledger.map(({ number }) => number);
+    if (rolloutState.desired !== undefined) numbers.push(rolloutState.last + 1);
     const under = new Set(numbers.filter((number) => stageOf(number, seen) !== undefined));
     const waiting = new Set<number | "queue">(
-      unit.arrivals.waiting > 0 && isServed(unit, group) ? [...under, "queue"] : under,
+      rolloutState.catchUps.waiting > 0 && isServed(rolloutState, group) ? [...under, "queue"] : under,
     );
     for (const key of this.#since.keys()) if (!waiting.has(key)) this.#since.delete(key);
     for (const key of waiting) if (!this.#since.has(key)) this.#since.set(key, now.getTime());
-    this.#remember(unit, group);
+    this.#remember(rolloutState, group);
     for (const [key, since] of this.#since) {
       const seconds = (now.getTime() - since) / 1000;
       const what = key === "queue" ? "those that came wait" : `content ${key} is under way`;
-      const bound = key === "queue" ? this.#longest.queue : 2 * this.#longest.contents;
+      const bound = key === "queue" ? this.#longest.queue : 2 * this.#longest.rollouts;
       expect(isOver ? Number.POSITIVE_INFINITY : seconds, `${what} for so long`).toBeLessThanOrEqual(bound);
     }
   }
 
   /** Clusters join, and leave: the longest is what may be needed. */
-  #remember({ stages, arrivals }: UnitRow, group: SubjectRow): void {
+  #remember({ stages, catchUps }: RolloutStateRow, group: OwnerRow): void {
     const { rollout } = relationOf(group);
     const members = stages.reduce((sum, stage) => sum + stage.members, 0);
     const most = Math.max(1, resolveCount(rollout.maxConcurrent, members));
@@ -62,31 +62,32 @@ export class AgeWatch {
       0,
     );
     // Legs have their turns, too.
-    const queue = Math.max(1, Math.ceil(arrivals.waiting / Math.min(...atOnce))) * (stages.length + 1);
+    const queue = Math.max(1, Math.ceil(catchUps.waiting / Math.min(...atOnce))) * (stages.length + 1);
     this.#longest = {
-      contents: Math.max(this.#longest.contents, waves * wave),
+      rollouts: Math.max(this.#longest.rollouts, waves * wave),
       queue: Math.max(this.#longest.queue, queue * wave),
     };
   }
 }
 
 /** Where a content is; none where it has passed, where it stands still there, or where a freeze holds it. */
-function stageOf(number: number, { unit, legs }: Seen): UnitStage | undefined {
+function stageOf(number: number, { rolloutState, stageRuns }: Seen): StageRecord | undefined {
   // Without any cluster nothing newer is taken.
-  if (unit?.stages.every(({ members }) => members === 0)) return undefined;
+  if (rolloutState?.stages.every(({ members }) => members === 0)) return undefined;
   // A removed stage had not passed it: only a newer one goes on.
-  if (unit?.stages.some(({ bar }) => bar !== undefined && number > bar.above && number <= bar.upTo)) return undefined;
-  const stage = unit?.stages.find(({ on = 0 }) => on < number);
-  const moving = stage?.moving;
-  const leg = moving && legs.find((one) => legKey(one) === legKey(moving));
-  if (leg === undefined) return stage;
-  const isPeoples = leg.content >= number && isStalled(leg);
-  return isPeoples || frozenIn(leg).length > 0 ? undefined : stage;
+  if (rolloutState?.stages.some(({ bar }) => bar !== undefined && number > bar.above && number <= bar.upTo))
+    return undefined;
+  const stage = rolloutState?.stages.find(({ current = 0 }) => current < number);
+  const updatingTo = stage?.updatingTo;
+  const stageRun = updatingTo && stageRuns.find((one) => stageRunKey(one) === stageRunKey(updatingTo));
+  if (stageRun === undefined) return stage;
+  const isPeoples = stageRun.rollout >= number && isStalled(stageRun);
+  return isPeoples || frozenIn(stageRun).length > 0 ? undefined : stage;
 }
 
 /** None of those that came waits for a freeze, or because others failed. */
-function isServed({ stages, arrivalsHeld }: UnitRow, group: SubjectRow): boolean {
+function isServed({ stages, catchUpsHeld }: RolloutStateRow, group: OwnerRow): boolean {
   const { maxFailures } = relationOf(group).rollout;
-  const isFrozen = Object.values(arrivalsHeld?.frozen ?? {}).some((count) => count > 0);
-  return !isFrozen && stages.every((one) => one.failedArrivals <= Math.max(1, resolveCount(maxFailures, one.members)));
+  const isFrozen = Object.values(catchUpsHeld?.frozen ?? {}).some((count) => count > 0);
+  return !isFrozen && stages.every((one) => one.failedCatchUps <= Math.max(1, resolveCount(maxFailures, one.members)));
 }

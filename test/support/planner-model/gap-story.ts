@@ -3,7 +3,7 @@ import { Crash, type Disturbance } from "#test/support/planner-model/disturbed-p
 import { ModelGroup } from "#test/support/planner-model/model-group.ts";
 import { type Delivery, fewClusters, PlannerModel } from "#test/support/planner-model/planner-model.ts";
 import { type Act, Play } from "#test/support/planner-model/planner-steps.ts";
-import { subject } from "#test/support/planner-world.ts";
+import { owner } from "#test/support/planner-world.ts";
 
 /** What becomes of a call of the planner: it dies with an effect, or stands still before one and goes on late, when others were there. */
 export const fates = ["dies", "goes on after the next one", "goes on at the end"] as const;
@@ -60,7 +60,7 @@ async function deliver(model: PlannerModel, gap: Gap, count: number): Promise<vo
       const delivery: Delivery = { pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner };
       return model.deliver(delivery);
     });
-    if (isMore === "hangs") model.send([{ to: "rollout", subject }]);
+    if (isMore === "hangs") model.send([{ to: "rollout", owner }]);
     else if (!isMore) return;
   }
 }

@@ -1,9 +1,9 @@
-import { messagesOf, nextRow } from "#functions/apply/worker/look-outcome.ts";
+import { messagesOf, nextRow } from "#functions/apply/worker/check-outcome.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
-import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { freezeOver, freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
+import { keys, type Owner, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { believedSeconds, type LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
@@ -37,20 +37,20 @@ interface Flight {
   /** Until then nothing is read again: the worker believes what it has read. */
   readonly believesUntil: string;
   readonly standing: Standing;
-  readonly looks: readonly { readonly row: SyncRow; readonly found: Found; readonly wrote: boolean }[];
+  readonly checks: readonly { readonly row: SyncRow; readonly found: Found; readonly wrote: boolean }[];
 }
 
 /** What decides whether something may be written for any Sync of a cluster. */
 type Standing = Omit<Parameters<typeof withheldFrom>[1], "row"> & { readonly cluster: FleetRow | undefined };
 
-interface Look {
+interface Check {
   readonly outcome: Outcome;
   readonly fence: number;
   readonly standing: Standing;
 }
 
 interface World {
-  readonly subject: Subject;
+  readonly owner: Owner;
   readonly table: Table;
   readonly servers: ModelServers;
   readonly now: () => Date;
@@ -84,30 +84,30 @@ export class ModelWorkers {
     const rows = await everyRow(table, ranges.syncsOn(cluster));
     const ripe = rows.filter((row) => this.#isDue(row));
     const standing = await this.#standing(cluster);
-    const isLooking = standing.cluster !== undefined && standing.subject?.operations.suspended === undefined;
-    const looks = isLooking ? ripe : [];
+    const isLooking = standing.cluster !== undefined && standing.owner?.operations.suspended === undefined;
+    const checks = isLooking ? ripe : [];
     const { fence } = lease;
     this.flights.push({
       cluster,
       fence,
       believesUntil: later(now(), believedSeconds),
       standing,
-      looks: looks.map((row) => {
+      checks: checks.map((row) => {
         const before = this.#world.servers.requests;
-        const found = this.#look(row, { outcome, fence, standing });
+        const found = this.#check(row, { outcome, fence, standing });
         return { row, found, wrote: this.#world.servers.requests > before };
       }),
     });
   }
 
   async #standing(cluster: string): Promise<Standing> {
-    const { subject, table } = this.#world;
-    const reading = brakeAmong(await table.getMany([keys.brake]));
+    const { owner, table } = this.#world;
+    const reading = freezeStateAmong(await table.getMany([keys.freezeState]));
     if (!reading.ok) throw new Error(reading.message);
     return {
-      subject: await table.get(keys.object(subject.namespace, subject.kind, subject.name)),
+      owner: await table.get(keys.object(owner.namespace, owner.kind, owner.name)),
       cluster: await table.get(keys.fleet(cluster)),
-      brake: reading.brake,
+      freezeState: reading.freezeState,
     };
   }
 
@@ -122,7 +122,7 @@ export class ModelWorkers {
       type: "Lease",
       schema: rowSchema,
       version: (held?.version ?? 0) + 1,
-      wanted: 0,
+      desired: 0,
       fence: (held?.fence ?? 0) + (isTaken ? 1 : 0),
       ...holder,
     };
@@ -139,11 +139,11 @@ export class ModelWorkers {
     const [flight] = this.flights.splice(index % Math.max(1, this.flights.length), 1);
     if (flight === undefined) return;
     const isBelieved = this.#world.now().toISOString() < flight.believesUntil;
-    if (isBelieved) for (const { row, wrote } of flight.looks) if (wrote) this.#write(row);
+    if (isBelieved) for (const { row, wrote } of flight.checks) if (wrote) this.#write(row);
     const lease = await this.#world.table.get(keys.lease(flight.cluster));
     if (lease?.fence !== flight.fence || lease.owner === undefined) return;
     const standing = isBelieved ? flight.standing : await this.#standing(flight.cluster);
-    for (const { row, found, wrote } of flight.looks) {
+    for (const { row, found, wrote } of flight.checks) {
       const fresh = isBelieved ? row : await this.#world.table.get(row);
       const why = wrote ? this.#withheld(fresh, { attempt: row.desired.attempt, standing }) : undefined;
       if (wrote && !isBelieved && fresh !== undefined && why === undefined) this.#write(fresh);
@@ -166,18 +166,18 @@ export class ModelWorkers {
   }
 
   /** Whoever is held back sees nothing of what he would write. */
-  #look(row: SyncRow, look: Look): Found {
-    const finding = this.#finding(row, look);
-    return finding === undefined ? this.#heldBy(row, look.standing) : this.#seen(row, finding, look.fence);
+  #check(row: SyncRow, check: Check): Found {
+    const finding = this.#finding(row, check);
+    return finding === undefined ? this.#heldBy(row, check.standing) : this.#seen(row, finding, check.fence);
   }
 
   #seen(row: SyncRow, finding: Finding, fence: number): Found {
     return { observed: observe(row, finding, { now: this.#world.now(), fence }) };
   }
 
-  #heldBy(row: SyncRow, { brake, cluster }: Standing): Found {
+  #heldBy(row: SyncRow, { freezeState, cluster }: Standing): Found {
     const now = this.#world.now();
-    const freeze = freezeOver(brake, cluster?.labels ?? {}, now);
+    const freeze = freezeOver(freezeState, cluster?.labels ?? {}, now);
     if (freeze === undefined) return {};
     const { name, by, reason, until } = freeze;
     const since = heldBy(row)?.since ?? now.toISOString();
@@ -194,7 +194,7 @@ export class ModelWorkers {
   }
 
   /** @returns undefined where a freeze keeps it from what it is there for, or took its turn. */
-  #finding(row: SyncRow, { outcome, standing }: Look): Finding | undefined {
+  #finding(row: SyncRow, { outcome, standing }: Check): Finding | undefined {
     const { desired, observed, cluster } = row;
     const say = (phase: Phase): Finding => ({ phase, reason: phase, message: "" });
     const isSilent = this.away.has(cluster);
@@ -208,7 +208,7 @@ export class ModelWorkers {
     if (why?.reason === "Waiting" || (why?.reason === "Frozen" && (!wasAway || holds))) return undefined;
     if (isSilent) return say("Unreachable");
     if (wasAway && current?.readyAt === undefined) return say("Reachable");
-    if (why !== undefined) return say(why.reason === "Parked" ? "Failed" : "Applying");
+    if (why !== undefined) return say(why.reason === "Paused" ? "Failed" : "Applying");
     if (writes) this.#write(row);
     if (desired.action === "delete") return say(outcome === "Ready" || outcome === "Verifying" ? "Gone" : outcome);
     const { attempt, revision } = desired;

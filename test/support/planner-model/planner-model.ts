@@ -1,6 +1,6 @@
 import { reportChanges } from "#functions/report/report-changes.ts";
 import { toldOf } from "#functions/rollout/plan-batch.ts";
-import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { forgetSyncs } from "#shared/adapters/forget-syncs.ts";
 import { randomIds } from "#shared/adapters/system.ts";
@@ -8,13 +8,13 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { barredIn } from "#shared/fleet/rollout/feed.ts";
-import { frozenIn, isStalled, legKey, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions, desiredPlan } from "#shared/fleet/rollout/plan.ts";
-import type { Brake } from "#shared/fleet/rows/brake-row.ts";
+import { frozenIn, isStalled, stageRunKey, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
+import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRef, LegRow, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RenderingRow, StageRunRef, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message, RolloutMessage } from "#shared/messages.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -24,7 +24,7 @@ import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/
 import { ModelServers } from "#test/support/planner-model/model-servers.ts";
 import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
 import { PlannerWatch, WatchedTable } from "#test/support/planner-model/planner-watch.ts";
-import { PlannerWorld, silentLog, silentMetrics, subject, type Told } from "#test/support/planner-world.ts";
+import { owner, PlannerWorld, silentLog, silentMetrics, type Told } from "#test/support/planner-world.ts";
 
 export interface Delivery {
   readonly pick: number;
@@ -45,7 +45,7 @@ export interface ModelFreeze {
 }
 
 /** Nothing can be rendered of it. */
-export const brokenContent = "broken";
+export const brokenRollout = "broken";
 
 /** A call of the planner has so much time. */
 export const callSeconds = 60;
@@ -78,11 +78,11 @@ export class PlannerModel {
   /** @param clusters - about as many as there will be. */
   constructor(clusters = fewClusters) {
     this.#size = Math.max(1, Math.ceil(clusters / fewClusters));
-    this.watch = new PlannerWatch(subject, this.servers);
+    this.watch = new PlannerWatch(owner, this.servers);
     this.table = new WatchedTable(this.watch, this.#size === 1 ? {} : { pageItems: 1000 });
     this.world = new PlannerWorld({ table: this.table, blobs: new MemoryBlobStore() });
     this.workers = new ModelWorkers({
-      subject,
+      owner,
       table: this.table,
       servers: this.servers,
       now: () => this.world.now,
@@ -136,13 +136,13 @@ export class PlannerModel {
   /** One run of the planner. A run that breaks off leaves its messages in the queue. */
   async plan(
     disturbance: Disturbance,
-    messages: readonly RolloutMessage[] = [{ to: "rollout", subject }],
+    messages: readonly RolloutMessage[] = [{ to: "rollout", owner }],
   ): Promise<void> {
     const until = new Date(this.world.now.getTime() + callSeconds * 1000);
-    const [wanted, { length: queued }] = [this.#wanted(), this.queue];
+    const [desired, { length: queued }] = [this.#desired(), this.queue];
     try {
-      await planSubject(
-        subject,
+      await planOwner(
+        owner,
         { until, ...toldOf(messages) },
         {
           ...this.#ports(disturbance),
@@ -154,19 +154,19 @@ export class PlannerModel {
       );
       // Nothing was another meanwhile, nor is it to go on.
       const others = this.queue.slice(queued).filter(({ message }) => message.to === "rollout");
-      if (wanted !== undefined && wanted.hash === this.#wanted()?.hash && others.length === 0)
-        this.watch.skipped.wants(wanted);
+      if (desired !== undefined && desired.hash === this.#desired()?.hash && others.length === 0)
+        this.watch.skipped.wants(desired);
     } catch (error) {
       if (!(error instanceof Crash)) throw error;
       this.send(messages);
     }
   }
 
-  #wanted() {
+  #desired() {
     const group = this.watch.group();
     if (group === undefined) return undefined;
     const desired = desiredPlan(group, new Map(this.world.rows<SourceRow>("Source").map((row) => [row.name, row])));
-    return desired.ok ? { hash: desired.plan.contentHash, revision: describeRevisions(desired.plan) } : undefined;
+    return desired.ok ? { hash: desired.plan.planHash, revision: describeRevisions(desired.plan) } : undefined;
   }
 
   async render(input: string, found: Delivery["rendering"]): Promise<void> {
@@ -183,7 +183,7 @@ export class PlannerModel {
     if (row.state === "Done") {
       const kept: RenderingRow = { ...row, keptAt: doneAt, version: row.version + 1 };
       await this.table.write([{ put: kept, when: { version: row.version } }]);
-      this.send([{ to: "rollout", subject, clusters: [] }]);
+      this.send([{ to: "rollout", owner, clusters: [] }]);
     }
     if (row.state === "Pending") {
       const { dueShard: _shard, dueKey: _key, waiting: _waiting, ...rest } = row;
@@ -197,7 +197,7 @@ export class PlannerModel {
       };
       await this.table.write([{ put: next, when: { version: row.version } }]);
     }
-    this.send((row.waiting ?? []).map((waiting) => ({ to: "rollout", subject: waiting, clusters: [] })));
+    this.send((row.waiting ?? []).map((waiting) => ({ to: "rollout", owner: waiting, clusters: [] })));
   }
 
   /** @param index - whether the index shows the table as it is, or as it was at the tick before. */
@@ -214,51 +214,51 @@ export class PlannerModel {
     this.#older = older;
   }
 
-  async revise(commit: string, content: string): Promise<void> {
-    await this.world.setSource(commit, content);
-    this.send([{ to: "rollout", subject, clusters: [] }]);
+  async revise(commit: string, rollout: string): Promise<void> {
+    await this.world.setSource(commit, rollout);
+    this.send([{ to: "rollout", owner, clusters: [] }]);
   }
 
   async operate(act: (operations: Operations, at: string) => Told): Promise<void> {
     if (this.isGone()) return;
     const { operations } = await this.world.group();
     await this.world.operate(act(operations, this.world.now.toISOString()));
-    this.send([{ to: "rollout", subject }]);
+    this.send([{ to: "rollout", owner }]);
   }
 
   /** @param freeze - without labels it covers every cluster. */
   async freeze({ name, labels, seconds }: ModelFreeze): Promise<void> {
     const { now } = this.world;
-    const { freezes, lifted } = await this.#brake();
+    const { freezes, lifted } = await this.#freezeState();
     const clusters = labels && { text: JSON.stringify(labels), selector: { matchLabels: labels } };
     const until = seconds === undefined ? undefined : later(now, seconds);
     const freeze = { name, by: "ana", at: now.toISOString(), reason: "model", ...defined({ clusters, until }) };
-    await this.world.setBrake({ freezes: [...freezes.filter((one) => one.name !== name), freeze], lifted });
-    this.#tellOfBrake();
+    await this.world.setFreezes({ freezes: [...freezes.filter((one) => one.name !== name), freeze], lifted });
+    this.#reportFreezes();
   }
 
   async thaw(name: string): Promise<void> {
-    const { freezes, lifted } = await this.#brake();
+    const { freezes, lifted } = await this.#freezeState();
     const gone = freezes.find((one) => one.name === name);
     if (gone === undefined) return;
     const ended = { ...gone, lifted: { by: "bo", at: this.world.now.toISOString() } };
-    await this.world.setBrake({ freezes: freezes.filter((one) => one !== gone), lifted: [...lifted, ended] });
-    this.#tellOfBrake();
+    await this.world.setFreezes({ freezes: freezes.filter((one) => one !== gone), lifted: [...lifted, ended] });
+    this.#reportFreezes();
   }
 
-  async #brake(): Promise<Brake> {
-    return (await this.table.get(keys.brake)) ?? { freezes: [], lifted: [] };
+  async #freezeState(): Promise<FreezeState> {
+    return (await this.table.get(keys.freezeState)) ?? { freezes: [], lifted: [] };
   }
 
   /** Hints, as the API sends them. */
-  #tellOfBrake(): void {
+  #reportFreezes(): void {
     const clusters = this.world.rows<FleetRow>("Fleet").map(({ name: cluster }) => ({ to: "apply", cluster }) as const);
-    this.send([{ to: "rollout", subject }, ...clusters]);
+    this.send([{ to: "rollout", owner }, ...clusters]);
   }
 
   async setGroup(strategy: Partial<RolloutStrategy>, templates: readonly unknown[]): Promise<void> {
     await this.world.setGroup(strategy, templates, { selector: { matchLabels: { fleet: "web" } } });
-    this.send([{ to: "rollout", subject }]);
+    this.send([{ to: "rollout", owner }]);
   }
 
   async setCluster(
@@ -266,14 +266,14 @@ export class PlannerModel {
     { ring, uid, ...labels }: { ring: string; fleet: string; flavour?: string; uid: string },
   ): Promise<void> {
     await this.world.addCluster(name, ring, { uid, labels });
-    this.send([{ to: "rollout", subject }]);
+    this.send([{ to: "rollout", owner }]);
   }
 
   /** As the API deletes a Cluster whose objects stay: first its row, then what was assigned to it is forgotten. */
   async unregister(name: string): Promise<void> {
     await this.world.removeCluster(name);
     await forgetSyncs(this.#ports({}), name, "try again");
-    this.send([{ to: "rollout", subject }]);
+    this.send([{ to: "rollout", owner }]);
   }
 
   /** As the API accepts another cluster under a name: what was assigned is forgotten, and only then its uid is another. */
@@ -287,43 +287,49 @@ export class PlannerModel {
   }
 
   /** Everything that was asked for is done, or a stage stands still and says why, or has nobody left but whom a freeze holds. */
-  isAtRest(): boolean {
-    const [unit, group] = [this.watch.unit(), this.watch.group()];
+  isIdle(): boolean {
+    const [rolloutState, group] = [this.watch.rolloutState(), this.watch.group()];
     if (group?.dueKey !== undefined) return false;
-    if (unit === undefined || group === undefined) return group === undefined && unit?.dueKey === undefined;
-    if (unit.jobs.length + this.watch.slots().length > 0) return false;
-    const moving = unit.stages.flatMap((stage) => stage.moving ?? []);
+    if (rolloutState === undefined || group === undefined)
+      return group === undefined && rolloutState?.dueKey === undefined;
+    if (rolloutState.jobs.length + this.watch.slots().length > 0) return false;
+    const updatingTo = rolloutState.stages.flatMap((stage) => stage.updatingTo ?? []);
     // What a stage waits for, a reconcile waits for, too.
-    if (unit.looking !== undefined && moving.every((leg) => this.#isStalled(leg))) return false;
-    if (unit.dueKey !== undefined && dueAtOf(unit.dueKey) <= this.world.now.toISOString()) return false;
+    if (rolloutState.checking !== undefined && updatingTo.every((stageRun) => this.#isStalled(stageRun))) return false;
+    if (rolloutState.dueKey !== undefined && dueAtOf(rolloutState.dueKey) <= this.world.now.toISOString()) return false;
     // What a subject that goes had under way is given to nobody any more, and gives way to the deletion behind a freeze.
-    const isLast = ({ content }: LegRef) => group.operations.deletion !== undefined && content === unit.last;
-    const isGivingWay = (leg: LegRef) => !isLast(leg) && moving.some(isLast);
+    const isLast = ({ rollout }: StageRunRef) =>
+      group.operations.deletion !== undefined && rollout === rolloutState.last;
+    const isGivingWay = (stageRun: StageRunRef) => !isLast(stageRun) && updatingTo.some(isLast);
     // What waits for a stage that was put before it is still when that is.
-    const begun = unit.stages.flatMap(({ moving: leg, ahead }) => (leg === undefined || ahead === true ? [] : leg));
-    const isStill = begun.every((leg) => this.#isStalled(leg) || this.#isFrozen(leg) || isGivingWay(leg));
-    if (begun.length === 0 && moving.length > 0 && barredIn(unit) === undefined) return false;
-    const stopped = unit.stages.some(({ failedArrivals }) => failedArrivals > 0);
-    const frozen = Object.values(unit.arrivalsHeld?.frozen ?? {}).reduce((sum, count) => sum + count, 0);
-    const isServed = unit.arrivals.waiting === frozen || stopped || group.operations.deletion !== undefined;
+    const begun = rolloutState.stages.flatMap(({ updatingTo: stageRun, ahead }) =>
+      stageRun === undefined || ahead === true ? [] : stageRun,
+    );
+    const isStill = begun.every(
+      (stageRun) => this.#isStalled(stageRun) || this.#isFrozen(stageRun) || isGivingWay(stageRun),
+    );
+    if (begun.length === 0 && updatingTo.length > 0 && barredIn(rolloutState) === undefined) return false;
+    const stopped = rolloutState.stages.some(({ failedCatchUps }) => failedCatchUps > 0);
+    const frozen = Object.values(rolloutState.catchUpsHeld?.frozen ?? {}).reduce((sum, count) => sum + count, 0);
+    const isServed = rolloutState.catchUps.waiting === frozen || stopped || group.operations.deletion !== undefined;
     if (!isStill || !isServed) return false;
-    return this.watch.rowsOf<SyncRow>("SyncOnCluster").every((row) => !isOutstanding(row) || isParked(row));
+    return this.watch.rowsOf<SyncRow>("SyncOnCluster").every((row) => !isOutstanding(row) || isPaused(row));
   }
 
-  #leg(moving: LegRef): LegRow | undefined {
-    return this.world.legs().find((one) => legKey(one) === legKey(moving));
+  #stageRun(updatingTo: StageRunRef): StageRunRow | undefined {
+    return this.world.stageRuns().find((one) => stageRunKey(one) === stageRunKey(updatingTo));
   }
 
-  #isStalled(moving: LegRef): boolean {
-    const leg = this.#leg(moving);
-    return leg !== undefined && isStalled(leg);
+  #isStalled(updatingTo: StageRunRef): boolean {
+    const stageRun = this.#stageRun(updatingTo);
+    return stageRun !== undefined && isStalled(stageRun);
   }
 
   /** A freeze holds everybody who is left, and nobody else waits. */
-  #isFrozen(moving: LegRef): boolean {
-    const leg = this.#leg(moving);
-    const frozen = leg === undefined ? 0 : frozenIn(leg).length;
-    return leg !== undefined && frozen > 0 && waitingOf(leg) === frozen && leg.counts.Assigned === 0;
+  #isFrozen(updatingTo: StageRunRef): boolean {
+    const stageRun = this.#stageRun(updatingTo);
+    const frozen = stageRun === undefined ? 0 : frozenIn(stageRun).length;
+    return stageRun !== undefined && frozen > 0 && waitingOf(stageRun) === frozen && stageRun.counts.Assigned === 0;
   }
 
   /**
@@ -334,7 +340,7 @@ export class PlannerModel {
     this.workers.flights.length = 0;
     this.workers.away.clear();
     this.workers.busy.clear();
-    for (const { name } of (await this.#brake()).freezes) await this.thaw(name);
+    for (const { name } of (await this.#freezeState()).freezes) await this.thaw(name);
     if (freeze !== undefined) await this.freeze(freeze);
     await this.operate(({ suspended, ...others }, at) =>
       suspended === undefined ? others : { ...others, resumed: { by: "ana", at } },
@@ -342,9 +348,12 @@ export class PlannerModel {
     const ages = new AgeWatch();
     for (let round = 0; round < 120; round++) {
       for (let count = 0; count < 3000 * this.#size && (await this.deliver(undisturbed)); count++);
-      const isOver = this.isAtRest();
+      const isOver = this.isIdle();
       const { now } = this.world;
-      ages.look({ now, unit: this.watch.unit(), group: this.watch.group(), legs: this.world.legs() }, isOver);
+      ages.check(
+        { now, rolloutState: this.watch.rolloutState(), group: this.watch.group(), stageRuns: this.world.stageRuns() },
+        isOver,
+      );
       if (isOver) return true;
       this.world.advanceClock(60);
       await this.tick("current");
@@ -381,10 +390,10 @@ export class PlannerModel {
 }
 
 export function isBroken({ artifactDigest }: RenderingRow): boolean {
-  return artifactDigest === digestOf(brokenContent);
+  return artifactDigest === digestOf(brokenRollout);
 }
 
 /** It waits for the planner's word, which a stage that stands still keeps from it. */
-function isParked({ parked, observed, desired }: SyncRow): boolean {
-  return parked !== undefined || (observed?.attempt === desired.attempt && observed.phase === "Reachable");
+function isPaused({ paused, observed, desired }: SyncRow): boolean {
+  return paused !== undefined || (observed?.attempt === desired.attempt && observed.phase === "Reachable");
 }

@@ -5,7 +5,7 @@ import type { Disturbance } from "#test/support/planner-model/disturbed-ports.ts
 import type { GroupAct, ModelGroup, Paths } from "#test/support/planner-model/model-group.ts";
 import type { Outcome } from "#test/support/planner-model/model-workers.ts";
 import {
-  brokenContent,
+  brokenRollout,
   callSeconds,
   type Delivery,
   isBroken,
@@ -14,7 +14,7 @@ import {
 
 /** Something that people and clusters do. */
 export type Act =
-  | { readonly do: "revise"; readonly content: number }
+  | { readonly do: "revise"; readonly rollout: number }
   | { readonly do: "suspend" | "resume" | "reconcile" | "restart" | "delete" | "orphan" }
   /** All stages get other names. */
   | { readonly do: "rename" }
@@ -67,7 +67,7 @@ export type Step =
   | { readonly do: "tick"; readonly index: "current" | "old" }
   | { readonly do: "wait"; readonly seconds: number }
   /** A revision that is seen and rendered at once. */
-  | { readonly do: "push"; readonly content: number }
+  | { readonly do: "push"; readonly rollout: number }
   /** A template is dropped, and put back with a revision that gets nowhere. */
   | {
       readonly do: "put back";
@@ -156,7 +156,7 @@ const crash = fc.record({
   when: fc.constantFrom("before" as const, "after" as const),
 });
 const act: fc.Arbitrary<Act> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("revise" as const), content: fc.nat({ max: 3 }) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("revise" as const), rollout: fc.nat({ max: 3 }) }) },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -260,7 +260,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("plan" as const), planner }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("push" as const), content: fc.nat({ max: 3 }) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("push" as const), rollout: fc.nat({ max: 3 }) }) },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -391,7 +391,7 @@ export class Play {
 
   async begin(as: Scenario["begins"]): Promise<void> {
     for (const index of this.#rings.keys()) await this.act({ do: "join", cluster: index });
-    await this.act({ do: "revise", content: 0 });
+    await this.act({ do: "revise", rollout: 0 });
     await this.setGroup();
     if (as === "rolled out") await this.model.calm();
   }
@@ -400,7 +400,7 @@ export class Play {
     const { model } = this;
     if (step.do === "plan") return model.plan(this.#disturbed(step.planner));
     if (step.do === "push") {
-      await this.act({ do: "revise", content: step.content });
+      await this.act({ do: "revise", rollout: step.rollout });
       return this.#render();
     }
     if (step.do === "put back") return this.#putBack(step);
@@ -442,7 +442,7 @@ export class Play {
     await this.step({ do: "deliver", deliveries: dropped });
     for (const act of meanwhile) await this.act(act);
     await this.model.plan({});
-    await this.model.revise(`commit${++this.commits}`, brokenContent);
+    await this.model.revise(`commit${++this.commits}`, brokenRollout);
     if (!this.group.present().includes(at)) await this.act({ do: "template", what: "drop", at });
     await this.#render();
     await this.step({ do: "deliver", deliveries: returned });
@@ -451,12 +451,12 @@ export class Play {
 
   async #mergeMidway({ at, pushed, newer, back }: Extract<Step, { do: "merge midway" }>): Promise<void> {
     for (const [index, deliveries] of pushed.entries()) {
-      await this.step({ do: "push", content: 4 + (index % 2) });
+      await this.step({ do: "push", rollout: 4 + (index % 2) });
       await this.step({ do: "deliver", deliveries });
     }
     await this.act({ do: "stage", what: "merge", at });
     await this.model.plan({});
-    if (newer) await this.step({ do: "push", content: 6 });
+    if (newer) await this.step({ do: "push", rollout: 6 });
     for (const deliveries of pushed) await this.step({ do: "deliver", deliveries });
     if (back) await this.act({ do: "stage", what: "merge", at });
     await this.model.plan({});
@@ -526,7 +526,7 @@ export class Play {
 
   async act(act: Act): Promise<void> {
     const { model } = this;
-    if (act.do === "revise") return this.revise(this.commits + 1, act.content);
+    if (act.do === "revise") return this.revise(this.commits + 1, act.rollout);
     if (isOfGroup(act)) {
       if (act.do === "strategy") this.group.setStrategy(act.strategy);
       else if (act.do === "rename") this.group.renameAll();
@@ -554,9 +554,9 @@ export class Play {
     });
   }
 
-  async revise(commit: number, content: number): Promise<void> {
+  async revise(commit: number, rollout: number): Promise<void> {
     this.commits = commit;
-    await this.model.revise(`commit${commit}`, `content${content}`);
+    await this.model.revise(`commit${commit}`, `content${rollout}`);
   }
 
   async #actOnCluster(what: Extract<Act, { cluster: number }>["do"], number: number): Promise<void> {

@@ -1,26 +1,26 @@
 import { expect } from "vitest";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
-import { frozenIn, legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { keys, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { frozenIn, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import {
-  type ArrivalRow,
-  type ContentRow,
-  type LegRef,
-  type LegRow,
+  type CatchUpRow,
+  type RolloutRow,
+  type RolloutStateRow,
   type SlotRow,
+  type StageRunRef,
+  type StageRunRow,
   type TargetRow,
   type TargetState,
   targetStates,
-  type UnitRow,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { checkGivenBack, checkUnwanted, GivenBackWatch } from "#test/support/planner-model/given-back-watch.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
+import { checkRestored, checkUnwanted, RestoredWatch } from "#test/support/planner-model/restored-watch.ts";
 import { SkippedWatch } from "#test/support/planner-model/skipped-watch.ts";
 import { type Change, StageWatch } from "#test/support/planner-model/stage-watch.ts";
 
@@ -29,10 +29,10 @@ import { type Change, StageWatch } from "#test/support/planner-model/stage-watch
  * its own, and counts rows where the planner keeps numbers; who is changing is counted by the API servers.
  */
 export class PlannerWatch {
-  readonly #subject: Subject;
+  readonly #owner: Owner;
   readonly #servers: ModelServers;
   readonly #stages = new StageWatch();
-  readonly givenBack = new GivenBackWatch();
+  readonly restored = new RestoredWatch();
   readonly skipped = new SkippedWatch();
   readonly #rows = new Map<string, Row>();
   readonly #byType = new Map<string, Map<string, Row>>();
@@ -43,30 +43,31 @@ export class PlannerWatch {
   /** What was observed last of those that were forgotten with their Cluster: a planner that read it before may say so. */
   readonly #forgotten = new Map<string, Observed>();
 
-  constructor(subject: Subject, servers: ModelServers) {
-    this.#subject = subject;
+  constructor(owner: Owner, servers: ModelServers) {
+    this.#owner = owner;
     this.#servers = servers;
   }
 
   written(writes: readonly Write[]): void {
     const changes = writes.flatMap((write) => this.#apply(write));
     this.#noteBound();
-    const unit = this.unit();
-    this.givenBack.written(changes, this);
+    const rolloutState = this.rolloutState();
+    this.restored.written(changes, this);
     this.skipped.written(changes);
-    const sizeOf = (leg: LegRef) => this.#leg(leg)?.size;
-    this.#stages.written(changes, { unit, group: this.group(), sizeOf, servers: this.#servers });
-    const ids = new Set(unit?.stages.map(({ name }) => this.#stages.idOf(name)));
+    const sizeOf = (stageRun: StageRunRef) => this.#stageRun(stageRun)?.size;
+    this.#stages.written(changes, { rolloutState, group: this.group(), sizeOf, servers: this.#servers });
+    const ids = new Set(rolloutState?.stages.map(({ name }) => this.#stages.idOf(name)));
     for (const before of this.#before.values()) for (const id of before) if (!ids.has(id)) before.delete(id);
     for (const { before, after } of changes) {
-      if (before === undefined && after?.type === "Leg") this.#noteOrder(after as LegRow, unit);
+      if (before === undefined && after?.type === "StageRun") this.#noteOrder(after as StageRunRow, rolloutState);
       if (after?.type === "Target") this.#checkTarget(after as TargetRow);
-      if (after?.type === "Leg") this.#checkLeg(after as LegRow);
-      if (after?.type === "Unit") this.#checkUnit(before as UnitRow | undefined, after as UnitRow);
+      if (after?.type === "StageRun") this.#checkStageRun(after as StageRunRow);
+      if (after?.type === "RolloutState")
+        this.#checkRolloutState(before as RolloutStateRow | undefined, after as RolloutStateRow);
       if (after?.type !== "SyncOnCluster") continue;
       const sync = after as SyncRow;
       if ((before as SyncRow | undefined)?.desired.attempt === sync.desired.attempt) continue;
-      this.#checkAssignment(before as SyncRow | undefined, sync, { unit, changes });
+      this.#checkAssignment(before as SyncRow | undefined, sync, { rolloutState, changes });
     }
   }
 
@@ -74,25 +75,25 @@ export class PlannerWatch {
     return [...(this.#byType.get(type)?.values() ?? [])] as R[];
   }
 
-  unit(): UnitRow | undefined {
-    return this.rowsOf<UnitRow>("Unit")[0];
+  rolloutState(): RolloutStateRow | undefined {
+    return this.rowsOf<RolloutStateRow>("RolloutState")[0];
   }
 
-  group(): SubjectRow | undefined {
-    const { namespace, kind, name } = this.#subject;
-    return this.#rows.get(keyText(keys.object(namespace, kind, name))) as SubjectRow | undefined;
+  group(): OwnerRow | undefined {
+    const { namespace, kind, name } = this.#owner;
+    return this.#rows.get(keyText(keys.object(namespace, kind, name))) as OwnerRow | undefined;
   }
 
   slots(): SlotRow[] {
     return this.rowsOf<SlotRow>("Slot");
   }
 
-  target(leg: LegRef, cluster: string): TargetRow | undefined {
-    return this.#rows.get(keyText(keys.target(this.#subject, leg, cluster))) as TargetRow | undefined;
+  target(stageRun: StageRunRef, cluster: string): TargetRow | undefined {
+    return this.#rows.get(keyText(keys.target(this.#owner, stageRun, cluster))) as TargetRow | undefined;
   }
 
-  #leg(leg: LegRef): LegRow | undefined {
-    return this.#rows.get(keyText(keys.leg(this.#subject, leg))) as LegRow | undefined;
+  #stageRun(stageRun: StageRunRef): StageRunRow | undefined {
+    return this.#rows.get(keyText(keys.stageRun(this.#owner, stageRun))) as StageRunRow | undefined;
   }
 
   #apply(write: Write): Change[] {
@@ -115,16 +116,16 @@ export class PlannerWatch {
     return [{ before, after }];
   }
 
-  #count({ leg, state }: TargetRow, more: 1 | -1): void {
-    const counts = this.#targets.get(legKey(leg)) ?? new Map<TargetState, number>();
-    this.#targets.set(legKey(leg), counts.set(state, (counts.get(state) ?? 0) + more));
+  #count({ stageRun, state }: TargetRow, more: 1 | -1): void {
+    const counts = this.#targets.get(stageRunKey(stageRun)) ?? new Map<TargetState, number>();
+    this.#targets.set(stageRunKey(stageRun), counts.set(state, (counts.get(state) ?? 0) + more));
   }
 
   /** What the spec says, of the clusters that the planner knows to be members. */
   #noteBound(): void {
-    const [group, unit] = [this.group(), this.unit()];
-    if (group === undefined || unit === undefined) return;
-    const members = unit.stages.reduce((sum, stage) => sum + stage.members, 0);
+    const [group, rolloutState] = [this.group(), this.rolloutState()];
+    if (group === undefined || rolloutState === undefined) return;
+    const members = rolloutState.stages.reduce((sum, stage) => sum + stage.members, 0);
     this.#servers.allow(Math.max(1, resolveCount(relationOf(group).rollout.maxConcurrent, members)));
   }
 
@@ -137,13 +138,16 @@ export class PlannerWatch {
   #checkAssignment(
     before: SyncRow | undefined,
     sync: SyncRow,
-    { unit, changes }: { readonly unit: UnitRow | undefined; readonly changes: readonly Change[] },
+    {
+      rolloutState,
+      changes,
+    }: { readonly rolloutState: RolloutStateRow | undefined; readonly changes: readonly Change[] },
   ): void {
     const { cluster, name, desired } = sync;
     const what = `${name} on ${cluster}, attempt ${desired.attempt} of content ${desired.rollout}`;
     expect(desired.attempt, what).toBe((before?.desired.attempt ?? 0) + 1);
     if (desired.action === "orphan") return;
-    const slot = this.#rows.get(keyText(keys.slot(this.#subject, cluster))) as SlotRow | undefined;
+    const slot = this.#rows.get(keyText(keys.slot(this.#owner, cluster))) as SlotRow | undefined;
     const stageId = slot && this.#stages.idOf(slot.stage);
     this.#servers.assigned(cluster, `${name} ${desired.token}`, stageId);
     const group = this.group();
@@ -151,40 +155,40 @@ export class PlannerWatch {
     expect(isSuspended, `${what}: suspended`).toBe(false);
     expect(slot?.attempts[name], `${what}: without a slot`).toBe(desired.attempt);
     if (desired.action === "delete") this.#checkRemoval(what, sync);
-    if (unit === undefined) return;
-    const stage = unit.stages.find((one) => one.name === slot?.stage);
-    if (slot?.leg === undefined && stage !== undefined && desired.action === "apply")
+    if (rolloutState === undefined) return;
+    const stage = rolloutState.stages.find((one) => one.name === slot?.stage);
+    if (slot?.stageRun === undefined && stage !== undefined && desired.action === "apply")
       checkUnwanted(what, sync, stage, this);
-    if (slot !== undefined && desired.action === "apply") checkGivenBack(what, sync, slot, this);
-    if (slot?.leg === undefined) return;
-    const leg = this.#leg(slot.leg) as LegRow;
-    const old = changes.find(({ after }) => after === leg)?.before as LegRow | undefined;
-    expect((old ?? leg).phase, `${what}: ${legKey(leg)}`).toBe("Moving");
-    this.#checkOrder(what, leg, unit);
+    if (slot !== undefined && desired.action === "apply") checkRestored(what, sync, slot, this);
+    if (slot?.stageRun === undefined) return;
+    const stageRun = this.#stageRun(slot.stageRun) as StageRunRow;
+    const old = changes.find(({ after }) => after === stageRun)?.before as StageRunRow | undefined;
+    expect((old ?? stageRun).phase, `${what}: ${stageRunKey(stageRun)}`).toBe("Updating");
+    this.#checkOrder(what, stageRun, rolloutState);
   }
 
   /** What the present spec wants is never deleted, whatever an older content says. */
   #checkRemoval(what: string, { name }: SyncRow): void {
     const group = this.group();
     if (group === undefined || group.operations.deletion !== undefined) return;
-    const wanted = relationOf(group).templates.map((template) => syncName(this.#subject, template.name));
-    expect(wanted, `${what}: is deleted, and wanted`).not.toContain(name);
+    const desired = relationOf(group).templates.map((template) => syncName(this.#owner, template.name));
+    expect(desired, `${what}: is deleted, and wanted`).not.toContain(name);
   }
 
   /** Which stage was before one, and is there still, when that was given a content. */
-  #noteOrder({ content, stage }: LegRow, unit: UnitRow | undefined): void {
-    const key = `${content} ${this.#stages.idOf(stage)}`;
+  #noteOrder({ rollout, stage }: StageRunRow, rolloutState: RolloutStateRow | undefined): void {
+    const key = `${rollout} ${this.#stages.idOf(stage)}`;
     if (this.#before.has(key)) return;
-    const index = unit?.stages.findIndex(({ name }) => name === stage) ?? 0;
-    const earlier = unit?.stages.slice(Math.max(0, index - 1), Math.max(0, index)) ?? [];
+    const index = rolloutState?.stages.findIndex(({ name }) => name === stage) ?? 0;
+    const earlier = rolloutState?.stages.slice(Math.max(0, index - 1), Math.max(0, index)) ?? [];
     this.#before.set(key, new Set(earlier.map(({ name }) => this.#stages.idOf(name))));
   }
 
   /** A stage starts a content only after the one before it passed that content, or a newer one. */
-  #checkOrder(what: string, { content, stage }: LegRow, unit: UnitRow): void {
-    const before = this.#before.get(`${content} ${this.#stages.idOf(stage)}`);
-    for (const earlier of unit.stages.filter(({ name }) => before?.has(this.#stages.idOf(name))))
-      expect(earlier.on ?? 0, `${what}: ${stage} before ${earlier.name}`).toBeGreaterThanOrEqual(content);
+  #checkOrder(what: string, { rollout, stage }: StageRunRow, rolloutState: RolloutStateRow): void {
+    const before = this.#before.get(`${rollout} ${this.#stages.idOf(stage)}`);
+    for (const earlier of rolloutState.stages.filter(({ name }) => before?.has(this.#stages.idOf(name))))
+      expect(earlier.current ?? 0, `${what}: ${stage} before ${earlier.name}`).toBeGreaterThanOrEqual(rollout);
   }
 
   #checkTarget(target: TargetRow): void {
@@ -194,10 +198,10 @@ export class PlannerWatch {
       expect(this.#observationsOf(target), `${cluster} is ${state}, and nobody said so`).toContain(state);
     if (state !== "Succeeded") return;
     // Sealed anew, a deletion finds nothing where it has been.
-    if (this.#isFarewell(target.leg) && Object.keys(attempts).length === 0) return;
+    if (this.#isOwnerDeletion(target.stageRun) && Object.keys(attempts).length === 0) return;
     expect(Object.keys(attempts).length, `${cluster} succeeded without anything`).toBeGreaterThan(0);
     for (const [name, attempt] of Object.entries(attempts)) {
-      const row = this.#rows.get(keyText(keys.sync(cluster, this.#subject.namespace, name))) as SyncRow | undefined;
+      const row = this.#rows.get(keyText(keys.sync(cluster, this.#owner.namespace, name))) as SyncRow | undefined;
       if (row === undefined || row.desired.action !== "apply") continue;
       const { observed, desired } = row;
       const wasReady = observed?.phase === "Ready" || observed?.readyAt !== undefined;
@@ -207,14 +211,14 @@ export class PlannerWatch {
     }
   }
 
-  #isFarewell(leg: LegRef): boolean {
-    const content = this.rowsOf<ContentRow>("Content").find(({ number }) => number === leg.content);
-    return content?.plan.farewell !== undefined;
+  #isOwnerDeletion(stageRun: StageRunRef): boolean {
+    const rollout = this.rowsOf<RolloutRow>("Rollout").find(({ number }) => number === stageRun.rollout);
+    return rollout?.plan.deletion !== undefined;
   }
 
   /** The phases that were observed of the attempts that this target is about. */
   #observationsOf({ cluster, attempts }: TargetRow): Phase[] {
-    const names = Object.keys(attempts).map((name) => keyText(keys.sync(cluster, this.#subject.namespace, name)));
+    const names = Object.keys(attempts).map((name) => keyText(keys.sync(cluster, this.#owner.namespace, name)));
     return names.flatMap((name) => {
       const row = this.#rows.get(name) as SyncRow | undefined;
       if (row === undefined) return [];
@@ -224,74 +228,82 @@ export class PlannerWatch {
   }
 
   /** Its counts are those of its rows, and sum to what was sealed. */
-  #checkLeg(leg: LegRow): void {
-    const what = `leg ${legKey(leg)} ${leg.phase}`;
+  #checkStageRun(stageRun: StageRunRow): void {
+    const what = `leg ${stageRunKey(stageRun)} ${stageRun.phase}`;
     expect(
-      targetStates.reduce((sum, state) => sum + leg.counts[state], 0),
+      targetStates.reduce((sum, state) => sum + stageRun.counts[state], 0),
       what,
-    ).toBe(leg.size);
-    if (leg.phase === "Superseded") return;
-    const count = (state: TargetState) => this.#targets.get(legKey(leg))?.get(state) ?? 0;
+    ).toBe(stageRun.size);
+    if (stageRun.phase === "Superseded") return;
+    const count = (state: TargetState) => this.#targets.get(stageRunKey(stageRun))?.get(state) ?? 0;
     for (const state of ["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped", "Superseded"] as const)
-      expect(leg.counts[state], `${what}: ${state}`).toBe(count(state));
-    const slots = this.slots().filter((slot) => slot.parking === undefined && legKey(slot.leg ?? none) === legKey(leg));
-    expect(leg.counts.Assigned, `${what}: slots`).toBe(slots.length);
-    expect(leg.counts.Rendering, `${what}: rendering`).toBe(leg.rendering.length);
-    const waiting = leg.size - leg.next + leg.aside.length + leg.returned.length + frozenIn(leg).length;
-    expect(leg.counts.Waiting, `${what}: waiting`).toBe(waiting);
-    if (leg.phase === "Passed") this.#checkPassed(what, { leg, count });
+      expect(stageRun.counts[state], `${what}: ${state}`).toBe(count(state));
+    const slots = this.slots().filter(
+      (slot) => slot.releasing === undefined && stageRunKey(slot.stageRun ?? none) === stageRunKey(stageRun),
+    );
+    expect(stageRun.counts.Assigned, `${what}: slots`).toBe(slots.length);
+    expect(stageRun.counts.Rendering, `${what}: rendering`).toBe(stageRun.rendering.length);
+    const waiting =
+      stageRun.size - stageRun.next + stageRun.aside.length + stageRun.returned.length + frozenIn(stageRun).length;
+    expect(stageRun.counts.Waiting, `${what}: waiting`).toBe(waiting);
+    if (stageRun.phase === "Passed") this.#checkPassed(what, { stageRun, count });
   }
 
   /** Evidence: somebody has it, and was seen to; and no more failed or stayed away than it may. */
   #checkPassed(
     what: string,
-    { leg, count }: { readonly leg: LegRow; readonly count: (state: TargetState) => number },
+    { stageRun, count }: { readonly stageRun: StageRunRow; readonly count: (state: TargetState) => number },
   ): void {
     const group = this.group();
     // What went through a stage before the deletion came ends as any other.
-    const farewell = this.#isFarewell(leg);
-    expect(leg.counts.Waiting + leg.counts.Rendering + leg.counts.Assigned, `${what}: left behind`).toBe(0);
-    const changed = leg.size - count("Unchanged") - count("Skipped");
+    const deletion = this.#isOwnerDeletion(stageRun);
+    expect(stageRun.counts.Waiting + stageRun.counts.Rendering + stageRun.counts.Assigned, `${what}: left behind`).toBe(
+      0,
+    );
+    const changed = stageRun.size - count("Unchanged") - count("Skipped");
     if (changed === 0 || group === undefined) return;
     const { maxFailures, maxUnreachable } = relationOf(group).rollout;
-    if (!farewell) expect(count("Succeeded"), `${what}: without evidence`).toBeGreaterThan(0);
-    const failures = count("Failed") - leg.preexistingFailures;
-    expect(failures, `${what}: failures`).toBeLessThanOrEqual(farewell ? 0 : resolveCount(maxFailures, changed));
-    const most = farewell ? 0 : resolveCount(maxUnreachable, changed, "up");
+    if (!deletion) expect(count("Succeeded"), `${what}: without evidence`).toBeGreaterThan(0);
+    const failures = count("Failed") - stageRun.preexistingFailures;
+    expect(failures, `${what}: failures`).toBeLessThanOrEqual(deletion ? 0 : resolveCount(maxFailures, changed));
+    const most = deletion ? 0 : resolveCount(maxUnreachable, changed, "up");
     expect(count("Unreachable"), `${what}: unreachable`).toBeLessThanOrEqual(most);
   }
 
   /** A stage goes back only where an edit gives it other clusters, and the slots that are counted are those that are there. */
-  #checkUnit(before: UnitRow | undefined, unit: UnitRow): void {
-    const counted = unit.stages.reduce((sum, { changing }) => sum + changing, unit.arrivals.changing);
+  #checkRolloutState(before: RolloutStateRow | undefined, rolloutState: RolloutStateRow): void {
+    const counted = rolloutState.stages.reduce((sum, { changing }) => sum + changing, rolloutState.catchUps.changing);
     expect(counted, "slots of the unit").toBe(this.slots().length);
-    for (const { name, changing, arriving = 0 } of unit.stages) {
+    for (const { name, changing, catchingUp = 0 } of rolloutState.stages) {
       const own = this.slots().filter(({ stage }) => stage === name);
-      const ofLegs = own.filter(({ leg }) => leg !== undefined).length;
-      expect({ changing, arriving }, `slots of ${name}`).toEqual({ changing: ofLegs, arriving: own.length - ofLegs });
+      const ofStageRuns = own.filter(({ stageRun }) => stageRun !== undefined).length;
+      expect({ changing, catchingUp }, `slots of ${name}`).toEqual({
+        changing: ofStageRuns,
+        catchingUp: own.length - ofStageRuns,
+      });
     }
     const clusters = new Set(this.slots().map(({ cluster }) => cluster));
     expect(clusters.size, "clusters with a slot").toBe(this.slots().length);
-    if (before?.uid !== unit.uid) return;
-    const isEdited = before.selected?.by !== unit.selected?.by;
-    for (const { name, on = 0 } of isEdited ? [] : before.stages) {
-      const after = unit.stages.find((stage) => stage.name === name);
-      if (after !== undefined) expect(after.on ?? 0, `stage ${name} goes back`).toBeGreaterThanOrEqual(on);
+    if (before?.uid !== rolloutState.uid) return;
+    const isEdited = before.selected?.by !== rolloutState.selected?.by;
+    for (const { name, current = 0 } of isEdited ? [] : before.stages) {
+      const after = rolloutState.stages.find((stage) => stage.name === name);
+      if (after !== undefined) expect(after.current ?? 0, `stage ${name} goes back`).toBeGreaterThanOrEqual(current);
     }
-    const arrivals = this.rowsOf("Arrival").filter((row) => row.sk.startsWith("ARRIVAL#waiting#"));
-    expect(unit.arrivals.waiting, "arrivals of the unit").toBe(arrivals.length);
-    const failed = this.rowsOf<ArrivalRow>("Arrival").filter((row) => row.sk.startsWith("ARRIVAL#failed#"));
-    expect(unit.arrivals.failed, "failed arrivals of the unit").toBe(failed.length);
-    const away = this.rowsOf("Arrival").filter((row) => row.sk.startsWith("ARRIVAL#away#"));
-    expect(unit.arrivals.away ?? 0, "arrivals of the unit that do not answer").toBe(away.length);
-    for (const { name, failedArrivals } of unit.stages)
-      expect(failedArrivals, `failed arrivals of ${name}`).toBeLessThanOrEqual(
+    const catchUps = this.rowsOf("CatchUp").filter((row) => row.sk.startsWith("CATCHUP#waiting#"));
+    expect(rolloutState.catchUps.waiting, "arrivals of the unit").toBe(catchUps.length);
+    const failed = this.rowsOf<CatchUpRow>("CatchUp").filter((row) => row.sk.startsWith("CATCHUP#failed#"));
+    expect(rolloutState.catchUps.failed, "failed arrivals of the unit").toBe(failed.length);
+    const away = this.rowsOf("CatchUp").filter((row) => row.sk.startsWith("CATCHUP#away#"));
+    expect(rolloutState.catchUps.away ?? 0, "arrivals of the unit that do not answer").toBe(away.length);
+    for (const { name, failedCatchUps } of rolloutState.stages)
+      expect(failedCatchUps, `failed arrivals of ${name}`).toBeLessThanOrEqual(
         failed.filter(({ stage }) => stage === name).length,
       );
   }
 }
 
-const none = { content: 0, stage: "", seal: 0 };
+const none = { rollout: 0, stage: "", snapshot: 0 };
 
 /** A memory table whose every write the watch sees. */
 export class WatchedTable extends MemoryTable {

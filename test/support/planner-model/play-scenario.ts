@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { ModelGroup } from "#test/support/planner-model/model-group.ts";
-import { expectOwnContent } from "#test/support/planner-model/own-content.ts";
+import { expectOwnRollout } from "#test/support/planner-model/own-rollout.ts";
 import { fewClusters, PlannerModel } from "#test/support/planner-model/planner-model.ts";
 import { Play, type Scenario } from "#test/support/planner-model/planner-steps.ts";
 import { expectTrueCounts } from "#test/support/planner-model/true-counts.ts";
@@ -23,12 +23,12 @@ export async function playScenario({ steps, begins, frozen, ...fleet }: Scenario
   if (frozen !== undefined)
     expect(await model.calm({ name: "lasting", labels: { ring: `r${frozen}` } }), describe(model)).toBe(true);
   expect(await model.calm(), describe(model)).toBe(true);
-  expectOwnContent(model);
-  if (model.watch.givenBack.check(model.watch) > 0) {
+  expectOwnRollout(model);
+  if (model.watch.restored.check(model.watch) > 0) {
     // Also to whom it did not come: nobody is left whom an arrival stands for.
     await story.act({ do: "reconcile" });
     expect(await model.calm(), describe(model)).toBe(true);
-    model.watch.givenBack.check(model.watch);
+    model.watch.restored.check(model.watch);
   }
   expect(model.servers.excesses(), "more clusters were changing than may").toEqual([]);
   await looksTwice(model);
@@ -36,7 +36,7 @@ export async function playScenario({ steps, begins, frozen, ...fleet }: Scenario
   // Else nothing goes beyond a first stage without clusters, and a quiet run gives nobody anything.
   story.group.makeOptional();
   await story.setGroup();
-  await story.act({ do: "revise", content: 9 });
+  await story.act({ do: "revise", rollout: 9 });
   await story.act({ do: "reconcile" });
   expect(await model.calm(), describe(model)).toBe(true);
   expect(model.servers.excesses(), "more clusters were changing than may").toEqual([]);
@@ -66,8 +66,8 @@ async function looksTwice(model: PlannerModel): Promise<void> {
   const before = model.table.effects;
   await model.plan({});
   expect(model.table.effects - before, "writes of a look that saw nothing new").toBe(0);
-  const unit = model.watch.unit();
-  if (unit !== undefined && !model.isGone()) model.watch.skipped.check(unit);
+  const rolloutState = model.watch.rolloutState();
+  if (rolloutState !== undefined && !model.isGone()) model.watch.skipped.check(rolloutState);
 }
 
 function isDeleting(model: PlannerModel): boolean {
@@ -76,10 +76,10 @@ function isDeleting(model: PlannerModel): boolean {
 }
 
 function describe(model: PlannerModel): string {
-  const unit = model.watch.unit();
-  const legs = model.world
-    .legs()
+  const rolloutState = model.watch.rolloutState();
+  const stageRuns = model.world
+    .stageRuns()
     .slice(-3)
-    .map(({ content, stage, phase, counts }) => ({ content, stage, phase, counts }));
-  return `came to rest: ${JSON.stringify({ stages: unit?.stages, arrivals: unit?.arrivals, jobs: unit?.jobs, legs })}`;
+    .map(({ rollout, stage, phase, counts }) => ({ rollout, stage, phase, counts }));
+  return `came to rest: ${JSON.stringify({ stages: rolloutState?.stages, catchUps: rolloutState?.catchUps, jobs: rolloutState?.jobs, stageRuns })}`;
 }

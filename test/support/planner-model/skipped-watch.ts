@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ContentRow, Skipped, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutRow, RolloutStateRow, Skipped } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Change } from "#test/support/planner-model/stage-watch.ts";
 
 interface Wanted {
@@ -10,40 +10,40 @@ interface Wanted {
 
 /** Knows what was wanted whenever a run of the planner was through, and holds the record of skipped contents against it. */
 export class SkippedWatch {
-  #wanted: Wanted[] = [];
+  #desired: Wanted[] = [];
   #taken = "";
 
   /** At the end of a run that nothing cut short: of what it saw of people's wishes it knows. */
-  wants(wanted: Wanted): void {
-    if (this.#wanted.at(-1)?.hash !== wanted.hash) this.#wanted.push(wanted);
+  wants(desired: Wanted): void {
+    if (this.#desired.at(-1)?.hash !== desired.hash) this.#desired.push(desired);
   }
 
   written(changes: readonly Change[]): void {
     for (const { before, after } of changes) {
-      if (before !== undefined || after?.type !== "Content") continue;
-      const { number, plan, skipped } = after as ContentRow;
-      expectRecorded(`skipped before content ${number}`, this.#since(plan.contentHash), skipped);
-      [this.#wanted, this.#taken] = [[], plan.contentHash];
+      if (before !== undefined || after?.type !== "Rollout") continue;
+      const { number, plan, skipped } = after as RolloutRow;
+      expectRecorded(`skipped before content ${number}`, this.#since(plan.planHash), skipped);
+      [this.#desired, this.#taken] = [[], plan.planHash];
     }
   }
 
   /** What was wanted since the newest content, and is no more. */
-  check({ wanted, skipped }: Pick<UnitRow, "wanted" | "skipped">): void {
-    const now = wanted === undefined ? this.#taken : this.#wanted.at(-1)?.hash;
+  check({ desired, skipped }: Pick<RolloutStateRow, "desired" | "skipped">): void {
+    const now = desired === undefined ? this.#taken : this.#desired.at(-1)?.hash;
     expectRecorded("skipped since the newest content", this.#since(now), skipped);
   }
 
   /** @param now - what is wanted at the end; that is not skipped. */
   #since(now: string | undefined): readonly Wanted[] {
-    const all = this.#wanted.at(-1)?.hash === now ? this.#wanted.slice(0, -1) : this.#wanted;
+    const all = this.#desired.at(-1)?.hash === now ? this.#desired.slice(0, -1) : this.#desired;
     return all.filter(({ hash }) => hash !== this.#taken);
   }
 }
 
 /** Runs that were cut short may have seen more. */
-function expectRecorded(what: string, wanted: readonly Wanted[], skipped: Skipped | undefined): void {
-  expect(skipped?.count ?? 0, `${what}: ${JSON.stringify(wanted)}`).toBeGreaterThanOrEqual(wanted.length);
-  const [first, last] = [wanted[0], wanted.at(-1)].map((one) => numberOf(one?.revision));
+function expectRecorded(what: string, desired: readonly Wanted[], skipped: Skipped | undefined): void {
+  expect(skipped?.count ?? 0, `${what}: ${JSON.stringify(desired)}`).toBeGreaterThanOrEqual(desired.length);
+  const [first, last] = [desired[0], desired.at(-1)].map((one) => numberOf(one?.revision));
   const [from, to] = [numberOf(skipped?.from), numberOf(skipped?.to)];
   if (first !== undefined && from !== undefined) expect(from, `${what}: the first`).toBeLessThanOrEqual(first);
   if (last !== undefined && to !== undefined) expect(to, `${what}: the last`).toBeGreaterThanOrEqual(last);

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ArrivalRow, LegRef, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { CatchUpRow, RolloutStateRow, SlotRow, StageRunRef } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
 
@@ -13,9 +13,9 @@ export interface Change {
 }
 
 interface Seen {
-  readonly unit: UnitRow | undefined;
-  readonly group: SubjectRow | undefined;
-  readonly sizeOf: (leg: LegRef) => number | undefined;
+  readonly rolloutState: RolloutStateRow | undefined;
+  readonly group: OwnerRow | undefined;
+  readonly sizeOf: (stageRun: StageRunRef) => number | undefined;
   /** Who count what changes in a stage. */
   readonly servers: ModelServers;
 }
@@ -48,7 +48,7 @@ export class StageWatch {
     );
     // What is at work already is counted by another stage from now on.
     const adopted = slots.filter(({ before, after }) => before?.stage !== after.stage && isSameWork(before, after));
-    for (const { after } of changes) if (after?.type === "Unit") this.#checkCounts(after as UnitRow);
+    for (const { after } of changes) if (after?.type === "RolloutState") this.#checkCounts(after as RolloutStateRow);
     for (const { before, after } of slots)
       if (before?.stage !== after.stage && !isSameWork(before, after)) {
         const others = adopted.filter((one) => one.after.stage === after.stage).length;
@@ -61,20 +61,20 @@ export class StageWatch {
     return this.#ids.get(name) ?? name;
   }
 
-  #noteBounds({ unit, group, sizeOf, servers }: Seen): void {
-    if (unit === undefined || group === undefined) return;
+  #noteBounds({ rolloutState, group, sizeOf, servers }: Seen): void {
+    if (rolloutState === undefined || group === undefined) return;
     const { stages } = relationOf(group).rollout;
-    for (const { name, members, moving } of unit.stages) {
+    for (const { name, members, updatingTo } of rolloutState.stages) {
       const own = stages.find((one) => one.name === name)?.maxConcurrent;
-      const size = Math.max(members, (moving && sizeOf(moving)) ?? 0);
+      const size = Math.max(members, (updatingTo && sizeOf(updatingTo)) ?? 0);
       const bound = own === undefined ? Number.POSITIVE_INFINITY : Math.max(1, resolveCount(own, size));
       servers.allow(bound, this.idOf(name));
     }
   }
 
   /** Other members may have other stages: the planner has just read them. */
-  #rename({ unit, group }: Seen): void {
-    const by = unit?.selected?.by;
+  #rename({ rolloutState, group }: Seen): void {
+    const by = rolloutState?.selected?.by;
     if (by === undefined || by === this.#by || group === undefined) return;
     const { clusters, rollout } = relationOf(group);
     const names = rollout.stages.map(({ name }) => name);
@@ -94,25 +94,25 @@ export class StageWatch {
   }
 
   /** What was given in a stage is counted there, once it goes by its name. */
-  #checkCounts({ stages, jobs }: UnitRow): void {
+  #checkCounts({ stages, jobs }: RolloutStateRow): void {
     if (jobs.some((job) => job.do === "rename")) return;
-    for (const { name, changing, arriving = 0 } of stages)
-      expect(changing + arriving, `slots given in ${name}`).toBe(this.#count(slotKeys, name));
+    for (const { name, changing, catchingUp = 0 } of stages)
+      expect(changing + catchingUp, `slots given in ${name}`).toBe(this.#count(slotKeys, name));
   }
 
   /** Whoever is given a slot has room under its stage's own bound, and comes to none where too many failed that came. */
   #checkGiven(
-    { cluster, leg, stage: name }: SlotRow,
-    { unit, group, sizeOf, others }: Seen & { readonly others: number },
+    { cluster, stageRun, stage: name }: SlotRow,
+    { rolloutState, group, sizeOf, others }: Seen & { readonly others: number },
   ): void {
-    const stage = unit?.stages.find((one) => one.name === name);
+    const stage = rolloutState?.stages.find((one) => one.name === name);
     if (stage === undefined || group === undefined) return;
     const { maxFailures, stages } = relationOf(group).rollout;
     const own = stages.find((one) => one.name === name)?.maxConcurrent;
-    const size = leg === undefined ? stage.members : (sizeOf(leg) ?? 0);
+    const size = stageRun === undefined ? stage.members : (sizeOf(stageRun) ?? 0);
     const bound = own === undefined ? Number.POSITIVE_INFINITY : Math.max(1, resolveCount(own, size));
     expect(this.#count(slotKeys, name) - others, `changing in ${name} with ${cluster}`).toBeLessThanOrEqual(bound);
-    if (leg !== undefined) return;
+    if (stageRun !== undefined) return;
     // One is free. What could not be rendered says nothing about the rollout.
     const allowed = Math.max(1, resolveCount(maxFailures, stage.members));
     expect(this.#count(failedKeys, name), `failed when ${cluster} comes to ${name}`).toBeLessThanOrEqual(allowed);
@@ -124,20 +124,20 @@ export class StageWatch {
 }
 
 /** Of slots, and of arrivals that failed. */
-const [slotKeys, failedKeys] = ["|SLOT#", "|ARRIVAL#failed#"] as const;
+const [slotKeys, failedKeys] = ["|SLOT#", "|CATCHUP#failed#"] as const;
 
 function isSameWork(before: SlotRow | undefined, after: SlotRow | undefined): boolean {
   return JSON.stringify(before?.attempts) === JSON.stringify(after?.attempts);
 }
 
-function isUnrendered(row: SlotRow | ArrivalRow): boolean {
-  return row.type === "Arrival" && row.reason?.startsWith("RenderFailed") === true;
+function isUnrendered(row: SlotRow | CatchUpRow): boolean {
+  return row.type === "CatchUp" && row.reason?.startsWith("RenderFailed") === true;
 }
 
 function isFailed(key: string): boolean {
   return key.includes(failedKeys);
 }
 
-function isOfStage(row: Row): row is SlotRow | ArrivalRow {
+function isOfStage(row: Row): row is SlotRow | CatchUpRow {
   return row.type === "Slot" || isFailed(keyText(row));
 }

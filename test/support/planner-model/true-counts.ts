@@ -1,14 +1,14 @@
 import { expect } from "vitest";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ArrivalRow, ContentRow, LegRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpRow, RolloutRow, StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { PlannerModel } from "#test/support/planner-model/planner-model.ts";
-import { subject } from "#test/support/planner-world.ts";
+import { owner } from "#test/support/planner-world.ts";
 
 /** What a group says of its clusters when everything is quiet is what every one of them shows. */
 export async function expectTrueCounts(model: PlannerModel): Promise<void> {
@@ -28,15 +28,16 @@ export async function expectTrueCounts(model: PlannerModel): Promise<void> {
   const { templates, rollout } = relationOf(group);
   const shown = fleet.map((cluster) => {
     // It wants what its stage is on, as that has it: what was disabled for it then comes with another content.
-    const { on, moving } = model.watch.unit()?.stages.find(({ name }) => name === stageOf(rollout, cluster)) ?? {};
-    const wanted = on ?? moving?.content;
-    const content = model.watch.rowsOf<ContentRow>("Content").find(({ number }) => number === wanted);
+    const { current, updatingTo } =
+      model.watch.rolloutState()?.stages.find(({ name }) => name === stageOf(rollout, cluster)) ?? {};
+    const desired = current ?? updatingTo?.rollout;
+    const rollout = model.watch.rowsOf<RolloutRow>("Rollout").find(({ number }) => number === desired);
     const own = templates.filter(({ name }) => {
-      const has = content?.plan.templates.find((template) => template.name === name);
-      return content === undefined || (has !== undefined && !isDisabledFor(has, cluster));
+      const has = rollout?.plan.templates.find((template) => template.name === name);
+      return rollout === undefined || (has !== undefined && !isDisabledFor(has, cluster));
     });
     const names = own.filter((template) => !isDisabledFor(template, cluster)).map(({ name }) => name);
-    return shownBy(seen, cluster.name, new Set(names.map((name) => syncName(subject, name))));
+    return shownBy(seen, cluster.name, new Set(names.map((name) => syncName(owner, name))));
   });
   const count = (state: string) => shown.filter((one) => one === state).length;
   expect({ failed: counts.failed, unreachable: counts.unreachable }, "who is not well").toEqual({
@@ -54,10 +55,10 @@ interface Seen {
 }
 
 function seenIn(model: PlannerModel): Seen {
-  const arrivals = model.watch.rowsOf<ArrivalRow>("Arrival").filter(({ sk }) => sk.startsWith("ARRIVAL#failed#"));
+  const catchUps = model.watch.rowsOf<CatchUpRow>("CatchUp").filter(({ sk }) => sk.startsWith("CATCHUP#failed#"));
   return {
     syncs: Map.groupBy(model.watch.rowsOf<SyncRow>("SyncOnCluster"), ({ cluster }) => cluster),
-    failed: new Set([...arrivals.map(({ cluster }) => cluster), ...unrendered(model)]),
+    failed: new Set([...catchUps.map(({ cluster }) => cluster), ...unrendered(model)]),
   };
 }
 
@@ -76,9 +77,15 @@ function shownBy(
 }
 
 function unrendered(model: PlannerModel): readonly string[] {
-  const current = (model.watch.unit()?.stages ?? []).flatMap(({ moving, passed }) => moving ?? passed ?? []);
-  const legs = model.watch.rowsOf<LegRow>("Leg").filter((leg) => current.some((ref) => legKey(ref) === legKey(leg)));
-  const orders = new Map(legs.map((leg) => [legKey(leg), new Set(leg.unrendered)]));
+  const current = (model.watch.rolloutState()?.stages ?? []).flatMap(
+    ({ updatingTo, passed }) => updatingTo ?? passed ?? [],
+  );
+  const stageRuns = model.watch
+    .rowsOf<StageRunRow>("StageRun")
+    .filter((stageRun) => current.some((ref) => stageRunKey(ref) === stageRunKey(stageRun)));
+  const orders = new Map(stageRuns.map((stageRun) => [stageRunKey(stageRun), new Set(stageRun.unrendered)]));
   const targets = model.watch.rowsOf<TargetRow>("Target");
-  return targets.filter(({ leg, order }) => orders.get(legKey(leg))?.has(order)).map(({ cluster }) => cluster);
+  return targets
+    .filter(({ stageRun, order }) => orders.get(stageRunKey(stageRun))?.has(order))
+    .map(({ cluster }) => cluster);
 }

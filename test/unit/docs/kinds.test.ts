@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { parseDocument, type WritableKind } from "#shared/fleet/kinds/document.ts";
 import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
-import type { SubjectState } from "#shared/fleet/rows/object-rows.ts";
+import type { OwnerState } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncStateWord } from "#shared/fleet/rows/state-of.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
@@ -118,7 +118,7 @@ describe("docs/spec/sync.md", () => {
 });
 
 test("docs/spec/syncgroup.md has every state of a group, and no other", () => {
-  const all: Readonly<Record<SubjectState, true>> = {
+  const all: Readonly<Record<OwnerState, true>> = {
     Complete: true,
     Drifted: true,
     Degraded: true,

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { type LegPhase, stalledPhases, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
-import type { StateReason } from "#shared/fleet/rows/said-reason.ts";
+import { type StageRunPhase, stalledPhases, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StateReason } from "#shared/fleet/rows/stated-reason.ts";
 import { reasons } from "#shared/kube/reasons.ts";
 import { type StateWord, stateWords } from "#shared/words/state-words.ts";
 
@@ -46,8 +46,8 @@ test("each of them is said by something", () => {
 
 /** Where types do not see it, as in rows that are written as they are read. */
 test("every reason that stands in a source is one of these, or a state", () => {
-  const legs: readonly LegPhase[] = ["Moving", "Passed", "Superseded", ...stalledPhases];
-  const known = new Set<string>([...reasons, ...legs, ...targetStates, ...stateWords()]);
+  const stageRuns: readonly StageRunPhase[] = ["Updating", "Passed", "Superseded", ...stalledPhases];
+  const known = new Set<string>([...reasons, ...stageRuns, ...targetStates, ...stateWords()]);
   const strangers = [...sources()]
     .flatMap(([file, text]) => {
       const said = text.matchAll(/\breason: (?:\w+ \? )?["`]([A-Z]\w*)["`:](?: : "([A-Z]\w*)")?/g);
@@ -70,6 +70,6 @@ test("every code that an error is made with is one of them", () => {
 
 test("every state that may be given as a reason is a word of docs/seeing.md", () => {
   // The types say so: a state that is none makes this `never`.
-  const isWord: Exclude<StateReason, LegPhase> extends StateWord ? true : never = true;
+  const isWord: Exclude<StateReason, StageRunPhase> extends StateWord ? true : never = true;
   expect(isWord).toBe(true);
 });

@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { accessChecks } from "#cli/doctor/access-checks.ts";
 import { installationChecks } from "#cli/doctor/installation-checks.ts";
 import type { Session } from "#cli/session/session.ts";
-import { rolloutPhases } from "#shared/fleet/api/content-phase.ts";
+import { rolloutPhases } from "#shared/fleet/api/rollout-phase.ts";
 import { clusterLinks } from "#shared/fleet/cluster-check.ts";
-import { type LegPhase, stalledPhases, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import { type StageRunPhase, stalledPhases, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 import { waitReasons } from "#shared/fleet/waits/wait.ts";
 import { needsSomebody, stateWords } from "#shared/words/state-words.ts";
 
@@ -53,7 +53,7 @@ describe("docs/spec/rollout.md", () => {
   });
 
   test("names every phase of a leg, and every state of a target", () => {
-    const ended: readonly LegPhase[] = ["Moving", "Passed", "Superseded"];
+    const ended: readonly StageRunPhase[] = ["Updating", "Passed", "Superseded"];
     const below = status.slice(status.indexOf("`stages`"));
     expect([...ended, ...stalledPhases, ...targetStates].filter((word) => !below.includes(`\`${word}\``))).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createRandom, type Random } from "#local/base/random.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ContentRow, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RenderingRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { CollectionWorld } from "#test/support/collection-world.ts";
 import { rings, web } from "#test/support/planner-story.ts";
@@ -30,13 +30,13 @@ function sourceOf(world: CollectionWorld): SourceRow | undefined {
 
 /** Of what can be rendered for who comes, and of what is wanted, by which it would be rendered again. */
 function artifactsOf(world: CollectionWorld): ReadonlySet<string> {
-  const contents = world.made.rows<ContentRow>("Content").filter(({ expiresAt }) => expiresAt === undefined);
-  const ofContents = contents.flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => artifactDigest));
-  const wanted = inputsOf(world);
-  const rows = world.made.rows<RenderingRow>("Rendering").filter(({ input }) => wanted.has(input));
+  const rollouts = world.made.rows<RolloutRow>("Rollout").filter(({ expiresAt }) => expiresAt === undefined);
+  const ofRollouts = rollouts.flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => artifactDigest));
+  const desired = inputsOf(world);
+  const rows = world.made.rows<RenderingRow>("Rendering").filter(({ input }) => desired.has(input));
   const ofRows = rows.map(({ artifactDigest }) => artifactDigest);
   return new Set(
-    [...ofContents, ...ofRows, sourceOf(world)?.status.artifact?.digest ?? []].flat().map(blobKeys.artifact),
+    [...ofRollouts, ...ofRows, sourceOf(world)?.status.artifact?.digest ?? []].flat().map(blobKeys.artifact),
   );
 }
 
@@ -61,9 +61,11 @@ function expectNeeded(world: CollectionWorld, lost: ReadonlySet<string>): void {
 async function expectHealed(world: CollectionWorld): Promise<ReadonlySet<string>> {
   const before = [...renderingsOf(world).union(artifactsOf(world))].filter((key) => !world.has(key));
   for (let round = 0; round < 10; round++) await world.settle();
-  const wanted = world.syncs().flatMap(({ desired }) => desired.renderDigest ?? []);
+  const desired = world.syncs().flatMap(({ desired }) => desired.renderDigest ?? []);
   const artifact = sourceOf(world)?.status.artifact?.digest ?? "";
-  expect([...wanted.map(blobKeys.rendering), blobKeys.artifact(artifact)].filter((key) => !world.has(key))).toEqual([]);
+  expect([...desired.map(blobKeys.rendering), blobKeys.artifact(artifact)].filter((key) => !world.has(key))).toEqual(
+    [],
+  );
   return new Set(before);
 }
 
@@ -71,9 +73,9 @@ function expectGone(world: CollectionWorld): void {
   const inFolder = (folder: string) => world.blobs.keys().filter((key) => key.startsWith(`${folder}/`));
   const renderings = renderingsOf(world);
   expect(inFolder("renderings").filter((key) => !renderings.has(key))).toEqual([]);
-  const wanted = inputsOf(world);
+  const desired = inputsOf(world);
   const rows = world.made.rows<RenderingRow>("Rendering");
-  expect(rows.map(({ input }) => input).filter((input) => !wanted.has(input))).toEqual([]);
+  expect(rows.map(({ input }) => input).filter((input) => !desired.has(input))).toEqual([]);
   const artifacts = artifactsOf(world);
   expect(inFolder("artifacts").filter((key) => !artifacts.has(key))).toEqual([]);
 }
@@ -84,12 +86,12 @@ const nobody = { by: "ana", at: "2026-11-21T08:00:00.000Z" };
 
 const acts: Readonly<Record<string, Act>> = {
   push: (world, random) => world.push(`${random.integer(0, 1_000_000)}`),
-  revert: (world, random) => world.push(world.commits[random.integer(0, world.commits.length - 1)]?.content ?? ""),
+  revert: (world, random) => world.push(world.commits[random.integer(0, world.commits.length - 1)]?.rollout ?? ""),
   // Clusters that can be reached only by the one timer.
   unplug: (world, random) => void world.unplugged.add(random.chance(0.5) ? "r1" : "c1"),
   plug: (world) => world.unplugged.clear(),
   fail: (world, random) => void world.failing.add(random.chance(0.5) ? "r2" : "c1"),
-  mend: (world) => world.failing.clear(),
+  remedy: (world) => world.failing.clear(),
   suspend: (world) => world.made.operate({ suspended: nobody }),
   resume: (world) => world.made.operate({}),
   join: async (world, random) => {
@@ -144,13 +146,13 @@ test("what is lost with the row by which it would be made again is there again a
 }, async () => {
   const world = await new CollectionWorld().begin(clusters, { ...rings, maxConcurrent: 2 }, web);
   for (let round = 0; round < 3; round++) await world.settle();
-  const wanted = [...renderingsOf(world)];
-  expect(wanted).toHaveLength(1);
+  const desired = [...renderingsOf(world)];
+  expect(desired).toHaveLength(1);
   for (const row of world.made.rows<RenderingRow>("Rendering")) await world.made.table.write([{ delete: row }]);
-  for (const key of wanted) world.blobs.lose(key);
+  for (const key of desired) world.blobs.lose(key);
   await world.settle();
-  expect([...world.missed]).toEqual(wanted);
+  expect([...world.missed]).toEqual(desired);
   for (let round = 0; round < 3; round++) await world.settle();
-  expect(wanted.filter((key) => !world.has(key))).toEqual([]);
-  expectNeeded(world, new Set(wanted));
+  expect(desired.filter((key) => !world.has(key))).toEqual([]);
+  expectNeeded(world, new Set(desired));
 });

@@ -4,7 +4,7 @@ import { acquireLease } from "#functions/apply/lease/lease.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Gap, inEveryGap } from "#test/support/every-gap.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -35,7 +35,7 @@ describe("api", () => {
     );
   }
 
-  async function subjectRow({ table }: ApiFixture): Promise<SubjectRow | undefined> {
+  async function ownerRow({ table }: ApiFixture): Promise<OwnerRow | undefined> {
     return table.get(keys.object("payments", "SyncGroup", "shop"));
   }
 
@@ -46,7 +46,7 @@ describe("api", () => {
         answer = await other.call("POST", `${groupPath}/${verb}`, { reason: "INC-1" });
       });
       expect(await api.call("POST", "/v1/apply", { documents: [group("new")] })).toMatchObject({ status: 200 });
-      const row = await subjectRow(api);
+      const row = await ownerRow(api);
       expect(row).toMatchObject({ generation: 2, spec: { templates: [{ path: "new" }] } });
       const act = verb === "suspend" ? row?.operations.suspended : row?.operations.reconcile;
       expect(act?.reason).toBe(answer === undefined ? undefined : "INC-1");
@@ -64,7 +64,7 @@ describe("api", () => {
       });
       const answer = await api.call("POST", `${groupPath}/suspend`, { reason: "INC-1" });
       expect(answer).toMatchObject({ status: 200, body: { outcome: "configured" } });
-      expect(await subjectRow(api)).toMatchObject({
+      expect(await ownerRow(api)).toMatchObject({
         spec: { templates: [{ path }] },
         operations: { suspended: { reason: "INC-1" } },
       });
@@ -76,15 +76,15 @@ describe("api", () => {
     const gaps = await inEveryGap(async (gap) => {
       let said: string | undefined;
       const api = await requests(gap, async (other) => {
-        const row = await subjectRow(other);
+        const row = await ownerRow(other);
         if (row === undefined) throw new Error("there is no group");
         said = "Rolling";
         const status = { ...row.status, state: "Rolling" as const };
-        await other.table.write([{ put: { ...row, status, version: row.version + 1 } as SubjectRow }]);
+        await other.table.write([{ put: { ...row, status, version: row.version + 1 } as OwnerRow }]);
       });
       await api.call("POST", "/v1/apply", { documents: [group("new")] });
-      expect(await subjectRow(api)).toMatchObject({ generation: 2, spec: { templates: [{ path: "new" }] } });
-      expect((await subjectRow(api))?.status.state).toBe(said);
+      expect(await ownerRow(api)).toMatchObject({ generation: 2, spec: { templates: [{ path: "new" }] } });
+      expect((await ownerRow(api))?.status.state).toBe(said);
     });
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
@@ -97,7 +97,7 @@ describe("api", () => {
         await other.call("POST", "/v1/apply", { documents: [group("theirs")] });
       });
       await api.call("POST", "/v1/apply", { documents: [group("mine")] });
-      const { generation, spec } = (await subjectRow(api)) ?? {};
+      const { generation, spec } = (await ownerRow(api)) ?? {};
       expect({ generation, spec }).toMatchObject({ generation: 2 + rivals, spec: { templates: [{ path: "mine" }] } });
     });
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
@@ -240,8 +240,8 @@ describe("the planner", () => {
       await made.setGroup({ maxConcurrent: 1 }, templates);
       expect((await made.group()).spec.templates).toMatchObject(templates);
       await made.rollOut();
-      expect(made.contents().at(-1)?.plan.templates).toMatchObject([{ path: "other" }]);
-      expect(made.stages()).toEqual({ all: String(made.unit().last) });
+      expect(made.rollouts().at(-1)?.plan.templates).toMatchObject([{ path: "other" }]);
+      expect(made.stages()).toEqual({ all: String(made.rolloutState().last) });
     });
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
@@ -263,7 +263,7 @@ describe("the planner", () => {
       );
       if (isGone) expect(await desiredOf(made, "a")).toEqual(forgotten);
       else expect(await desiredOf(made, "a")).toMatchObject({ action: "apply" });
-      expect(await desiredOf(made, "b")).toMatchObject({ action: "apply", revision: made.contents().at(-1)?.revision });
+      expect(await desiredOf(made, "b")).toMatchObject({ action: "apply", revision: made.rollouts().at(-1)?.revision });
     });
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
@@ -273,8 +273,8 @@ describe("the planner", () => {
       const made = await begun();
       await made.plan(gap(made.table, () => made.plan()));
       for (const name of clusters) expect(await desiredOf(made, name)).toMatchObject({ attempt: 2, rollout: 2 });
-      expect(made.legs().map(({ phase }) => phase)).toEqual(["Passed", "Moving"]);
-      expect(made.leg("all").counts).toMatchObject({ Assigned: 2, Waiting: 0 });
+      expect(made.stageRuns().map(({ phase }) => phase)).toEqual(["Passed", "Updating"]);
+      expect(made.stageRun("all").counts).toMatchObject({ Assigned: 2, Waiting: 0 });
     });
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });

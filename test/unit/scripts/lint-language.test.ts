@@ -11,9 +11,9 @@ const script = fileURLToPath(new URL("../../../scripts/lint-language.mjs", impor
 function lint(files: Readonly<Record<string, string>>, ...options: readonly string[]) {
   const root = mkdtempSync(join(tmpdir(), "lint-language-"));
   onTestFinished(() => rmSync(root, { recursive: true }));
-  for (const [path, content] of Object.entries(files)) {
+  for (const [path, rollout] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
-    writeFileSync(join(root, path), content);
+    writeFileSync(join(root, path), rollout);
   }
   spawnSync("git", ["init", "-q"], { cwd: root });
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, "--root", root, ...options], {
@@ -43,8 +43,8 @@ describe("a sentence that begins with a headless clause is refused", () => {
     ["a template", "infra/a.ts", `fail(\`\${name} failed. What failed before is tried again.\`);`, 1],
     ["a test's title", "test/a.test.ts", `test("what failed before is tried again", () => {});`, 1],
     ["a title of a table of tests", "test/a.test.ts", `it.each([])("of %s tests all run again", () => {});`, 1],
-  ])("in %s", (_, path, content, line) => {
-    const found = findings({ [path]: content });
+  ])("in %s", (_, path, rollout, line) => {
+    const found = findings({ [path]: rollout });
     expect(found).toHaveLength(1);
     expect(found[0]?.startsWith(`${path}:${line}: headless: `)).toBe(true);
   });
@@ -80,8 +80,8 @@ test.each([
   ["a message about a value", "cli/a.ts", `fail("must be a number from 1 to 9");`],
   ["a docstring that begins with its verb", "cli/a.ts", "/** Has the build function render the artifact. */"],
   ["an adverb", "docs/a.md", "Of course the worker deletes the row."],
-])("%s is not refused", (_, path, content) => {
-  expect(lint({ [path]: content })).toEqual({ status: 0, lines: [expect.stringContaining("old words: 0")] });
+])("%s is not refused", (_, path, rollout) => {
+  expect(lint({ [path]: rollout })).toEqual({ status: 0, lines: [expect.stringContaining("old words: 0")] });
 });
 
 test("a phrase that has a plain word is refused", () => {

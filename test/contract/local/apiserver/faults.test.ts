@@ -18,7 +18,7 @@ type Webhook = NonNullable<ClusterFaults["webhooks"]>[number];
 interface Troubled {
   readonly cluster: ClusterFixture;
   /** Ends all trouble, then begins this one. */
-  trouble(faults: Pick<ClusterFaults, "webhooks" | "unavailableApis">): Promise<void>;
+  problem(faults: Pick<ClusterFaults, "webhooks" | "unavailableApis">): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ async function startEmbedded(): Promise<Troubled> {
   const cluster = clusterFixture({ endpoint: endpointOf(host.addCluster("test")), stop: () => host.stop() });
   return {
     cluster,
-    trouble: (faults) => host.setFaults("test", faults),
+    problem: (faults) => host.setFaults("test", faults),
     stop: () => cluster.stop(),
   };
 }
@@ -51,7 +51,7 @@ async function startReal(assets: KubeAssets): Promise<Troubled> {
   await new Promise<void>((resolve) => answers.listen(0, "127.0.0.1", resolve));
   return {
     cluster,
-    async trouble(faults) {
+    async problem(faults) {
       webhooks = faults.webhooks ?? [];
       await configure(cluster, { webhooks, answers, caBundle: Buffer.from(tls.cert).toString("base64") });
       await announce(cluster, faults.unavailableApis ?? []);
@@ -161,7 +161,7 @@ describe.each(targets)(
       troubled = await start();
       transport = new KubeTransport(troubled.cluster.endpoint);
     }, 120_000);
-    afterEach(() => troubled.trouble({}));
+    afterEach(() => troubled.problem({}));
     afterAll(async () => {
       transport.close();
       await troubled.stop();
@@ -184,13 +184,13 @@ describe.each(targets)(
     }
 
     test("a webhook that denies is named with its message", async () => {
-      await troubled.trouble({ webhooks: [{ name: "deny.example.com", kinds, does: "deny", message: "not today" }] });
+      await troubled.problem({ webhooks: [{ name: "deny.example.com", kinds, does: "deny", message: "not today" }] });
       const message = 'admission webhook "deny.example.com" denied the request: not today';
       await eventually(async () => (await apply()).body).toEqual({ ...forbidden, message });
     });
 
     test("a webhook may deny with another code, and without explanation", async () => {
-      await troubled.trouble({ webhooks: [{ name: "mute.example.com", kinds, does: "deny", message: "", code: 400 }] });
+      await troubled.problem({ webhooks: [{ name: "mute.example.com", kinds, does: "deny", message: "", code: 400 }] });
       const { reason: _, ...status } = forbidden;
       const message = 'admission webhook "mute.example.com" denied the request without explanation';
       await eventually(async () => (await apply()).body).toEqual({ ...status, message, code: 400 });
@@ -199,7 +199,7 @@ describe.each(targets)(
     test("a webhook that denies deletes denies those of a collection too", async () => {
       await apply({}, "stays");
       const operations = ["DELETE" as const];
-      await troubled.trouble({
+      await troubled.problem({
         webhooks: [{ name: "keep.example.com", kinds, operations, does: "deny", message: "no" }],
       });
       await eventually(async () => (await send("DELETE", `${configMaps}/stays?dryRun=All`)).status).toBe(403);
@@ -210,7 +210,7 @@ describe.each(targets)(
     });
 
     test("a webhook that cannot be called is an internal error, or ignored", async () => {
-      await troubled.trouble({ webhooks: [{ name: "away.example.com", kinds, does: "fail" }] });
+      await troubled.problem({ webhooks: [{ name: "away.example.com", kinds, does: "fail" }] });
       const called =
         /failed calling webhook "away\.example\.com": failed to call webhook: Post "https:.*connection refused$/;
       const message = expect.stringMatching(called);
@@ -219,7 +219,7 @@ describe.each(targets)(
         message: expect.stringMatching(/^Internal error occurred: failed calling/),
         details: { causes: [{ message }] },
       });
-      await troubled.trouble({
+      await troubled.problem({
         webhooks: [{ name: "away.example.com", kinds, does: "fail", failurePolicy: "Ignore" }],
       });
       await eventually(async () => (await apply()).status).toBe(201);
@@ -230,7 +230,7 @@ describe.each(targets)(
         { op: "add", path: "/data/injected", value: "yes" },
         { op: "replace", path: "/data/k", value: "theirs" },
       ];
-      await troubled.trouble({ webhooks: [{ name: "inject.example.com", kinds, does: "rewrite", patch }] });
+      await troubled.problem({ webhooks: [{ name: "inject.example.com", kinds, does: "rewrite", patch }] });
       const data = { k: "theirs", injected: "yes" };
       await eventually(async () => (await apply()).body).toMatchObject({ data });
       const first = (await apply({ k: "1" }, "rewritten")).body;
@@ -240,7 +240,7 @@ describe.each(targets)(
     });
 
     test("an aggregated API without a server is announced, stale, and answers 503", async () => {
-      await troubled.trouble({ unavailableApis: ["v1beta1.metrics.k8s.io"] });
+      await troubled.problem({ unavailableApis: ["v1beta1.metrics.k8s.io"] });
       const stale = async () =>
         listAt((await send("GET", "/apis", { headers: { accept: aggregated } })).body, "items").filter(
           (item) => stringAt(item, "metadata", "name") === "metrics.k8s.io",

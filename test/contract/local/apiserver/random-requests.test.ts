@@ -38,8 +38,8 @@ class PlainAnswers {
     }
     if (!isJsonObject(value)) return value;
     // The causes of a refusal say all that its message says.
-    const isTold = isJsonObject(value.details) && value.details.causes !== undefined;
-    const members = Object.entries(value).filter(([name]) => !ignored.has(name) && !(isTold && name === "message"));
+    const isReported = isJsonObject(value.details) && value.details.causes !== undefined;
+    const members = Object.entries(value).filter(([name]) => !ignored.has(name) && !(isReported && name === "message"));
     const plain = Object.fromEntries(members.map(([name, member]) => [name, this.#plain(member ?? null, name)]));
     return value.resourceVersion === undefined ? plain : { ...plain, resourceVersion: this.#version(value) };
   }

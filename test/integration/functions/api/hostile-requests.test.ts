@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { type FrontDoors, startFrontDoors } from "#test/support/front-doors.ts";
+import { type FrontDoors, startFrontDoors } from "#test/support/http-fronts.ts";
 import { cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 
 /** What people read: nothing that is told back is longer. */

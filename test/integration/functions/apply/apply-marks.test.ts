@@ -7,7 +7,7 @@ import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand, type KubeCall } from "#test/support/kube-call.ts";
 import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
-import { startPatientWorker } from "#test/support/troubled-worker.ts";
+import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const ssa = "kustomize.toolkit.fluxcd.io/ssa";
@@ -57,7 +57,7 @@ async function apply(...objects: readonly ManifestObject[]): Promise<void> {
 }
 
 async function settle(): Promise<void> {
-  for (let look = 0; look < 6; look++) {
+  for (let check = 0; check < 6; check++) {
     await worker.world.work();
     worker.world.aheadMs += 70_000;
     if ((await worker.world.phase("web")) === "Ready") return;
@@ -191,7 +191,7 @@ test.each([
   blobs.lose(blobKeys.inventory("c1", inventory));
   // As another sandbox has it, that has read nothing yet.
   const unread = new Proxy(blobs, { get: (inner, name) => Reflect.get(inner, name).bind(inner) });
-  for (let looks = 0; looks < 3; looks++) {
+  for (let checks = 0; checks < 3; checks++) {
     world.aheadMs += 700_000;
     await world.work({ blobs: unread });
   }

@@ -1,9 +1,9 @@
 /** What its cluster's silence interrupted goes on when the planner says so, and not before. */
 import { expect, test } from "vitest";
-import type { SubjectState } from "#shared/fleet/rows/object-rows.ts";
+import type { OwnerState } from "#shared/fleet/rows/object-rows.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";
+import { namesOf, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startTroubledWorker);
 const objects = [namespace("shop"), configMap("shop/a")];
@@ -18,7 +18,7 @@ async function silent(): Promise<void> {
   worker.host.clearRequests();
 }
 
-async function look(): Promise<string | undefined> {
+async function check(): Promise<string | undefined> {
   worker.world.aheadMs += 700_000;
   await worker.world.work();
   return worker.world.phase("web");
@@ -26,21 +26,21 @@ async function look(): Promise<string | undefined> {
 
 const writes = () => worker.host.requests().filter(({ method }) => method !== "GET");
 
-test.each<SubjectState | undefined>(["Rolling", "Halted", "Stalled", "Deleting", "Complete", undefined])(
+test.each<OwnerState | undefined>(["Rolling", "Halted", "Stalled", "Deleting", "Complete", undefined])(
   "a deletion waits for its turn while its subject is %s",
   async (state) => {
     const { world } = worker;
-    if (state !== undefined) await world.setSubject("web", { status: { state, conditions: [] } });
+    if (state !== undefined) await world.setOwner("web", { status: { state, conditions: [] } });
     await world.assign("web", objects);
     await world.work();
     await world.assignDelete("web");
     await silent();
-    for (let time = 0; time < 3; time++) expect(await look()).toBe("Reachable");
+    for (let time = 0; time < 3; time++) expect(await check()).toBe("Reachable");
     expect(writes()).toEqual([]);
     expect(worker.members()).toEqual(["ConfigMap a", "Namespace shop"]);
 
     await world.assignDelete("web");
-    expect(await look()).not.toBe("Reachable");
+    expect(await check()).not.toBe("Reachable");
     expect(worker.members()).not.toContain("ConfigMap a");
   },
 );
@@ -51,16 +51,16 @@ test("an attempt that was applied and never ready waits, too", async () => {
   await worker.world.work();
   expect(await worker.world.phase("web")).toBe("Verifying");
   await silent();
-  for (let time = 0; time < 3; time++) expect(await look()).toBe("Reachable");
+  for (let time = 0; time < 3; time++) expect(await check()).toBe("Reachable");
   expect(writes()).toEqual([]);
   await worker.world.assign("web", waiting);
-  expect(await look()).toBe("Verifying");
+  expect(await check()).toBe("Verifying");
 });
 
 test("what was ready before is looked at when its cluster answers again", async () => {
   await worker.world.assign("web", objects);
   await worker.world.work();
   await silent();
-  expect(await look()).toBe("Ready");
+  expect(await check()).toBe("Ready");
   expect(worker.members()).toEqual(namesOf(objects));
 });

@@ -7,7 +7,7 @@ import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { KubeError } from "#shared/kube/kube-error.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { connectTimeoutMs, namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";
+import { connectTimeoutMs, namesOf, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startTroubledWorker);
 
@@ -32,7 +32,7 @@ interface Knob {
   readonly faults: ClusterFaults;
   readonly expected: { readonly phase: Phase; readonly reason: string; readonly message: RegExp };
   /** Of the first object. */
-  readonly trouble?: string;
+  readonly problem?: string;
 }
 
 const knobs: Readonly<Record<string, Knob>> = {
@@ -59,17 +59,17 @@ const knobs: Readonly<Record<string, Knob>> = {
   "500 for some objects": {
     faults: { errors: { status: 500, pathIncludes: "/configmaps/changed" } },
     expected: { phase: "Retrying", reason: "ApplyFailed", message: /3 of 4 objects applied/ },
-    trouble: "etcdserver: leader changed",
+    problem: "etcdserver: leader changed",
   },
   "a webhook that rejects": {
     faults: { webhooks: [{ ...policy, does: "deny", message: "not today" }] },
     expected: { phase: "Failed", reason: "ApplyFailed", message: /1 of 4 objects applied/ },
-    trouble: 'admission webhook "policy.example.com" denied the request: not today',
+    problem: 'admission webhook "policy.example.com" denied the request: not today',
   },
   "a webhook that rejects with 400": {
     faults: { webhooks: [{ ...policy, does: "deny", message: "not today", code: 400 }] },
     expected: { phase: "Failed", reason: "ApplyFailed", message: /1 of 4 objects applied/ },
-    trouble: 'admission webhook "policy.example.com" denied the request: not today',
+    problem: 'admission webhook "policy.example.com" denied the request: not today',
   },
   "a webhook that rejects what Starling keeps in the cluster": {
     faults: { webhooks: [{ name: "all.example.com", kinds: ["ConfigMap"], does: "deny", message: "not today" }] },
@@ -78,12 +78,12 @@ const knobs: Readonly<Record<string, Knob>> = {
   "a webhook that fails": {
     faults: { webhooks: [{ ...policy, does: "fail" }] },
     expected: { phase: "Retrying", reason: "ApplyFailed", message: /1 of 4 objects applied/ },
-    trouble: 'failed calling webhook "policy.example.com"',
+    problem: 'failed calling webhook "policy.example.com"',
   },
   "a webhook that rejects deletes": {
     faults: { webhooks: [{ ...policy, does: "deny", operations: ["DELETE"], message: "not today" }] },
     expected: { phase: "Failed", reason: "PruneFailed", message: /1 object still to be deleted/ },
-    trouble: 'admission webhook "policy.example.com" denied the request: not today',
+    problem: 'admission webhook "policy.example.com" denied the request: not today',
   },
 };
 
@@ -95,13 +95,13 @@ describe("while it lasts", () => {
     await worker.host.setFaults("c1", knob.faults);
     await worker.world.assign("web", after);
     await worker.world.work();
-    const { phase, reason, message, troubles } = await worker.observed();
+    const { phase, reason, message, problems } = await worker.observed();
     expect({ phase, reason, message }).toEqual({
       ...knob.expected,
       message: expect.stringMatching(knob.expected.message),
     });
-    expect(troubles[0]?.message).toEqual(
-      knob.trouble === undefined ? undefined : expect.stringContaining(knob.trouble),
+    expect(problems[0]?.message).toEqual(
+      knob.problem === undefined ? undefined : expect.stringContaining(knob.problem),
     );
     expect(worker.members()).toContain("ConfigMap gone");
     expect(await worker.recorded()).toEqual(expect.arrayContaining(worker.members()));
@@ -166,7 +166,7 @@ test("429 is waited out as long as the server asks", async () => {
   });
   await worker.world.assign("web", [namespace("shop")]);
   await worker.world.work();
-  expect(await worker.observed()).toMatchObject({ phase: "Ready", tries: 0, troubles: [] });
+  expect(await worker.observed()).toMatchObject({ phase: "Ready", tries: 0, problems: [] });
   const patches = worker.host.requests().filter(({ method }) => method === "PATCH");
   expect(patches.map(({ status }) => status)).toEqual([429, 429, 201]);
   for (const [index, { at }] of patches.slice(1).entries()) {
@@ -243,7 +243,7 @@ describe("a webhook that rewrites", () => {
     await worker.host.setFaults("c1", { webhooks: [rewrites] });
     await synced();
     worker.host.clearRequests();
-    for (let look = 0; look < 2; look++) {
+    for (let check = 0; check < 2; check++) {
       worker.world.aheadMs += 700_000;
       await worker.world.work();
       expect(await worker.observed()).toMatchObject({ phase: "Ready" });

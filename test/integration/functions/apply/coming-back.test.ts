@@ -65,7 +65,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     await world.work({ receives: 1 });
     world.sender.take();
     // The looks at one of them are rarer by now.
-    for (let look = 0; look < 6; look++) {
+    for (let check = 0; check < 6; check++) {
       world.aheadMs += 60_000;
       await world.work({ receives: 1 });
       world.sender.take();
@@ -74,13 +74,13 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     world.aheadMs += 60_000;
     const after = await world.work({ receives: 1 });
     const sent = toApply(world);
-    const looks = [await untilNextLook(world, "back-first"), await untilNextLook(world, "back-second")].sort(
+    const checks = [await untilNextLook(world, "back-first"), await untilNextLook(world, "back-second")].sort(
       (a, b) => a - b,
     );
-    expect(looks[1]).toBeGreaterThan((looks[0] ?? 0) + 1);
-    expect(Math.abs((after ?? 0) - (looks[0] ?? 0))).toBeLessThanOrEqual(1);
+    expect(checks[1]).toBeGreaterThan((checks[0] ?? 0) + 1);
+    expect(Math.abs((after ?? 0) - (checks[0] ?? 0))).toBeLessThanOrEqual(1);
     expect(sent).toHaveLength(1);
-    expect(Math.abs((sent[0]?.delaySeconds ?? 0) - (looks[1] ?? 0))).toBeLessThanOrEqual(1);
+    expect(Math.abs((sent[0]?.delaySeconds ?? 0) - (checks[1] ?? 0))).toBeLessThanOrEqual(1);
   });
 
   test("does not wait in the queue for long: for that another is sent", async () => {

@@ -6,7 +6,7 @@ import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startPatientWorker } from "#test/support/troubled-worker.ts";
+import { namesOf, startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 

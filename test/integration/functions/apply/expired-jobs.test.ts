@@ -60,12 +60,12 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     await lookAfter(world, 5);
     expect((await world.sync("job-failed"))?.observed).toMatchObject({ phase: "Verifying", objects: { failed: 1 } });
     await cluster.raw("DELETE", `${pathOf("job-failed")}?propagationPolicy=Background`);
-    for (let look = 0; look < 2; look++) await lookAfter(world, 32);
+    for (let check = 0; check < 2; check++) await lookAfter(world, 32);
     const gone = (await world.sync("job-failed"))?.observed;
     expect(gone).toMatchObject({
       phase: "Failed",
       reason: "ObjectsFailed",
-      troubles: [{ object: "Job job-failed/migrate", reason: "JobFailed", message: "Job Failed, and removed itself" }],
+      problems: [{ object: "Job job-failed/migrate", reason: "JobFailed", message: "Job Failed, and removed itself" }],
     });
     await lookAfter(world, 700);
     expect(await world.phase("job-failed")).toBe("Failed");
@@ -75,10 +75,10 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
   test("is lost when it was deleted before it began, and before it can have removed itself", async () => {
     const world = await applied("job-lost", aDay);
     await cluster.raw("DELETE", `${pathOf("job-lost")}?propagationPolicy=Background`);
-    for (let look = 0; look < 3; look++) await lookAfter(world, 40);
+    for (let check = 0; check < 3; check++) await lookAfter(world, 40);
     expect((await world.sync("job-lost"))?.observed).toMatchObject({
       phase: "Failed",
-      troubles: [
+      problems: [
         { object: "Job job-lost/migrate", reason: "JobLost", message: expect.stringContaining("another attempt") },
       ],
     });

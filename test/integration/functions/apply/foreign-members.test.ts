@@ -220,7 +220,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const refused = await world.lookLater();
     expect(refused).toMatchObject({ phase, reason: "PruneFailed" });
     expect(refused.handledPrune).toBe(handledPrune);
-    expect(refused.troubles[0]?.message).toContain("not today");
+    expect(refused.problems[0]?.message).toContain("not today");
 
     refuses = false;
     await world.lookLater();
@@ -257,7 +257,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     await world.ask(accepted(found.foreign));
     const waiting = await world.lookLater();
     expect(waiting).toMatchObject({ phase: "Applying", reason: "Pruning" });
-    expect(waiting.troubles[0]?.message).toContain("theirs");
+    expect(waiting.problems[0]?.message).toContain("theirs");
     expect(await cluster.statusOf(`/api/v1/namespaces/${inner}`)).toBe(200);
     expect(await cluster.statusOf(`/api/v1/namespaces/${inner}/configmaps/old`)).toBe(404);
     expect(await cluster.statusOf(`/api/v1/namespaces/${inner}/configmaps/theirs`)).toBe(200);

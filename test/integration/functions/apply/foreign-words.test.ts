@@ -70,8 +70,8 @@ describe("a refusal", () => {
     worker.api.attack(answering("PATCH", "/configmaps/a", status(422, more)));
     await worker.world.assign("web", objects);
     await worker.world.work();
-    const { phase, troubles } = await worker.observed();
-    expect({ phase, troubles }).toMatchObject({ phase: "Failed", troubles: [{ object: "ConfigMap default/a" }] });
+    const { phase, problems } = await worker.observed();
+    expect({ phase, problems }).toMatchObject({ phase: "Failed", problems: [{ object: "ConfigMap default/a" }] });
     await expectFitRows();
 
     worker.api.attack(undefined);
@@ -107,7 +107,7 @@ test("the conditions of an object are told in a few words", async () => {
   await worker.world.work();
   expect(await worker.observed()).toMatchObject({
     phase: "Verifying",
-    troubles: [{ object: "Deployment default/web" }],
+    problems: [{ object: "Deployment default/web" }],
   });
   await expectFitRows();
 });
@@ -148,7 +148,7 @@ test("an object that was applied and has no uid is not recorded", async () => {
   await worker.world.work();
   expect(await worker.observed()).toMatchObject({
     phase: "Retrying",
-    troubles: [
+    problems: [
       { object: "ConfigMap default/a", reason: "AnswerMalformed", message: expect.stringContaining("no uid") },
     ],
   });
@@ -160,7 +160,7 @@ describe("discovery", () => {
     resource: plural,
     responseKind: { group: "", version: "", kind },
     scope: "Namespaced",
-    verbs: ["list", "get"],
+    operations: ["list", "get"],
   });
   const groups = (items: unknown) => ({ kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", items });
   const group = (name: unknown, resources: unknown, version: unknown = "v1") => ({
@@ -187,7 +187,7 @@ describe("discovery", () => {
     await worker.world.work();
     expect(await worker.observed()).toMatchObject({
       phase: "Retrying",
-      troubles: [
+      problems: [
         {
           object: "Widget.example.com default/w",
           message: expect.stringMatching(/cannot be in an address|no matches for kind/),

@@ -57,12 +57,12 @@ describe.each(clusterTargets)("a worker holds back, on $name", ({ start }) => {
       await world.assign(name, [namespace(name), configMap(`${name}/c`)]);
       const row = await world.sync(name);
       if (row === undefined) throw new Error("it was assigned");
-      const next: SyncRow = { ...row, subject: { namespace: "tests", kind, name } };
+      const next: SyncRow = { ...row, owner: { namespace: "tests", kind, name } };
       await world.table.write([{ put: next }]);
     }
 
     async function setSuspended(world: WorkerWorld, operations: SyncGroupRow["operations"]): Promise<void> {
-      await world.setSubject(name, { operations });
+      await world.setOwner(name, { operations });
       if (kind === "Sync") return;
       // Rows of both kinds are read alike; this one has the group's key.
       const sync = await world.table.get(keys.object("tests", "Sync", name));

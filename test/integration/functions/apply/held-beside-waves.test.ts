@@ -40,7 +40,7 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
       message: "it is being deleted, held by example.com/hold",
     };
     const observed = async () => (await world.sync(ns))?.observed;
-    expect(await observed()).toMatchObject({ phase: "Applying", reason: "Pruning", troubles: [held] });
+    expect(await observed()).toMatchObject({ phase: "Applying", reason: "Pruning", problems: [held] });
     return { world, waves, held, observed };
   }
 
@@ -49,17 +49,17 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
     const { world, waves, held, observed } = await begun(ns);
     await world.assign(ns, waves("3"));
     await world.work();
-    expect(await observed()).toMatchObject({ attempt: 3, phase: "Applying", reason: "StepNotReady", troubles: [held] });
+    expect(await observed()).toMatchObject({ attempt: 3, phase: "Applying", reason: "StepNotReady", problems: [held] });
     expect([await versionOf(ns, "first"), await versionOf(ns, "second")]).toEqual(["3", "2"]);
     world.aheadMs += 5_000;
     await world.work();
     expect(await versionOf(ns, "second")).toBe("3");
-    expect(await observed()).toMatchObject({ phase: "Applying", reason: "Pruning", troubles: [held] });
+    expect(await observed()).toMatchObject({ phase: "Applying", reason: "Pruning", problems: [held] });
     await finalize(ns, null);
     for (const phase of ["Verifying", "Ready"]) {
       world.aheadMs += 35_000;
       await world.work();
-      expect(await observed()).toMatchObject({ phase, troubles: [] });
+      expect(await observed()).toMatchObject({ phase, problems: [] });
     }
   });
 
@@ -70,8 +70,8 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
     for (const seconds of [0, 5, 15]) {
       world.aheadMs += seconds * 1_000;
       await world.work();
-      const { troubles = [], reason } = (await observed()) ?? {};
-      expect([reason, troubles.map(({ object }) => object)]).toEqual([
+      const { problems = [], reason } = (await observed()) ?? {};
+      expect([reason, problems.map(({ object }) => object)]).toEqual([
         "StepNotReady",
         [`Deployment ${ns}/db`, held.object],
       ]);
@@ -80,7 +80,7 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
     await finalize(ns, null);
     world.aheadMs += 15_000;
     await world.work();
-    expect((await observed())?.troubles).toMatchObject([{ object: `Deployment ${ns}/db` }]);
+    expect((await observed())?.problems).toMatchObject([{ object: `Deployment ${ns}/db` }]);
   });
 
   test("is told once, and the retries of a later wave that fails grow rarer", async () => {
@@ -88,7 +88,7 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
     const { world, waves, observed } = await begun(ns);
     await world.assign(ns, [...waves("3"), inWave(widget("nowhere.example.com", `${ns}/w`), 1)]);
     const seen: unknown[] = [];
-    for (let look = 0; look < 8; look++) {
+    for (let check = 0; check < 8; check++) {
       await world.work();
       const { reason, nextAt = "" } = (await observed()) ?? {};
       seen.push(reason);
@@ -105,6 +105,6 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
     await finalize(ns, null);
     await world.assign(ns, waves("3"));
     await world.work();
-    expect(await observed()).toMatchObject({ attempt: 3, phase: "Ready", troubles: [] });
+    expect(await observed()).toMatchObject({ attempt: 3, phase: "Ready", problems: [] });
   });
 });

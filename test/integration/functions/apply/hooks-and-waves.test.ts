@@ -7,7 +7,7 @@ import { configMap, deployment, namespace } from "#test/support/cluster-fixture.
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 import { type Death, type JobEnd, playControllers, workUntil } from "#test/support/played-cluster.ts";
-import { startPatientWorker, type TroubledWorker } from "#test/support/troubled-worker.ts";
+import { startPatientWorker, type TroubledWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const jobs = "/apis/batch/v1/namespaces/shop/jobs";
@@ -60,7 +60,7 @@ async function play(w: TroubledWorker, endOf?: (name: string) => JobEnd): Promis
 
 /** Looks, and plays the controllers, until the Sync is as wanted. */
 async function until(w: TroubledWorker, phase: string, endOf?: (name: string) => JobEnd): Promise<void> {
-  for (let look = 0; look < 40; look++) {
+  for (let check = 0; check < 40; check++) {
     await w.world.work();
     if ((await w.world.phase("web")) === phase) return;
     await play(w, endOf);
@@ -251,7 +251,7 @@ test("what is there under a hook's name and is not the Sync's is left alone", as
   await byHand(connection, { method: "POST", path: jobs, body: job("migrate", {}) });
   await w.world.assign("web", app);
   await w.world.work();
-  expect((await w.observed()).troubles).toMatchObject([
+  expect((await w.observed()).problems).toMatchObject([
     { object: "Job shop/migrate", reason: "HookExists", message: expect.stringContaining("was not made by this Sync") },
   ]);
   expect(made(w, "migrate")).toBe(0);
@@ -292,7 +292,7 @@ describe("a worker that dies at any write runs no hook twice, and comes to the s
     await w.world.assign("web", short);
     let left = death.at;
     let hasDied = false;
-    for (let look = 0; look < 40 && !hasDied && (await w.world.phase("web")) !== "Ready"; look++) {
+    for (let check = 0; check < 40 && !hasDied && (await w.world.phase("web")) !== "Ready"; check++) {
       let seen = 0;
       hasDied = await workUntil(w.world, connector, { at: left, when: death.when, heard: (count) => (seen = count) });
       left -= seen;

@@ -6,7 +6,7 @@ import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 import { type JobEnd, playControllers } from "#test/support/played-cluster.ts";
-import { startPatientWorker } from "#test/support/troubled-worker.ts";
+import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 
@@ -56,7 +56,7 @@ async function until(phase: string, endOf?: (name: string) => JobEnd): Promise<v
   const [connection] = worker.host.connections();
   if (connection === undefined) throw new Error("there is no cluster");
   const patch = (path: string, body: JsonObject) => byHand(connection, { method: "PATCH", path, body });
-  for (let look = 0; look < 40; look++) {
+  for (let check = 0; check < 40; check++) {
     await worker.world.work();
     if ((await worker.world.phase("web")) === phase) return;
     await playControllers(worker.host.objects("c1"), patch, endOf);

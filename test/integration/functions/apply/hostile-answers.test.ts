@@ -225,7 +225,7 @@ test("a rendering of before names were checked is not begun", async () => {
   expect(await worker.observed()).toMatchObject({
     phase: "Failed",
     reason: "ApplyFailed",
-    troubles: expect.arrayContaining([
+    problems: expect.arrayContaining([
       expect.objectContaining({ reason: "InvalidName", message: expect.stringContaining('may not be ".."') }),
     ]),
   });

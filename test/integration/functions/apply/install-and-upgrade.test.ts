@@ -11,7 +11,7 @@ import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 import { type Death, playControllers, workUntil } from "#test/support/played-cluster.ts";
-import { startPatientWorker, type TroubledWorker } from "#test/support/troubled-worker.ts";
+import { startPatientWorker, type TroubledWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const jobs = "/apis/batch/v1/namespaces/shop/jobs";
@@ -49,7 +49,7 @@ function connectionOf(w: TroubledWorker) {
 }
 
 async function untilReady(w: TroubledWorker): Promise<void> {
-  for (let look = 0; look < 40; look++) {
+  for (let check = 0; check < 40; check++) {
     await w.world.work();
     if ((await w.world.phase("web")) === "Ready") return;
     await play(w);
@@ -111,7 +111,7 @@ test.each([
     const { install, upgrade } = sides("1", around);
     const broken = { ...configMap("shop/zz"), apiVersion: "none.example/v1", kind: "None" };
     await assign(w, { install: [...install, broken], upgrade: [...upgrade, broken] });
-    for (let look = 0; look < 4; look++) {
+    for (let check = 0; check < 4; check++) {
       await w.world.work();
       await play(w);
       w.world.aheadMs += 70_000;
@@ -239,7 +239,7 @@ describe("a worker that dies at any write", () => {
     const connector = { connect: async () => kube.client({ deadlineMs: Date.now() + 600_000 }), distrust() {} };
     let left = death.at;
     let hasDied = false;
-    for (let look = 0; look < 40 && !hasDied && (await w.world.phase("web")) !== "Ready"; look++) {
+    for (let check = 0; check < 40 && !hasDied && (await w.world.phase("web")) !== "Ready"; check++) {
       let seen = 0;
       hasDied = await workUntil(w.world, connector, { at: left, when: death.when, heard: (count) => (seen = count) });
       left -= seen;

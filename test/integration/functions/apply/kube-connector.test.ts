@@ -198,7 +198,7 @@ describe("what was opened", () => {
   });
 
   /** As a worker with eight requests at once. */
-  async function look(generation = 1): Promise<void> {
+  async function check(generation = 1): Promise<void> {
     const client = await connector.connect({ ...row, generation }, inAMinute());
     await Promise.all(Array.from({ length: 8 }, () => clusterUidOf(client)));
   }
@@ -208,22 +208,22 @@ describe("what was opened", () => {
       [8, 0],
       [16, 8],
     ]) {
-      await connector.during(() => look());
+      await connector.during(() => check());
       expect([own.connections(), own.resumed()]).toEqual([opened, resumed]);
       await expect.poll(() => own.open()).toBe(0);
     }
   });
 
   test("is closed when the work has failed", async () => {
-    const failed = connector.during(() => look().then(() => Promise.reject(new Error("no"))));
+    const failed = connector.during(() => check().then(() => Promise.reject(new Error("no"))));
     await expect(failed).rejects.toThrow("no");
     await expect.poll(() => own.open()).toBe(0);
   });
 
   test("for a Cluster that was changed meanwhile is closed, too", async () => {
     await connector.during(async () => {
-      await look(1);
-      await look(2);
+      await check(1);
+      await check(2);
       expect(own.open()).toBe(16);
     });
     await expect.poll(() => own.open()).toBe(0);
@@ -232,11 +232,11 @@ describe("what was opened", () => {
   test("serves other work that is under way, until the last one has ended", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const longer = connector.during(async () => {
-      await look();
+      await check();
       await promise;
-      await look();
+      await check();
     });
-    await connector.during(() => look());
+    await connector.during(() => check());
     resolve();
     await longer;
     expect(own.connections()).toBe(8);
@@ -247,7 +247,7 @@ describe("what was opened", () => {
 /** A cluster that serves so many kinds, `K0` and so on. */
 function startServing(kinds: number) {
   const resources = Array.from({ length: kinds }, (_, n) => ({
-    ...{ resource: `k${n}`, responseKind: { kind: `K${n}` }, scope: "Namespaced", verbs: ["list"] },
+    ...{ resource: `k${n}`, responseKind: { kind: `K${n}` }, scope: "Namespaced", operations: ["list"] },
   }));
   const documentOf = (items: readonly unknown[]) =>
     JSON.stringify({ kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {}, items });

@@ -1,12 +1,12 @@
 /** Sets that need more than one run, on a cluster that takes its time: told in the worker's clock, which each request moves. */
 import { describe, expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
-import { lastLook } from "#shared/fleet/rows/routine.ts";
+import { lastCheck } from "#shared/fleet/rows/routine.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterFixture, configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startPatientWorker } from "#test/support/troubled-worker.ts";
+import { namesOf, startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 
@@ -219,7 +219,7 @@ test("one with an object that fails goes on to its end, and only then is judged"
   await worker.world.work({ remainingMs });
   const begun = await worker.observed();
   expect(begun).toMatchObject({ phase: "Applying", reason: "OutOfTime" });
-  expect(begun.troubles.map(({ object }) => object)).toEqual(["ConfigMap shop/c0"]);
+  expect(begun.problems.map(({ object }) => object)).toEqual(["ConfigMap shop/c0"]);
   expect(begun.nextAt).toBeDefined();
   worker.world.aheadMs += 10_000;
   await runsUntil("Failed");
@@ -237,13 +237,13 @@ test("one of which a whole run applies nothing has failed", async () => {
   await worker.world.assign("web", [namespace("shop"), ...bad]);
   beSlow();
   await runsUntil("Failed");
-  expect((await worker.observed()).troubles).toHaveLength(5);
+  expect((await worker.observed()).problems).toHaveLength(5);
 });
 
 /** By the row, or by the routine of the cluster. */
 async function lookedAt(name: string): Promise<string> {
   const [row, lease] = [await worker.world.sync(name), await worker.world.lease()];
-  return (row === undefined ? undefined : lastLook(row, lease?.routine)) ?? "";
+  return (row === undefined ? undefined : lastCheck(row, lease?.routine)) ?? "";
 }
 
 test("one that needs many runs leaves the others their turns, in each of them", async () => {

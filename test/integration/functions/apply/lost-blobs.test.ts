@@ -81,14 +81,14 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     }
 
     /** In a sandbox that remembers nothing. */
-    async look(): Promise<Observed> {
+    async check(): Promise<Observed> {
       await this.work({ blobs: store() });
       return this.observed();
     }
 
     async lookLater(): Promise<Observed> {
       this.aheadMs += intervalMs;
-      return this.look();
+      return this.check();
     }
 
     async observed(): Promise<Observed> {
@@ -127,7 +127,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     test("is rebuilt from the members, told once, and nothing is made again, deleted or forgotten", async () => {
       const world = await begin();
       await world.give(["a", "b"]);
-      expect((await world.look()).phase).toBe("Ready");
+      expect((await world.check()).phase).toBe("Ready");
       const before = await world.members();
       const lost = await world.inventoryKey();
       await remove(lost);
@@ -139,7 +139,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
 
       expect((await world.lookLater()).rebuilt).toEqual(found.rebuilt);
       await world.give(["a"]);
-      expect(await world.look()).toMatchObject({ phase: "Ready", rebuilt: found.rebuilt });
+      expect(await world.check()).toMatchObject({ phase: "Ready", rebuilt: found.rebuilt });
       expect(await world.members()).toEqual(before.filter((member) => member.startsWith("a ")));
     });
 
@@ -151,7 +151,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       const client = withinNamespaces(cluster.client);
       const world = await new LostWorld({ connect: async () => client, distrust() {} }, store()).begin();
       await world.assign(world.name, [...world.objects("a", "b"), ...clusterScoped(world.name, kinds)]);
-      await world.look();
+      await world.check();
       const before = await world.members();
       await remove(await world.inventoryKey());
       const found = await world.lookLater();
@@ -163,24 +163,24 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     test("while a revision takes an object away, is rebuilt with it, and the object goes", async () => {
       const world = await begin();
       await world.give(["a", "b"]);
-      await world.look();
+      await world.check();
       const [kept] = await world.members();
       await remove(await world.inventoryKey());
       await world.give(["a"]);
-      expect(await world.look()).toMatchObject({ phase: "Ready", rebuilt: { members: 3 } });
+      expect(await world.check()).toMatchObject({ phase: "Ready", rebuilt: { members: 3 } });
       expect(await world.members()).toEqual([kept]);
     });
 
     test("deletes no member that no rendering accounts for; it is named, and stays", async () => {
       const world = await begin();
       await world.give(["a", "old"], { prune: false });
-      await world.look();
+      await world.check();
       await world.give(["a"], { prune: false });
-      await world.look();
+      await world.check();
       const before = await world.members();
       await remove(await world.inventoryKey());
       await world.give(["a", "new"]);
-      const found = await world.look();
+      const found = await world.check();
       expect(found).toMatchObject({ phase: "Ready", rebuilt: { members: 2, foreign: 1 }, objects: { foreign: 1 } });
       expect(found.foreign).toEqual([
         {
@@ -196,7 +196,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     test("whose bytes were changed counts as lost, and says so", async () => {
       const world = await begin();
       await world.give(["a", "b"]);
-      await world.look();
+      await world.check();
       const before = await world.members();
       const Key = await world.inventoryKey();
       await s3.send(new PutObjectCommand({ Bucket, Key, Body: '{"schema":1,"entries":[]}' }));
@@ -205,14 +205,14 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       const again = await world.lookLater();
       expect(again.phase).toBe("Ready");
       await world.give([]);
-      expect(await world.look()).toMatchObject({ phase: "Ready" });
+      expect(await world.check()).toMatchObject({ phase: "Ready" });
       expect(await world.names()).toEqual([]);
     });
 
     test("while drift is only told of, has nothing written, and what is missing is told", async () => {
       const world = await begin();
       await world.give(["a", "b"], { drift: "report" });
-      await world.look();
+      await world.check();
       await cluster.raw("PATCH", world.path("a"), { body: { data: { k: "2" } }, as: "merge-patch" });
       await cluster.raw("DELETE", world.path("b"));
       const version = stringAt(await cluster.raw("GET", world.path("a")), "metadata", "resourceVersion");
@@ -227,7 +227,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     test("is rebuilt with what is missing, which is made again", async () => {
       const world = await begin();
       await world.give(["a", "b"]);
-      await world.look();
+      await world.check();
       await cluster.raw("DELETE", world.path("b"));
       await remove(await world.inventoryKey());
       expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { members: 2, foreign: 0 } });
@@ -246,7 +246,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
         },
       });
       await world.assign(world.name, [...world.objects("a"), job]);
-      await world.look();
+      await world.check();
       const path = `/apis/batch/v1/namespaces/${world.name}/jobs/once`;
       await cluster.raw("DELETE", `${path}?propagationPolicy=Background`);
       expect(await world.lookLater()).toMatchObject({ phase: "Ready" });
@@ -258,14 +258,14 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     test("of a Sync that is to be deleted, takes what is proven with it, and waits for the rest by name", async () => {
       const world = await begin();
       await world.give(["a", "old"], { prune: false });
-      await world.look();
+      await world.check();
       await world.give(["a"], { prune: false });
-      await world.look();
+      await world.check();
       await remove(await world.inventoryKey());
       await world.assignDelete(world.name);
-      await world.look();
+      await world.check();
       world.aheadMs += intervalMs;
-      const found = await world.look();
+      const found = await world.check();
       expect(found.phase).not.toBe("Gone");
       expect(found.foreign?.map(({ id }) => id.name)).toEqual(["old"]);
       expect(await world.names()).toEqual(["old"]);
@@ -277,13 +277,13 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     const metadata = { name: "kept", namespace: world.name, annotations: { "starling.dev/prune": "disabled" } };
     const kept = manifest({ apiVersion: "v1", kind: "ConfigMap", metadata });
     await world.assign(world.name, [...world.objects("a"), kept]);
-    await world.look();
+    await world.check();
     await world.give(["a"]);
-    await world.look();
+    await world.check();
     const keep = "it is marked starling.dev/prune: disabled";
     expect((await world.lookLater()).foreign).toEqual([expect.objectContaining({ member: true, keep })]);
     await world.assignDelete(world.name);
-    expect(await world.look()).not.toMatchObject({ reason: "UnrecordedMembers" });
+    expect(await world.check()).not.toMatchObject({ reason: "UnrecordedMembers" });
     expect(await world.names()).toEqual(["kept"]);
   });
 
@@ -291,7 +291,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     test("and was never finished bounds nothing any more: its objects are named, and hold nobody back", async () => {
       const world = await begin();
       await world.give(["a"]);
-      await world.look();
+      await world.check();
       await world.give(["a", "left"]);
       await dieAfterApply(world);
       expect(await world.names()).toEqual(["a", "left"]);
@@ -299,7 +299,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
 
       world.aheadMs += 400_000;
       await world.give(["a", "next"]);
-      const found = await world.look();
+      const found = await world.check();
       expect(found).toMatchObject({ phase: "Ready", objects: { foreign: 1 } });
       expect(found.foreign?.map(({ id, member }) => [id.name, member])).toEqual([["left", true]]);
       expect(await world.names()).toEqual(["a", "left", "next"]);
@@ -314,7 +314,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
         const Key = blobKeys.rendering(digest);
         if (how === "gone") await remove(Key);
         else await s3.send(new PutObjectCommand({ Bucket, Key, Body: "[]" }));
-        const found = await world.look();
+        const found = await world.check();
         expect(found).toMatchObject({ phase: "Retrying", reason: "RenderingLost" });
         expect(found.message).toContain(digest);
         expect(await cluster.statusOf(world.path("a"))).toBe(404);
@@ -329,11 +329,11 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
   test("what the store denies is no loss: it is told with bucket and key, and gone on with when it is lifted", async () => {
     const world = await begin();
     await world.give(["a", "b"]);
-    await world.look();
+    await world.check();
     const before = await world.members();
     await world.give(["a"]);
     const lifted = emulated.proxy.intercept({ before: ({ service }) => (service === "s3" ? "denied" : undefined) });
-    const found = await world.look().finally(lifted);
+    const found = await world.check().finally(lifted);
     expect(found).toMatchObject({ phase: "Retrying", reason: "BlobDenied" });
     expect(found.message).toMatch(/inventories\/.* in the bucket blobs .*s3:ListBucket/);
     expect(await world.members()).toEqual(before);

@@ -13,7 +13,7 @@ import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 import { silentLog, silentMetrics } from "#test/support/planner-world.ts";
-import { startPatientWorker } from "#test/support/troubled-worker.ts";
+import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const names = ["a", "b", "c", "d", "e"];
@@ -103,14 +103,14 @@ test("what is changed is put back whoever dies", async () => {
   const random = createRandom(1);
   const storm: Weather = { random, lost: 0.2, doubled: 0.2, death: 0.3 };
   const calm: Weather = { random, lost: 0, doubled: 0, death: 0 };
-  const wanted = new Map(names.map((name) => [name, "first"]));
+  const desired = new Map(names.map((name) => [name, "first"]));
   for (const name of names) await assign(name, "first");
   await minute(calm);
 
   const edited = new Map<string, number>();
-  async function look(at: number): Promise<void> {
+  async function check(at: number): Promise<void> {
     for (const [name, since] of edited) {
-      if (stringAt(await asked("GET", name), "data", "k") === wanted.get(name)) edited.delete(name);
+      if (stringAt(await asked("GET", name), "data", "k") === desired.get(name)) edited.delete(name);
       else expect(at - since, `${name} was changed at minute ${since}`).toBeLessThan(patienceMinutes);
     }
   }
@@ -121,16 +121,16 @@ test("what is changed is put back whoever dies", async () => {
       edited.set(name, at);
     }
     if (random.chance(0.03)) {
-      wanted.set(name, `assigned at ${at}`);
+      desired.set(name, `assigned at ${at}`);
       await assign(name, `assigned at ${at}`);
       edited.set(name, at);
     }
     await minute(storm);
-    await look(at);
+    await check(at);
   }
   for (let at = 1; at <= calmMinutes; at++) {
     await minute(calm);
-    await look(stormyMinutes + at);
+    await check(stormyMinutes + at);
   }
   expect([...edited]).toEqual([]);
   // Deaths are remembered for a day; each row has been due by itself then.

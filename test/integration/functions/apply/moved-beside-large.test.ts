@@ -59,7 +59,7 @@ describe.each(clusterTargets)("beside a template with a large rendering, on $nam
 
     const filled = { ...configMap("moved-large/filled"), data: { text: "x".repeat(largeBytes) } };
     await world.assign("large-other", [filled], {}, { group });
-    await world.park("large-other");
+    await world.pause("large-other");
     await world.assign("large-b", objects, {}, { group });
     await world.assignDelete("large-a");
     await workOn();

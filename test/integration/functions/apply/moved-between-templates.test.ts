@@ -83,7 +83,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
         }
       },
       phase: async (of: keyof typeof names) => world.phase(names[of]),
-      troubles: async (of: keyof typeof names) => (await world.sync(names[of]))?.observed?.troubles ?? [],
+      problems: async (of: keyof typeof names) => (await world.sync(names[of]))?.observed?.problems ?? [],
     };
   }
 
@@ -121,7 +121,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
 
     await w.assign("a", [w.settings("a")]);
     await w.assign("b", [w.data, w.settings("b")]);
-    await w.world.park(w.names.b);
+    await w.world.pause(w.names.b);
     await w.workOn();
     await w.workOn(2, intervalMs);
     expect(await w.phase("a")).toBe("Ready");
@@ -143,7 +143,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
       await w.workOn();
       await w.assign("a", [w.settings("a")], { drift });
       await w.assign("b", [w.data, w.settings("b")]);
-      await w.world.park(w.names.b);
+      await w.world.pause(w.names.b);
       await w.workOn();
       expect(w.deleted).toEqual([]);
 
@@ -181,12 +181,12 @@ describe.each(clusterTargets)("an object that moves between templates of a group
       await w.workOn();
       const before = await w.live();
       await w.assign("b", [w.data, w.settings("x")]);
-      if (first === "the deletion") await w.world.park(w.names.b);
+      if (first === "the deletion") await w.world.pause(w.names.b);
       await w.world.assignDelete(w.names.a);
       if (first === "the deletion") {
         await w.workOn();
         expect(await w.phase("a")).toBe("Applying");
-        expect(await w.troubles("a")).toContainEqual(
+        expect(await w.problems("a")).toContainEqual(
           expect.objectContaining({ message: expect.stringContaining(`Sync tests/${w.names.b} of SyncGroup`) }),
         );
         await w.assign("b", [w.data, w.settings("x")]);
@@ -206,7 +206,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     const before = await w.live();
     await w.assign("b", [w.data]);
     await w.workOn();
-    expect(await w.troubles("b")).toEqual([
+    expect(await w.problems("b")).toEqual([
       expect.objectContaining({
         reason: "DuplicateObject",
         message: expect.stringMatching(
@@ -246,12 +246,12 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     const other = `${w.group}-other`;
     await w.world.assign(other, [w.data], {}, { group: "another" });
     await w.workOn();
-    const [trouble] = (await w.world.sync(other))?.observed?.troubles ?? [];
-    expect(trouble?.reason).toBe("ForeignOwner");
-    expect(trouble?.message).toContain(
+    const [problem] = (await w.world.sync(other))?.observed?.problems ?? [];
+    expect(problem?.reason).toBe("ForeignOwner");
+    expect(problem?.message).toContain(
       `belongs to Sync tests/${w.names.a} of SyncGroup ${w.group}; take it out there without deleting it`,
     );
-    expect(trouble?.message).toContain("starling.dev/prune: disabled");
+    expect(problem?.message).toContain("starling.dev/prune: disabled");
     expect(await w.live()).toEqual(before);
   });
 

@@ -43,7 +43,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     await world.assign("labels-before", [namespace("labels-before")]);
     await world.work();
     const clusters = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
-    await world.setBrake({
+    await world.setFreezes({
       freezes: [{ name: "inc-1", by: "ana", at: "2026-11-20T08:00:00.000Z", reason: "INC-1", clusters }],
     });
     await world.assign("labels-a", [namespace("labels-a")]);

@@ -6,7 +6,7 @@ import type { Log } from "#shared/ports.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { silentLog } from "#test/support/planner-world.ts";
-import { startPatientWorker } from "#test/support/troubled-worker.ts";
+import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 
@@ -48,7 +48,7 @@ test("a Sync that cannot be read is left alone, and the others of its cluster ha
 
 test("a subject that cannot be read may be suspended: nothing is done for it", async () => {
   await assigned();
-  await worker.world.setSubject("a", {});
+  await worker.world.setOwner("a", {});
   await makeNewer(keys.object("tests", "Sync", "a"));
   await worker.world.work();
   expect(await worker.world.phase("a")).toBeUndefined();
@@ -71,13 +71,13 @@ test("a brake that cannot be read holds what is to be written, and no look", asy
   const { world } = worker;
   await world.assign("a", [namespace("of-a"), configMap("of-a/c")]);
   await world.work();
-  await world.setBrake({
+  await world.setFreezes({
     freezes: [{ name: "inc-1", by: "ana", at: world.clock.now().toISOString(), reason: "INC-1" }],
   });
   await world.assign("b", [namespace("of-b")]);
   await world.work();
   expect(await world.sync("b")).toHaveProperty("held");
-  await makeNewer(keys.brake);
+  await makeNewer(keys.freezeState);
   worker.host.clearRequests();
   world.aheadMs += 700_000;
   await world.work();
@@ -91,7 +91,7 @@ test("a lease that a newer version left behind is taken over, with a higher fenc
   await assigned();
   const key = keys.lease("c1");
   await worker.world.table.write([
-    { put: { ...key, type: "Lease", schema: rowSchema + 1, version: 7, fence: 7, wanted: 0 } as Row },
+    { put: { ...key, type: "Lease", schema: rowSchema + 1, version: 7, fence: 7, desired: 0 } as Row },
   ]);
   await worker.world.work();
   expect(await worker.world.phase("a")).toBe("Ready");

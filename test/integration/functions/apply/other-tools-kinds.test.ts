@@ -22,10 +22,10 @@ test.each(theirs)(
     const object = manifest({ apiVersion, kind, metadata: { name: "guestbook", namespace: "default" }, spec });
     await worker.world.assign("web", [object]);
     await worker.world.work();
-    const { phase, troubles } = await worker.observed();
+    const { phase, problems } = await worker.observed();
     expect(phase).toBe("Retrying");
-    expect(troubles).toEqual([expect.objectContaining({ reason: "NoMatch" })]);
-    const [{ message } = { message: "" }] = troubles ?? [];
+    expect(problems).toEqual([expect.objectContaining({ reason: "NoMatch" })]);
+    const [{ message } = { message: "" }] = problems ?? [];
     expect(message).toContain(
       `: it is for ${tool}, which this cluster does not have; for Starling to do what it says, write`,
     );

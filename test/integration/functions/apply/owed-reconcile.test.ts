@@ -32,7 +32,7 @@ describe.each(clusterTargets)("a reconcile of what is left alone, on $name", ({ 
     for (let round = 0; round < 6; round++) {
       const scale = { spec: { replicas: 10 + round } };
       await cluster.raw("PATCH", `${webOf(name)}/scale?fieldManager=hpa`, { as: "merge-patch", body: scale });
-      await look(world);
+      await check(world);
     }
     expect(await replicasOf(name)).toBe(15);
     return world;
@@ -46,14 +46,14 @@ describe.each(clusterTargets)("a reconcile of what is left alone, on $name", ({ 
     world.aheadMs += 5_000;
   }
 
-  async function look(world: WorkerWorld): Promise<void> {
+  async function check(world: WorkerWorld): Promise<void> {
     world.aheadMs += 700_000;
     await world.work();
   }
 
   async function answered(world: WorkerWorld, name: string): Promise<void> {
     expect(await replicasOf(name)).toBe(15);
-    await look(world);
+    await check(world);
     expect(await replicasOf(name)).toBe(2);
     const answer = (await world.sync(name))?.observed;
     expect(answer).toMatchObject({ handledReconcile: 1 });
@@ -67,10 +67,10 @@ describe.each(clusterTargets)("a reconcile of what is left alone, on $name", ({ 
 
   test("under a freeze is answered after it", async () => {
     const world = await leftAlone("frozen");
-    await world.setBrake({ freezes: [freeze] });
+    await world.setFreezes({ freezes: [freeze] });
     await ask(world, "frozen");
     await world.work();
-    await world.setBrake({});
+    await world.setFreezes({});
     await isOwed(world, "frozen");
     await answered(world, "frozen");
   });
@@ -88,7 +88,7 @@ describe.each(clusterTargets)("a reconcile of what is left alone, on $name", ({ 
     await world.suspend("suspended");
     await ask(world, "suspended");
     await world.work();
-    await world.setSubject("suspended", {});
+    await world.setOwner("suspended", {});
     await answered(world, "suspended");
   });
 });

@@ -9,7 +9,7 @@ import type { Table } from "#shared/ports.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
-import { startPatientWorker } from "#test/support/troubled-worker.ts";
+import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const five = ["a", "b", "c", "d", "e"];
@@ -42,7 +42,7 @@ async function written(seconds: number): Promise<readonly string[]> {
   const { table } = worker.world;
   const counted: Table = {
     get: (key) => table.get(key),
-    getMany: (wanted, reading) => table.getMany(wanted, reading),
+    getMany: (desired, reading) => table.getMany(desired, reading),
     query: (query) => table.query(query),
     queryIndex: (query) => table.queryIndex(query),
     update(write) {
@@ -143,15 +143,15 @@ describe("Syncs at rest", () => {
   test("have intervals of their own", async () => {
     await inSync(["often"]);
     await inSync(["seldom"], { interval: "1h" });
-    const looked: string[][] = [];
+    const checked: string[][] = [];
     for (let minute = 0; minute < 70; minute += 10) {
       worker.host.clearRequests();
       await written(intervalSeconds);
       const paths = worker.host.requests().filter(({ path }) => path.includes("configmaps"));
-      looked.push(paths.map(({ path }) => path.replace(/\?.*/, "")));
+      checked.push(paths.map(({ path }) => path.replace(/\?.*/, "")));
     }
-    const own = (name: string) => looked.flat().filter((path) => path.includes(`/${name}/`)).length;
-    const both = looked.flat().filter((path) => path === "/api/v1/configmaps").length;
+    const own = (name: string) => checked.flat().filter((path) => path.includes(`/${name}/`)).length;
+    const both = checked.flat().filter((path) => path === "/api/v1/configmaps").length;
     expect(own("often") + both).toBe(7);
     expect(own("seldom") + both).toBe(1);
   });
@@ -252,10 +252,10 @@ describe("Syncs at rest", () => {
   test("are looked at in several runs where one is too short for all", async () => {
     await inSync(five);
     worker.world.aheadMs += intervalSeconds * 1000;
-    let looks = 0;
+    let checks = 0;
     // Each request takes as long as a turn: the run is over after two of them.
     const stop = worker.host.onRequest(({ path }) => {
-      if (path.startsWith("/api/v1/configmaps")) looks++;
+      if (path.startsWith("/api/v1/configmaps")) checks++;
       worker.world.aheadMs += 60_000;
     });
     const before = await versions(five);
@@ -263,7 +263,7 @@ describe("Syncs at rest", () => {
     stop();
     const after = await versions(five);
     const told = after.filter((version, index) => version !== before[index]).length;
-    expect(looks).toBeGreaterThan(0);
+    expect(checks).toBeGreaterThan(0);
     expect(told).toBeGreaterThan(0);
     expect(told).toBeLessThan(5);
     // It took long by then.

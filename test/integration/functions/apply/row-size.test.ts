@@ -26,7 +26,7 @@ test("the outcome is written without what is told of it, and nothing stands stil
     phase: "Failed",
     reason: "ApplyFailed",
     message: expect.stringMatching(/only the outcome is told: row .* filler \(398 KB\).*make what is written/),
-    troubles: [],
+    problems: [],
   });
   const lease = await worker.world.lease();
   expect(lease?.owner).toBeUndefined();

@@ -6,7 +6,7 @@ import { configMap, definition, deployment, manifest, namespace, widget } from "
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 import { playControllers } from "#test/support/played-cluster.ts";
-import { startPatientWorker } from "#test/support/troubled-worker.ts";
+import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const group = "w.example.com";
@@ -27,7 +27,7 @@ function hand(method: "POST" | "DELETE" | "PATCH", path: string, body?: JsonObje
 
 /** Has Deployments get ready, and looks again, until the Sync is as wanted. */
 async function until(phase: string): Promise<void> {
-  for (let look = 0; look < 20; look++) {
+  for (let check = 0; check < 20; check++) {
     await worker.world.work();
     if ((await worker.world.phase("web")) === phase) return;
     await playControllers(worker.host.objects("c1"), (path, body) => hand("PATCH", path, body));
@@ -66,7 +66,7 @@ test("A05: what was made before something that is refused is recorded, and what 
   const broken = manifest({ ...deployment("shop/web"), spec: { replicas: "three" } });
   await worker.world.assign("web", [broken, definition(group), namespace("shop")]);
   await worker.world.work();
-  expect((await worker.observed()).troubles).toMatchObject([{ object: "Deployment shop/web" }]);
+  expect((await worker.observed()).problems).toMatchObject([{ object: "Deployment shop/web" }]);
   expect(await worker.recorded()).toEqual([`CustomResourceDefinition widgets.${group}`, "Namespace shop"]);
 });
 
@@ -86,12 +86,12 @@ describe("what depends on something", () => {
 
   test("A10: that never gets ready is not begun, the reason is told, and the other is recorded", async () => {
     await worker.world.assign("web", both);
-    for (let look = 0; look < 4; look++) {
+    for (let check = 0; check < 4; check++) {
       await worker.world.work();
       worker.world.aheadMs += 70_000;
     }
     expect(await worker.observed()).toMatchObject({ phase: "Applying", reason: "StepNotReady" });
-    await worker.world.park("web");
+    await worker.world.pause("web");
     await worker.world.work();
     expect(exists("after")).toBe(false);
     expect(await worker.recorded()).toEqual(["Deployment db", "Namespace shop"]);

@@ -6,7 +6,7 @@ import { parentName } from "#shared/kube/parent-object.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { definition, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { startPatientWorker } from "#test/support/troubled-worker.ts";
+import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const longestMs = 5000;

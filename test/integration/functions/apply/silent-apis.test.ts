@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startPatientWorker, startTroubledWorker } from "#test/support/troubled-worker.ts";
+import { namesOf, startPatientWorker, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startTroubledWorker);
 
@@ -56,9 +56,9 @@ describe("an aggregated API that is down", () => {
       await worker.world.work();
       expect(await worker.observed()).toMatchObject({
         phase: "Retrying",
-        troubles: [{ object: "Widget.metrics.example.com default/w" }],
+        problems: [{ object: "Widget.metrics.example.com default/w" }],
       });
-      expect((await worker.observed()).troubles[0]?.message).toContain(group);
+      expect((await worker.observed()).problems[0]?.message).toContain(group);
       expect(worker.members()).toContain("ConfigMap more");
       expect(await worker.recorded()).toContain("Widget w");
       await worker.host.setFaults("c1", {});
@@ -99,10 +99,10 @@ describe("an aggregated API that is down", () => {
       await fail();
       await worker.world.assign("other", next);
       await worker.world.work();
-      const { phase, troubles } = await worker.observed("other");
+      const { phase, problems } = await worker.observed("other");
       expect(phase).toMatch(/^(Applying|Retrying)$/);
-      expect(troubles).toMatchObject([{ object: "Namespace other" }]);
-      expect(troubles[0]?.message).toContain(group);
+      expect(problems).toMatchObject([{ object: "Namespace other" }]);
+      expect(problems[0]?.message).toContain(group);
       expect(worker.members()).toContain("Namespace other");
     });
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { startTroubledWorker } from "#test/support/troubled-worker.ts";
+import { startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startTroubledWorker);
 const before = [namespace("shop"), configMap("shop/a")];
@@ -12,7 +12,7 @@ const after = [namespace("shop"), configMap("shop/a"), configMap("shop/b")];
 const writes = () => worker.host.requests().filter(({ method }) => method !== "GET");
 const startAt = () => later(worker.world.clock.now(), 600);
 
-async function look(seconds: number): Promise<void> {
+async function check(seconds: number): Promise<void> {
   worker.world.aheadMs += seconds * 1000;
   await worker.world.work();
 }
@@ -20,10 +20,10 @@ async function look(seconds: number): Promise<void> {
 test("what is to begin later is begun then", async () => {
   const { world } = worker;
   await world.assign("web", before, {}, { startAt: startAt() });
-  for (let minute = 0; minute < 9; minute++) await look(60);
+  for (let minute = 0; minute < 9; minute++) await check(60);
   expect(writes()).toEqual([]);
   expect(await world.sync("web")).not.toHaveProperty("observed");
-  await look(60);
+  await check(60);
   expect(await world.phase("web")).toBe("Ready");
 });
 
@@ -37,6 +37,6 @@ test("the first one for another cluster of the name waits, too", async () => {
   const other = { ...row, version: row.version + 1, observed: { ...row.observed, clusterUid: "uid-of-another" } };
   await world.table.write([{ put: other }]);
   worker.host.clearRequests();
-  for (let minute = 0; minute < 9; minute++) await look(60);
+  for (let minute = 0; minute < 9; minute++) await check(60);
   expect(writes()).toEqual([]);
 });

@@ -47,7 +47,7 @@ describe.each(clusterTargets)("an apply in steps on $name", ({ start }) => {
     const uids = new Map<string, Set<string>>();
     const seen: string[] = [];
 
-    async function look(): Promise<void> {
+    async function check(): Promise<void> {
       await world.work();
       const late = await cluster.statusOf(`/api/v1/namespaces/${name}/configmaps/late`);
       if (late === 200 && !seen.includes("late")) seen.push("late");
@@ -65,7 +65,7 @@ describe.each(clusterTargets)("an apply in steps on $name", ({ start }) => {
     }
     async function untilReady(): Promise<void> {
       for (let turn = 0; turn < 30; turn++) {
-        await look();
+        await check();
         if ((await world.phase(name)) === "Ready") return;
       }
       throw new Error(`it is not ready: ${JSON.stringify((await world.sync(name))?.observed)}`);

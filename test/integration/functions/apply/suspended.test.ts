@@ -4,7 +4,7 @@ import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
-import { namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";
+import { namesOf, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startTroubledWorker);
 const suspended = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 };
@@ -16,11 +16,11 @@ function writes(): string[] {
   return worker.host.requests().flatMap(({ method, path }) => (method === "GET" ? [] : [`${method} ${path}`]));
 }
 
-const suspend = () => worker.world.setSubject("web", { operations: { suspended } });
-const resume = () => worker.world.setSubject("web", {});
+const suspend = () => worker.world.setOwner("web", { operations: { suspended } });
+const resume = () => worker.world.setOwner("web", {});
 
 async function synced(): Promise<void> {
-  await worker.world.setSubject("web", {});
+  await worker.world.setOwner("web", {});
   await worker.world.assign("web", before);
   await worker.world.work();
   expect(await worker.world.phase("web")).toBe("Ready");
@@ -28,7 +28,7 @@ async function synced(): Promise<void> {
 
 /** Looks for most of an hour. */
 async function timePasses(): Promise<void> {
-  for (let look = 0; look < 4; look++) {
+  for (let check = 0; check < 4; check++) {
     worker.world.aheadMs += 700_000;
     await worker.world.work();
   }
@@ -83,7 +83,7 @@ describe("of a suspended subject", () => {
 
   test("what is not ready yet is looked at, and nothing is written", async () => {
     const objects = [namespace("shop"), deployment("shop/web")];
-    await worker.world.setSubject("web", {});
+    await worker.world.setOwner("web", {});
     await worker.world.assign("web", objects);
     await worker.world.work();
     expect(await worker.world.phase("web")).toBe("Verifying");

@@ -22,7 +22,7 @@ describe.each(clusterTargets)("what somebody else has taken over, on $name", ({ 
   async function work(world: WorkerWorld, name: string) {
     await world.work();
     const observed = (await world.sync(name))?.observed;
-    return { phase: observed?.phase, reasons: observed?.troubles.map(({ reason }) => reason) };
+    return { phase: observed?.phase, reasons: observed?.problems.map(({ reason }) => reason) };
   }
 
   test("by another Sync, as a refusal says how, is that one's", async () => {

@@ -81,7 +81,7 @@ describe.each(clusterTargets)("on $name", (target) => {
   }
 
   async function timePasses(world: WorkerWorld): Promise<void> {
-    for (let look = 0; look < 3; look++) {
+    for (let check = 0; check < 3; check++) {
       world.aheadMs += laterMs;
       await world.work();
     }
@@ -138,7 +138,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     await timePasses(copy);
     const remembered = (await copy.sync(name))?.observed?.remembered;
     expect(remembered).toMatchObject({ attempt: 2 });
-    await copy.park(name, { reason: "Failed" });
+    await copy.pause(name, { reason: "Failed" });
     await timePasses(copy);
     expect((await copy.sync(name))?.observed).toMatchObject({ phase: "Failed", reason: "ClusterAhead", remembered });
   });

@@ -27,10 +27,10 @@ describe("while a worker works", () => {
    */
   async function works(gap: Gap, rival: (world: WorkerWorld, name: string) => Promise<void>) {
     const name = `two-${++told}`;
-    let looks = false;
+    let checks = false;
     const connector = {
       async connect() {
-        looks = true;
+        checks = true;
         return cluster.client;
       },
       distrust() {},
@@ -41,7 +41,7 @@ describe("while a worker works", () => {
     let late = false;
     const table = gap(world.table, async () => {
       took = true;
-      late = looks;
+      late = checks;
       await rival(world, name);
     });
     // Where another one has the lease by then, it may say so.
@@ -105,7 +105,7 @@ describe("while a worker works", () => {
       "went on from what the cluster remembers",
       { recovered: { by: "ana", at: "2026-11-20T08:00:00.000Z", remembered } },
     ],
-    ["is another object's of that name by now", { subjectUid: "uid-of-another" }],
+    ["is another object's of that name by now", { ownerUid: "uid-of-another" }],
     ["is of a newer version by now", { schema: rowSchema + 1 }],
   ] as const)("what was seen of a Sync is not said of one that %s", async (_what, half) => {
     let lateOnes = 0;

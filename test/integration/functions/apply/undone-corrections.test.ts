@@ -51,17 +51,17 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     return valueAt(await cluster.raw("GET", webOf(name)), "spec", "replicas");
   }
 
-  async function look(world: WorkerWorld): Promise<void> {
+  async function check(world: WorkerWorld): Promise<void> {
     world.aheadMs += 700_000;
     await world.work();
   }
 
   /** Scaled before each look, to another number each time. @returns what each look left. */
-  async function scaledBeforeEach(world: WorkerWorld, name: string, looks: number): Promise<readonly unknown[]> {
+  async function scaledBeforeEach(world: WorkerWorld, name: string, checks: number): Promise<readonly unknown[]> {
     const left: unknown[] = [];
-    for (let round = 0; round < looks; round++) {
+    for (let round = 0; round < checks; round++) {
       await scale(name, 10 + round);
-      await look(world);
+      await check(world);
       left.push(await replicasOf(name));
     }
     return left;
@@ -88,7 +88,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect(left.drift).toMatchObject({ objects: 1, corrected: false });
 
     world.sender.take();
-    await look(world);
+    await check(world);
     const again = await observed(world, "scaled");
     expect(again.drift).toEqual(left.drift);
     expect(again.leftAlone).toEqual(left.leftAlone);
@@ -99,7 +99,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     const world = await begin("others");
     await scaledBeforeEach(world, "others", 6);
     await edit("others");
-    await look(world);
+    await check(world);
     expect((await cluster.raw("GET", configOf("others"))).data).toEqual({ k: "1" });
     expect(await replicasOf("others")).toBe(15);
     expect((await observed(world, "others")).leftAlone).toMatchObject([{ object: "Deployment others/web" }]);
@@ -112,7 +112,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     if (row === undefined) throw new Error("it was assigned");
     const asked: SyncRow = { ...row, version: row.version + 1, reconcile: 1 };
     await world.table.write([{ put: asked }]);
-    await look(world);
+    await check(world);
     expect(await replicasOf("again")).toBe(2);
     expect(await observed(world, "again")).not.toHaveProperty("leftAlone");
     expect(await scaledBeforeEach(world, "again", 6)).toEqual([2, 2, 2, 2, 14, 15]);
@@ -130,7 +130,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     for (let round = 0; round < 12; round++) {
       if (round % 2 === 0) await scale("turns", 10 + round);
       else await patchImage("turns");
-      await look(world);
+      await check(world);
       const live = await cluster.raw("GET", webOf("turns"));
       left.push(`${valueAt(live, "spec", "replicas")} of ${imageOf(live)}`);
     }
@@ -143,18 +143,18 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
 
   test("end for what is deleted each time, until somebody asks for it or it is rendered anew", async () => {
     const world = await begin("deleted");
-    const deletedBeforeEach = async (looks: number) => {
+    const deletedBeforeEach = async (checks: number) => {
       const made: boolean[] = [];
-      for (let round = 0; round < looks; round++) {
+      for (let round = 0; round < checks; round++) {
         await cluster.raw("DELETE", configOf("deleted"));
-        await look(world);
+        await check(world);
         made.push((await cluster.statusOf(configOf("deleted"))) === 200);
       }
       return made;
     };
     expect(await deletedBeforeEach(6)).toEqual([true, true, true, true, true, false]);
     for (let round = 0; round < 3; round++) {
-      await look(world);
+      await check(world);
       const left = await observed(world, "deleted");
       expect(left.leftAlone).toMatchObject([{ object: "ConfigMap deleted/c", reason: "Drifted" }]);
       expect(left.leftAlone?.[0]?.message).toContain("each time, and after 5 corrections it is left alone");
@@ -170,7 +170,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     if (row === undefined) throw new Error("it was assigned");
     const asked: SyncRow = { ...row, version: row.version + 1, reconcile: 1 };
     await world.table.write([{ put: asked }]);
-    await look(world);
+    await check(world);
     expect(await cluster.statusOf(configOf("deleted"))).toBe(200);
     expect(await deletedBeforeEach(5)).toEqual([true, true, true, true, false]);
 
@@ -190,7 +190,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     const body = structuredClone(live) as { spec: { template: { spec: { containers: { env: unknown[] }[] } } } };
     body.spec.template.spec.containers[0]?.env.reverse();
     await cluster.raw("PUT", `${webOf("hidden")}?fieldManager=a-stranger`, { body });
-    await look(world);
+    await check(world);
     const after = (await cluster.raw("GET", webOf("hidden"))) as unknown as typeof body;
     expect(after.spec.template.spec.containers[0]?.env).toMatchObject([{ name: "A" }, { name: "B" }]);
   });
@@ -199,10 +199,10 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     const world = await begin("rarely");
     for (let round = 0; round < 8; round++) {
       await edit("rarely");
-      await look(world);
+      await check(world);
       expect((await cluster.raw("GET", configOf("rarely"))).data).toEqual({ k: "1" });
-      if (round === 3) await look(world);
-      if (round === 6) await look(world);
+      if (round === 3) await check(world);
+      if (round === 6) await check(world);
     }
     expect(await observed(world, "rarely")).not.toHaveProperty("leftAlone");
   });

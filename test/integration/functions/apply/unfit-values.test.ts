@@ -47,8 +47,8 @@ describe.each(clusterTargets)("values that $name cannot decode", ({ start }) => 
     await world.assign("unfit", [namespace("unfit"), object]);
     await world.work();
     const row = await world.sync("unfit");
-    expect(row?.observed).toMatchObject({ phase: "Failed", troubles: [{ object: name }] });
-    expect(row?.observed?.troubles[0]?.message).toContain(told);
+    expect(row?.observed).toMatchObject({ phase: "Failed", problems: [{ object: name }] });
+    expect(row?.observed?.problems[0]?.message).toContain(told);
     for (const secretValue of [canary, "4711"]) expect(JSON.stringify(row)).not.toContain(secretValue);
     expect(row?.observed).not.toHaveProperty("nextAt");
   });

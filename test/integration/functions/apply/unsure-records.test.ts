@@ -69,17 +69,17 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
 
     async give(names: readonly string[], apply: Partial<SyncRow["desired"]["apply"]> = {}): Promise<Observed> {
       await this.assign(this.name, this.objects(...names), apply);
-      return this.look();
+      return this.check();
     }
 
-    async look(missing: ReadonlyMap<string, number> = new Map()): Promise<Observed> {
+    async check(missing: ReadonlyMap<string, number> = new Map()): Promise<Observed> {
       await this.work({ blobs: new UnsureStore(missing) });
       return this.observed();
     }
 
     async lookLater(missing?: ReadonlyMap<string, number>): Promise<Observed> {
       this.aheadMs += intervalMs;
-      return this.look(missing);
+      return this.check(missing);
     }
 
     /** The worker applies this and dies when it is to write what it did. */
@@ -145,7 +145,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     await world.give(["a"]);
     await world.dieAfter(["a", "left"]);
     await world.assign(world.name, world.objects("a", "next"));
-    const found = await world.look(new Map([[world.renderingKey("a", "left"), 2]]));
+    const found = await world.check(new Map([[world.renderingKey("a", "left"), 2]]));
     expect(found).toMatchObject({ phase: "Ready", objects: { foreign: 1 } });
     expect(await world.names()).toEqual(["a", "left", "next"]);
     await world.give(["a", "last"]);
@@ -185,12 +185,12 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     const kept = { ...config("kept").metadata, annotations: { "starling.dev/prune": "disabled" } };
     const all = [config("a"), config("old"), { ...config("kept"), metadata: kept }];
     await world.assign(world.name, all, { prune: false });
-    await world.look();
+    await world.check();
     const labels = labelsOf(await cluster.raw("GET", `${path}/${named("a")}`));
     const copy = { ...config("copy"), metadata: { name: named("copy"), labels } };
     await cluster.raw("POST", path, { body: copy });
     await world.assign(world.name, [config("a")], { prune: false });
-    await world.look();
+    await world.check();
     await remove(await world.inventoryKey());
     const found = await world.lookLater();
     expect(found.foreign?.map(({ id, member }) => [id.name, member]).sort()).toEqual([
@@ -200,7 +200,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     ]);
 
     await world.assignDelete(world.name);
-    const held = await world.look();
+    const held = await world.check();
     expect(held).toMatchObject({ phase: "Failed", reason: "UnrecordedMembers" });
     expect(held.message).toMatch(new RegExp(`^ConfigMap default/${named("old")} carry the marks`));
     await cluster.raw("DELETE", `${path}/${named("old")}`);
@@ -226,7 +226,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     const world = await begin();
     const metadata = { name: "old", namespace: world.name };
     await world.assign(world.name, [...world.objects("a"), manifest({ apiVersion: "v1", kind: "Secret", metadata })]);
-    await world.look();
+    await world.check();
     await world.give(["a"], { prune: false, drift });
     await remove(await world.inventoryKey());
     const found = await world.lookLater();
@@ -249,7 +249,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       });
     const jobs = `/apis/batch/v1/namespaces/${world.name}/jobs`;
     await world.assign(world.name, [...world.objects("a"), job(1)]);
-    await world.look();
+    await world.check();
     await cluster.raw("DELETE", `${jobs}/once?propagationPolicy=Background`);
     expect((await world.lookLater()).phase).toBe("Ready");
     await remove(await world.inventoryKey());
@@ -257,8 +257,8 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     await cluster.raw("POST", jobs, { body: job(3, { "kustomize.toolkit.fluxcd.io/name": "apps" }) });
 
     await world.assign(world.name, [...world.objects("a"), job(2)]);
-    const found = await world.look();
-    expect(found.troubles.map(({ reason }) => reason)).toEqual(["ForeignOwner"]);
+    const found = await world.check();
+    expect(found.problems.map(({ reason }) => reason)).toEqual(["ForeignOwner"]);
     const live = await cluster.raw("GET", `${jobs}/once`);
     expect(valueAt(live, "spec", "parallelism")).toBe(3);
     expect(labelsOf(live)).not.toHaveProperty([partOfLabel]);

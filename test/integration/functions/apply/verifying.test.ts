@@ -107,7 +107,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
   test("drift of the others is put back at the interval, and not looked for before", async () => {
     const world = await waiting("unready-correct");
     await edit("unready-correct");
-    for (let look = 0; look < 3; look++) await lookAfter(world, 60);
+    for (let check = 0; check < 3; check++) await lookAfter(world, 60);
     expect(await dataOf("unready-correct")).toEqual({ k: "edited" });
     expect((await world.sync("unready-correct"))?.observed).not.toHaveProperty("drift");
     await lookAfter(world, 500);
@@ -145,7 +145,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
   test("health is looked at while it is suspended, and nothing is put back", async () => {
     const world = await waiting("unready-still");
     const suspended = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 };
-    await world.setSubject("unready-still", { operations: { suspended } });
+    await world.setOwner("unready-still", { operations: { suspended } });
     await edit("unready-still");
     await lookAfter(world, 700);
     await rollOut("unready-still");
@@ -204,7 +204,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     const world = await waiting("taken");
     await replace("taken", { "argocd.argoproj.io/tracking-id": "shop:/ConfigMap:taken/c" });
     await rollOut("taken");
-    for (let look = 0; look < 3; look++) {
+    for (let check = 0; check < 3; check++) {
       await lookAfter(world, 60);
       expect(await world.phase("taken")).not.toBe("Ready");
     }
@@ -221,7 +221,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     await lookAfter(world, 60);
     expect((await world.sync(name))?.observed).toMatchObject({
       phase: "Verifying",
-      troubles: [{ object: `ConfigMap ${name}/c`, reason: "Replaced" }],
+      problems: [{ object: `ConfigMap ${name}/c`, reason: "Replaced" }],
     });
     expect(await dataOf(name)).toEqual({ k: "a stranger's" });
   });

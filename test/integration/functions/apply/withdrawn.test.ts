@@ -2,14 +2,14 @@
 import { expect, test } from "vitest";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";
+import { namesOf, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startTroubledWorker);
 const objects = [namespace("shop"), configMap("shop/a"), configMap("shop/b")];
 
 const deletes = () => worker.host.requests().filter(({ method }) => method === "DELETE");
 
-async function look(seconds: number): Promise<void> {
+async function check(seconds: number): Promise<void> {
   worker.world.aheadMs += seconds * 1000;
   await worker.world.work();
 }
@@ -20,14 +20,14 @@ test("one that was not begun deletes nothing, and is told to the planner", async
   await world.work();
   await world.assignDelete("web");
   await world.wantAgain("web");
-  for (let minute = 0; minute < 30; minute++) await look(60);
+  for (let minute = 0; minute < 30; minute++) await check(60);
   expect(deletes()).toEqual([]);
   expect(worker.members()).toEqual(namesOf(objects));
   expect((await world.sync("web"))?.observed).toMatchObject({ phase: "Applying", reason: "Withdrawn" });
   expect(world.sender.take().filter(({ to }) => to === "report")).not.toEqual([]);
 
   await world.assign("web", objects);
-  await look(1);
+  await check(1);
   expect(await world.phase("web")).toBe("Ready");
   expect(deletes()).toEqual([]);
 });
@@ -38,25 +38,25 @@ test("one that was begun goes no further; what it deleted is made again", async 
   await world.work();
   await world.assignDelete("web");
   await host.setFaults("c1", { errors: { status: 503, methods: ["DELETE"], pathIncludes: "/configmaps/b" } });
-  await look(1);
+  await check(1);
   expect((await world.sync("web"))?.observed).not.toMatchObject({ phase: "Gone" });
   await host.setFaults("c1", {});
   const begun = deletes().length;
   expect(begun).toBeGreaterThan(0);
   await world.wantAgain("web");
-  for (let minute = 0; minute < 30; minute++) await look(60);
+  for (let minute = 0; minute < 30; minute++) await check(60);
   expect(deletes()).toHaveLength(begun);
   await world.assign("web", objects);
-  await look(1);
+  await check(1);
   expect(worker.members()).toEqual(namesOf(objects));
 });
 
 test("one of a subject that goes as a whole is carried out", async () => {
   const { world } = worker;
-  await world.setSubject("web", {});
+  await world.setOwner("web", {});
   await world.assign("web", objects);
   await world.work();
   await world.assignDelete("web");
-  await look(1);
+  await check(1);
   expect(worker.members()).not.toContain("ConfigMap a");
 });

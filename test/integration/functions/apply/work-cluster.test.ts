@@ -84,11 +84,11 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
   test("a lease that somebody wanted once is let go after one more look, and nobody is told", async () => {
     const world = await begin();
     await world.assign("wanted-once", [namespace("wanted-once")]);
-    let wanted = false;
+    let desired = false;
     const table = tableWith(world.table, {
       async write(writes) {
-        if (!wanted) await world.table.update({ update: keys.lease("c1"), add: { wanted: 1 } });
-        wanted = true;
+        if (!desired) await world.table.update({ update: keys.lease("c1"), add: { desired: 1 } });
+        desired = true;
         return world.table.write(writes);
       },
     });
@@ -100,10 +100,10 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
 
   test("a lease that somebody wants at every turn is let go in the end, and they are told", async () => {
     const world = await begin();
-    await world.assign("wanted", [namespace("wanted")]);
+    await world.assign("desired", [namespace("desired")]);
     // Also before anybody has had it.
     const lease = { type: "Lease", schema: rowSchema };
-    const want = () => world.table.update({ update: keys.lease("c1"), set: lease, add: { wanted: 1 } });
+    const want = () => world.table.update({ update: keys.lease("c1"), set: lease, add: { desired: 1 } });
     const table = tableWith(world.table, {
       async write(writes) {
         if (writes.some((write) => "update" in write)) await want();
@@ -115,7 +115,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
       },
     });
     await world.work({ table });
-    expect(await world.phase("wanted")).toBe("Ready");
+    expect(await world.phase("desired")).toBe("Ready");
     expect((await world.lease())?.owner).toBeUndefined();
     expect(world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
   });
@@ -146,7 +146,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     await world.work();
     expect(await world.phase("put-back")).toBe("Verifying");
     await cluster.raw("DELETE", path);
-    for (let look = 0; look < 3; look++) {
+    for (let check = 0; check < 3; check++) {
       world.aheadMs += 60_000;
       await world.work();
     }
@@ -191,10 +191,10 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     await world.work();
     expect(await world.phase("stands-still")).toBe("Verifying");
     const suspended = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 };
-    await world.setSubject("stands-still", { operations: { suspended } });
+    await world.setOwner("stands-still", { operations: { suspended } });
     const path = "/api/v1/namespaces/stands-still/configmaps/c";
     await cluster.raw("DELETE", path);
-    for (let look = 0; look < 3; look++) {
+    for (let check = 0; check < 3; check++) {
       world.aheadMs += 60_000;
       await world.work();
       expect((await world.sync("stands-still"))?.observed).toMatchObject({
@@ -204,8 +204,8 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
       });
     }
     expect(await cluster.statusOf(path)).toBe(404);
-    await world.setSubject("stands-still", {});
-    for (let look = 0; look < 2; look++) {
+    await world.setOwner("stands-still", {});
+    for (let check = 0; check < 2; check++) {
       world.aheadMs += 60_000;
       await world.work();
     }
@@ -247,7 +247,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     await cluster.raw("DELETE", path);
     await world.assign("next-owner", [configMap("wanted-twice/c", { k: "next" })]);
     await world.work();
-    for (let look = 0; look < 2; look++) {
+    for (let check = 0; check < 2; check++) {
       world.aheadMs += 700_000;
       await world.work();
     }
@@ -255,7 +255,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(await world.phase("next-owner")).toBe("Ready");
     expect((await world.sync("first-owner"))?.observed).toMatchObject({
       phase: "Failed",
-      troubles: [
+      problems: [
         {
           object: "ConfigMap wanted-twice/c",
           reason: "ForeignOwner",

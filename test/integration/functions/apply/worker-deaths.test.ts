@@ -4,7 +4,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
-import { startPatientWorker } from "#test/support/troubled-worker.ts";
+import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 /** Longer than a lease. */
@@ -65,7 +65,7 @@ async function assign(...names: readonly string[]): Promise<void> {
 }
 
 const phases = async (...names: readonly string[]) => Promise.all(names.map((name) => worker.world.phase(name)));
-const wantsOf = async (name: string) => (await worker.world.sync(name))?.desired.renderDigest;
+const desiredKey = async (name: string) => (await worker.world.sync(name))?.desired.renderDigest;
 const deathsOf = async (name: string) => (await worker.world.sync(name))?.deaths;
 
 test.each([
@@ -172,21 +172,21 @@ test("one that lives alone is worked at alone for a day, and then with the other
   expect(await deathsOf("a")).toMatchObject({ alone: 0 });
   world.sender.take();
 
-  const looked = async () => (await Promise.all(["a", "b"].map((name) => worker.observed(name)))).map(({ at }) => at);
+  const checked = async () => (await Promise.all(["a", "b"].map((name) => worker.observed(name)))).map(({ at }) => at);
   world.aheadMs += 1_000_000;
-  const before = await looked();
+  const before = await checked();
   await work();
-  const others = await looked();
+  const others = await checked();
   expect([others[0] === before[0], others[1] === before[1]]).toEqual([true, false]);
   expect(world.sender.take()).toContainEqual(again);
   await work();
-  const alone = await looked();
+  const alone = await checked();
   expect([alone[0] === before[0], alone[1] === others[1]]).toEqual([false, true]);
 
   world.aheadMs += 86_400_000;
   world.sender.take();
   await work();
-  const together = await looked();
+  const together = await checked();
   expect([together[0] === alone[0], together[1] === alone[1]]).toEqual([false, false]);
   expect(world.sender.take()).not.toContainEqual(again);
   expect(await deathsOf("a")).toBeUndefined();
@@ -329,7 +329,7 @@ test("a death in the routine accuses nobody; the next run notes each look, and w
   world.aheadMs += afterDeathMs;
   expect(await work("c")).toEqual({ end: "died", begun: ["c"] });
   expect([await deathsOf("a"), await deathsOf("b"), await deathsOf("c")]).toEqual([undefined, undefined, undefined]);
-  expect((await world.lease())?.begun).toEqual({ sync: "tests/c", wants: await wantsOf("c"), alone: false });
+  expect((await world.lease())?.begun).toEqual({ sync: "tests/c", wants: await desiredKey("c"), alone: false });
 
   world.aheadMs += afterDeathMs;
   world.sender.take();

@@ -44,16 +44,16 @@ async function work(attack?: Attack) {
 
 const mebibyte = 1024 * 1024;
 const isList = (url = "") => url.includes("/configmaps?") && url.includes("limit=");
-const filler = (unit: string) => unit.repeat(Math.ceil(65_536 / unit.length));
+const filler = (rolloutState: string) => rolloutState.repeat(Math.ceil(65_536 / rolloutState.length));
 const named = (index: number) => `{"metadata":{"name":"n${index}","uid":"u","resourceVersion":"1"}}`;
 
-function listOf(unit: string, bytes: number): Attack {
-  const piece = filler(`${unit},`);
+function listOf(rolloutState: string, bytes: number): Attack {
+  const piece = filler(`${rolloutState},`);
   return (request, response) => {
     if (!isList(request.url)) return false;
     response.writeHead(200, { "content-type": "application/json" });
     const pieces = Array.from({ length: Math.floor(bytes / piece.length) }, () => piece);
-    void pour(response, ['{"metadata":{},"items":[', ...pieces, `${unit}]}`]);
+    void pour(response, ['{"metadata":{},"items":[', ...pieces, `${rolloutState}]}`]);
     return true;
   };
 }

@@ -100,7 +100,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
     const world = await begin();
     await toPrune(world, "try-ice");
     const freezing = async () => {
-      await world.setBrake({ freezes: [freeze] });
+      await world.setFreezes({ freezes: [freeze] });
       world.aheadMs += laterMs;
     };
     atFirst("DELETE", pathOf("try-ice", "left"), freezing, busy);
@@ -110,7 +110,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
     const row = await world.sync("try-ice");
     expect(row?.observed).toMatchObject({ phase: "Applying", reason: "Frozen" });
     expect(row?.held).toMatchObject({ name: "inc-4711" });
-    await world.setBrake({});
+    await world.setFreezes({});
     await world.work();
     expect(await front.fixture.statusOf(pathOf("try-ice", "left"))).toBe(404);
   });
@@ -126,7 +126,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
     await world.work();
     expect(asked("PATCH", "try-held")).toHaveLength(1);
     expect((await world.sync("try-held"))?.observed).toMatchObject({ phase: "Applying", reason: "Suspended" });
-    await world.setSubject("try-held", {});
+    await world.setOwner("try-held", {});
     world.aheadMs += 60_000;
     await world.work();
     expect(await world.phase("try-held")).toBe("Ready");
@@ -190,7 +190,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
       request.resume();
       waiting.push(response);
       if (waiting.length === sockets) {
-        void world.setBrake({ freezes: [freeze] }).then(() => {
+        void world.setFreezes({ freezes: [freeze] }).then(() => {
           world.aheadMs += laterMs;
           for (const each of waiting) busy(each);
         });

@@ -50,8 +50,8 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     return {
       world: await new WorkerWorld(connector).begin(),
       calls,
-      at(wanted, wish) {
-        fits = wanted;
+      at(desired, wish) {
+        fits = desired;
         act = wish;
       },
       atConnect(n, wish) {
@@ -73,7 +73,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await world.phase("gate-a")).toBe("Ready");
     expect(await world.sync("gate-b")).not.toHaveProperty("observed");
     expect(await cluster.statusOf("/api/v1/namespaces/gate-b")).toBe(404);
-    await world.setSubject("gate-b", {});
+    await world.setOwner("gate-b", {});
     await world.work();
     expect(await world.phase("gate-b")).toBe("Ready");
   });
@@ -95,7 +95,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     world.aheadMs += 60_000;
     await world.work();
     expect(await cluster.statusOf(`${configs("gate-prune")}/left`)).toBe(200);
-    await world.setSubject("gate-prune", {});
+    await world.setOwner("gate-prune", {});
     await world.work();
     expect(await world.phase("gate-prune")).toBe("Ready");
     expect(await cluster.statusOf(`${configs("gate-prune")}/left`)).toBe(404);
@@ -115,8 +115,8 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     await world.work();
     expect(calls.filter(isWrite)).toHaveLength(before);
     expect((await world.sync("gate-drift"))?.observed?.drift).toMatchObject({ objects: 1, corrected: false });
-    await world.setSubject("gate-drift", {});
-    for (let look = 0; look < 2; look++) {
+    await world.setOwner("gate-drift", {});
+    for (let check = 0; check < 2; check++) {
       world.aheadMs += 60_000;
       await world.work();
     }
@@ -135,7 +135,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     // Those that were on their way when it was read again.
     expect(calls.filter(({ method }) => method === "apply").length).toBeLessThan(40);
     expect((await world.sync("gate-long"))?.observed).toMatchObject({ phase: "Applying", reason: "Suspended" });
-    await world.setSubject("gate-long", {});
+    await world.setOwner("gate-long", {});
     world.aheadMs += 60_000;
     await world.work();
     expect(await world.phase("gate-long")).toBe("Ready");
@@ -143,10 +143,10 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
 
   test.each([
     [
-      "parked",
+      "paused",
       "gate-parked",
       {},
-      { stateSk: "Failed#c1#gate-parked", observed: { phase: "Failed", reason: "Parked" } },
+      { stateSk: "Failed#c1#gate-parked", observed: { phase: "Failed", reason: "Paused" } },
     ],
     [
       "told that a freeze has taken its turn",
@@ -154,12 +154,12 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       { freeze: "inc-1" },
       { stateSk: "Changing#c1#gate-turn", observed: { phase: "Applying", reason: "Waiting" } },
     ],
-  ])("an attempt that is %s while a long set is applied writes no more of it", async (_what, name, parked, told) => {
+  ])("an attempt that is %s while a long set is applied writes no more of it", async (_what, name, paused, told) => {
     const { world, at, calls } = await begin();
     const objects = Array.from({ length: 120 }, (_, index) => configMap(`${name}/c${index}`));
     await world.assign(name, [namespace(name), ...objects]);
     at(writes("c10"), async () => {
-      await world.park(name, parked);
+      await world.pause(name, paused);
       world.aheadMs += 20_000;
     });
     await world.work();
@@ -167,10 +167,10 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     // Those that were on their way when it was read again.
     expect(written).toBeLessThan(40);
     expect(await world.sync(name)).toMatchObject({
-      parked: { reason: "DeadlineExceeded" },
+      paused: { reason: "DeadlineExceeded" },
       ...told,
     });
-    for (let look = 0; look < 30; look++) {
+    for (let check = 0; check < 30; check++) {
       world.aheadMs += 60_000;
       await world.work();
     }
@@ -199,7 +199,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(deleted).toBeGreaterThan(0);
     expect(deleted).toBeLessThan(60);
     expect((await world.sync(name))?.observed).toMatchObject({ attempt: 2, reason: "Withdrawn" });
-    for (let look = 0; look < 30; look++) {
+    for (let check = 0; check < 30; check++) {
       world.aheadMs += 60_000;
       await world.work();
     }
@@ -214,7 +214,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     const { world, atConnect, calls } = await begin();
     await world.assign("gate-p-a", [namespace("gate-p-a")]);
     await world.assign("gate-p-b", [namespace("gate-p-b")]);
-    atConnect(1, () => world.park("gate-p-b"));
+    atConnect(1, () => world.pause("gate-p-b"));
     await world.work();
     expect(await world.phase("gate-p-a")).toBe("Ready");
     expect(await world.phase("gate-p-b")).toBe("Failed");
@@ -227,10 +227,10 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       const { world, atConnect } = await begin();
       const name = `gate-word-${phase.toLowerCase()}`;
       await world.assign(name, [namespace(name), ...(phase === "Ready" ? [] : [deployment(`${name}/web`)])]);
-      atConnect(1, () => world.park(name));
+      atConnect(1, () => world.pause(name));
       await world.work();
       expect(await world.sync(name)).toMatchObject({
-        parked: { reason: "DeadlineExceeded" },
+        paused: { reason: "DeadlineExceeded" },
         stateSk: `${phase === "Ready" ? "Ready" : "Failed"}#c1#${name}`,
         observed: { attempt: 1, phase },
       });
@@ -293,7 +293,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     atConnect(1, () => world.suspend("gate-going"));
     await world.work();
     expect(await cluster.statusOf(`${configs("gate-going")}/c`)).toBe(200);
-    await world.setSubject("gate-going", {});
+    await world.setOwner("gate-going", {});
     await world.work();
     expect(await cluster.statusOf(`${configs("gate-going")}/c`)).toBe(404);
   });
@@ -329,8 +329,8 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
   test("what another one wants, who took the cluster while the rows were read, is not pruned", async () => {
     const { world, at, calls } = await begin();
     const name = "gate-claim";
-    const wanted = [namespace(name), configMap(`${name}/kept`), configMap(`${name}/wanted`)];
-    await world.assign(name, wanted);
+    const desired = [namespace(name), configMap(`${name}/kept`), configMap(`${name}/wanted`)];
+    await world.assign(name, desired);
     await world.work();
     await world.assign(name, [namespace(name), configMap(`${name}/kept`, { k: "2" })]);
     let isApplied = false;
@@ -349,7 +349,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
           if (!isApplied) return rows;
           isApplied = false;
           await inner.write([{ delete: keys.lease("c1") }]);
-          await world.assign(name, wanted);
+          await world.assign(name, desired);
           await world.work();
           expect((await world.sync(name))?.observed).toMatchObject({ attempt: 3, phase: "Ready" });
           return rows;
@@ -383,10 +383,10 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     await world.work({ table: slow(5_000, () => world.suspend("gate-slow")) });
     expect(calls.filter(isWrite)).toEqual([]);
     expect(await world.sync("gate-slow")).not.toHaveProperty("observed");
-    await world.setSubject("gate-slow", {});
-    await world.work({ table: slow(5_000, () => world.setBrake({ freezes: [freeze] })) });
+    await world.setOwner("gate-slow", {});
+    await world.work({ table: slow(5_000, () => world.setFreezes({ freezes: [freeze] })) });
     expect(calls.filter(isWrite)).toEqual([]);
-    await world.setBrake({});
+    await world.setFreezes({});
     await world.work();
     expect(await world.phase("gate-slow")).toBe("Ready");
   });
@@ -394,7 +394,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
   describe("under a freeze", () => {
     test("nothing is begun, and a thaw lets it go on at once", async () => {
       const { world, calls } = await begin();
-      await world.setBrake({ freezes: [freeze] });
+      await world.setFreezes({ freezes: [freeze] });
       await world.assign("ice-new", [namespace("ice-new")]);
       await world.work();
       expect(calls).toEqual([]);
@@ -403,7 +403,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       expect(row?.held).toMatchObject({ name: "inc-4711", by: "ana", reason: "INC-4711", attempt: 1 });
       await world.work();
       expect((await world.sync("ice-new"))?.version).toBe(row?.version);
-      await world.setBrake({ lifted: [{ ...freeze, lifted: { by: "bo", at: world.clock.now().toISOString() } }] });
+      await world.setFreezes({ lifted: [{ ...freeze, lifted: { by: "bo", at: world.clock.now().toISOString() } }] });
       await world.work();
       expect(await world.phase("ice-new")).toBe("Ready");
       expect(await world.sync("ice-new")).not.toHaveProperty("held");
@@ -412,7 +412,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     test("the row is due when the freeze ends by itself", async () => {
       const { world } = await begin();
       const until = new Date(world.clock.now().getTime() + 120_000).toISOString();
-      await world.setBrake({ freezes: [{ ...freeze, until }] });
+      await world.setFreezes({ freezes: [{ ...freeze, until }] });
       await world.assign("ice-until", [namespace("ice-until")]);
       await world.work();
       const row = await world.sync("ice-until");
@@ -429,7 +429,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       await world.assign("ice-drift", [namespace("ice-drift"), configMap("ice-drift/c")]);
       await world.work();
       await cluster.raw("DELETE", `${configs("ice-drift")}/c`);
-      await world.setBrake({ freezes: [freeze] });
+      await world.setFreezes({ freezes: [freeze] });
       const before = calls.filter(isWrite).length;
       world.aheadMs += 700_000;
       await world.work();
@@ -438,7 +438,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       expect(frozen?.observed?.drift).toMatchObject({ objects: 1, corrected: false });
       expect(frozen?.observed?.phase).not.toBe("Ready");
       expect(frozen?.held).toMatchObject({ name: "inc-4711" });
-      await world.setBrake({});
+      await world.setFreezes({});
       await world.work();
       expect(await cluster.statusOf(`${configs("ice-drift")}/c`)).toBe(200);
     });
@@ -449,7 +449,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       await world.assign("ice-prune", [...kept, configMap("ice-prune/left")]);
       await world.work();
       await world.assign("ice-prune", kept);
-      at(writes("kept"), () => world.setBrake({ freezes: [freeze] }));
+      at(writes("kept"), () => world.setFreezes({ freezes: [freeze] }));
       await world.work();
       expect(await cluster.statusOf(`${configs("ice-prune")}/left`)).toBe(200);
       expect((await world.sync("ice-prune"))?.observed).toMatchObject({
@@ -460,7 +460,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       await world.assignDelete("ice-prune");
       await world.work();
       expect(await cluster.statusOf(`${configs("ice-prune")}/kept`)).toBe(200);
-      await world.setBrake({});
+      await world.setFreezes({});
       await world.work();
       expect(await cluster.statusOf(`${configs("ice-prune")}/kept`)).toBe(404);
       expect(await cluster.statusOf(`${configs("ice-prune")}/left`)).toBe(404);
@@ -469,7 +469,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     test("of other clusters everything goes on", async () => {
       const { world } = await begin();
       const clusters = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
-      await world.setBrake({ freezes: [{ ...freeze, clusters }] });
+      await world.setFreezes({ freezes: [{ ...freeze, clusters }] });
       await world.assign("ice-other", [namespace("ice-other")]);
       await world.work();
       expect(await world.phase("ice-other")).toBe("Ready");
@@ -477,17 +477,24 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
 
     test("that cannot be read nothing is written, and that is told", async () => {
       const { world, calls } = await begin();
-      const broken = { ...keys.brake, type: "Brake", schema: 1, version: 1, freezes: [{ name: "x" }], lifted: [] };
+      const broken = {
+        ...keys.freezeState,
+        type: "Freezes",
+        schema: 1,
+        version: 1,
+        freezes: [{ name: "x" }],
+        lifted: [],
+      };
       await world.table.write([{ put: broken }]);
       await world.assign("ice-broken", [namespace("ice-broken")]);
       await world.work();
       expect(calls).toEqual([]);
       expect((await world.sync("ice-broken"))?.observed).toMatchObject({
         phase: "Retrying",
-        reason: "BrakeUnreadable",
+        reason: "FreezesUnreadable",
         message: expect.stringContaining("nothing is written to any cluster"),
       });
-      await world.setBrake({});
+      await world.setFreezes({});
       world.aheadMs += 60_000;
       await world.work();
       expect(await world.phase("ice-broken")).toBe("Ready");
@@ -495,7 +502,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
 
     test("nor where a newer version wrote it", async () => {
       const { world, calls } = await begin();
-      await world.table.write([{ put: { ...keys.brake, type: "Brake", schema: rowSchema + 1, version: 1 } }]);
+      await world.table.write([{ put: { ...keys.freezeState, type: "Freezes", schema: rowSchema + 1, version: 1 } }]);
       await world.assign("ice-newer", [namespace("ice-newer")]);
       await world.work();
       expect(calls).toEqual([]);

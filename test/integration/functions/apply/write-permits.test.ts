@@ -55,7 +55,7 @@ describe("a permit to write", () => {
     const refused = "WriteWithheld: suspended by ana";
     expect([await permit(), await permit(), await permit()]).toEqual([refused, refused, refused]);
     expect(reads()).toBe(1 + 1);
-    await world.setSubject("app", {});
+    await world.setOwner("app", {});
     expect(await permit()).toBe(refused);
     world.aheadMs += laterMs;
     expect(await permit()).toBe("may write");
@@ -63,7 +63,7 @@ describe("a permit to write", () => {
 
   test("is refused after a turn was", async () => {
     const { world, gate, permit } = await begin();
-    await world.setBrake({ freezes: [freeze] });
+    await world.setFreezes({ freezes: [freeze] });
     expect(await gate.ask(1)).toMatchObject({ reason: "Frozen" });
     expect(await permit()).toBe("WriteWithheld: frozen by ana (INC-4711); starling thaw inc-4711");
   });
@@ -71,7 +71,14 @@ describe("a permit to write", () => {
   test("is refused after a reading that failed, however fresh the one before it", async () => {
     const { world, gate, permit } = await begin();
     expect(await permit()).toBe("may write");
-    const broken = { ...keys.brake, type: "Brake", schema: 1, version: 1, freezes: [{ name: "x" }], lifted: [] };
+    const broken = {
+      ...keys.freezeState,
+      type: "Freezes",
+      schema: 1,
+      version: 1,
+      freezes: [{ name: "x" }],
+      lifted: [],
+    };
     await world.table.write([{ put: broken }]);
     expect(await gate.ask(1)).toMatchObject({ reason: "Unreadable" });
     expect(await permit()).toContain("WriteWithheld: ");

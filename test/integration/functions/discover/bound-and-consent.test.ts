@@ -19,13 +19,13 @@ const document = (more: object = {}) =>
 async function found(count: number): Promise<void> {
   for (let at = 0; at < count; at++) world.add(arnOf(`c${at}`, account));
   await world.apply(document());
-  await world.look("apps");
+  await world.scan("apps");
 }
 const names = async () => (await world.fleet()).map(({ name }) => name);
-async function looks(count: number): Promise<void> {
+async function scans(count: number): Promise<void> {
   for (let at = 0; at < count; at++) {
     world.pass(6);
-    await world.look("apps");
+    await world.scan("apps");
   }
 }
 
@@ -53,10 +53,10 @@ test("one that was forgotten and is there again still counts in the bound of the
   await found(4);
   world.clusters.remove(arnOf("c0", account));
   world.clusters.remove(arnOf("c1", account));
-  await looks(5);
+  await scans(5);
   expect(await names()).toEqual(["c1", "c2", "c3"]);
   world.add(arnOf("c0", account));
-  await looks(1);
+  await scans(1);
   // 6 hours after c0, within one day: bound 1.
   expect(await names()).toEqual(["c0", "c1", "c2", "c3"]);
 });
@@ -64,9 +64,9 @@ test("one that was forgotten and is there again still counts in the bound of the
 test("`gone` is taken back while a look is under way: nobody is forgotten any more", async () => {
   await found(3);
   world.clusters.remove(arnOf("c0", account));
-  await looks(4);
+  await scans(4);
   world.pass(6);
   const table = before(forgets, () => world.apply(document({ gone: undefined })));
-  await world.look("apps", { table });
+  await world.scan("apps", { table });
   expect(await names()).toEqual(["c0", "c1", "c2"]);
 });

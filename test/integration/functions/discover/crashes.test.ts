@@ -59,10 +59,10 @@ const passing = new Set([
   "dueKey",
   "dueShard",
   "describedAt",
-  "lookedAt",
+  "scannedAt",
   "since",
   "uid",
-  "lookId",
+  "scanId",
   "createdAt",
   "at",
   "assignedAt",
@@ -90,11 +90,11 @@ async function beforeManyThings({ forget = true } = {}): Promise<readonly Row[]>
     metadata: { namespace: "shop", name: "web" },
     spec: { clusters: { all: true }, templates: [{ name: "app", source: "app", path: "all" }] },
   });
-  await world.look("apps");
+  await world.scan("apps");
   await world.table.write([{ put: syncRowOf("d", { observed: {} }) }, { put: syncRowOf("a", { observed: {} }) }]);
   world.clusters.remove(arnOf("d", account));
   world.pass(1);
-  await world.look("apps");
+  await world.scan("apps");
   world.pass(25);
   world.sender.take();
   add("a", "canary");
@@ -112,22 +112,22 @@ test.each([
   async (_, given) => {
     const rows = await beforeManyThings(given);
     const lived = await stageOf(rows);
-    await world.look("apps", lived);
+    await world.scan("apps", lived);
     const last = lived.effects;
     expect(last).toBeGreaterThan(given.least);
     world.pass(1);
-    await world.look("apps", lived);
+    await world.scan("apps", lived);
     const want = ended(lived.rows());
     expect(lived.rows().flatMap((row) => (row.type === "Fleet" ? [row.sk] : []))).toHaveLength(given.left);
     for (const when of ["before", "after"] as const) {
       for (let at = 0; at < last; at++) {
         const stage = await stageOf(rows, { at, when });
-        await expect(world.look("apps", stage), `killed ${when} ${at}`).rejects.toThrow(Killed);
+        await expect(world.scan("apps", stage), `killed ${when} ${at}`).rejects.toThrow(Killed);
         stage.alive();
         world.pass(0.1);
-        await world.look("apps", stage);
+        await world.scan("apps", stage);
         world.pass(0.1);
-        await world.look("apps", stage);
+        await world.scan("apps", stage);
         expect(ended(stage.rows()), `after a death ${when} ${at}`).toEqual(want);
         expect(distinct(stage.messages), `told, after a death ${when} ${at}`).toEqual(distinct(lived.messages));
       }
@@ -139,9 +139,9 @@ test.each([
 test("a look that wakes up behind another one changes nothing of what that one wrote", async () => {
   const rows = await beforeManyThings();
   const lived = await stageOf(rows);
-  await world.look("apps", lived);
+  await world.scan("apps", lived);
   world.pass(1);
-  await world.look("apps", lived);
+  await world.scan("apps", lived);
   const want = ended(lived.rows());
 
   const stage = await stageOf(rows);
@@ -160,10 +160,10 @@ test("a look that wakes up behind another one changes nothing of what that one w
       return answer;
     },
   };
-  const first = world.look("apps", { ...stage, sandbox: sleepy });
+  const first = world.scan("apps", { ...stage, sandbox: sleepy });
   await begun;
   world.pass(1);
-  await world.look("apps", stage);
+  await world.scan("apps", stage);
   const after = stage.rows();
   wakeUp();
   await first;
@@ -177,17 +177,17 @@ test("of two looks that begin at once one ends before it asks anybody", async ()
   const rows = await beforeManyThings();
   const stage = await stageOf(rows);
   world.operations();
-  const both = await Promise.allSettled([world.look("apps", stage), world.look("apps", stage)]);
+  const both = await Promise.allSettled([world.scan("apps", stage), world.scan("apps", stage)]);
   expect(both.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
   expect(world.operations().filter((operation) => operation === "tagging GetResources")).toHaveLength(1);
 });
 
 test("a ClusterDiscovery that a newer version wrote is left as it is", async () => {
   await world.apply(discoveryDocument("apps", { accounts: [account] }, { name: "{{ eks.name }}", interval: "6h" }));
-  await world.look("apps");
+  await world.scan("apps");
   await world.table.write([{ update: keys.discovery("apps"), set: { schema: rowSchema + 1 } }]);
   const before = canonicalJson(world.table.all());
   world.pass(6);
-  await expect(world.look("apps")).rejects.toMatchObject({ code: "NewerRow" });
+  await expect(world.scan("apps")).rejects.toMatchObject({ code: "NewerRow" });
   expect(canonicalJson(world.table.all())).toBe(before);
 });

@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => world.stop());
 
 async function lookEverywhere(table: Table = world.table): Promise<void> {
-  await Promise.all(fleetDiscoveries.map((name) => world.look(name, { table })));
+  await Promise.all(fleetDiscoveries.map((name) => world.scan(name, { table })));
 }
 
 const throttled = { status: 429, code: "TooManyRequestsException", message: "Rate exceeded" };

@@ -29,7 +29,7 @@ async function found(count: number, more: object = {}): Promise<void> {
     metadata: { namespace: "shop", name: "web" },
     spec: { clusters: { all: true }, templates: [{ name: "app", source: "app", path: "all" }] },
   });
-  await world.look("apps");
+  await world.scan("apps");
   expect(await names()).toHaveLength(count);
 }
 
@@ -38,10 +38,10 @@ async function names(): Promise<readonly string[]> {
 }
 
 /** As many looks, six hours apart. */
-async function looks(count: number): Promise<void> {
+async function scans(count: number): Promise<void> {
   for (let at = 0; at < count; at++) {
     world.pass(6);
-    await world.look("apps");
+    await world.scan("apps");
   }
 }
 
@@ -63,18 +63,18 @@ test("a cluster that its account says for a day that it does not have is forgott
   ]);
   const before = world.table.all();
   world.clusters.remove(arnOf("c0", account));
-  await looks(4);
+  await scans(4);
   expect(await names()).toEqual(["c0", "c1", "c2"]);
   expect(await goneSince("c0")).toBe("2026-11-23T12:00:00.000Z");
   world.sender.take();
-  await looks(1);
+  await scans(1);
   expect(await names()).toEqual(["c1", "c2"]);
   expect(await world.cluster("c0")).toBeUndefined();
   const sync = await world.table.get(keys.sync("c0", "shop", "web.app"));
   expect(sync?.desired).toMatchObject({ action: "orphan", attempt: 2 });
   expect(sync?.observed).toBeUndefined();
   expect(world.sender.take()).toEqual([
-    { to: "rollout", subject: { namespace: "shop", kind: "SyncGroup", name: "web" }, clusters: [] },
+    { to: "rollout", owner: { namespace: "shop", kind: "SyncGroup", name: "web" }, clusters: [] },
   ]);
   const after = world.table.all();
   for (const other of ["c1", "c2"]) expect(rowsOf(after, other)).toEqual(rowsOf(before, other));
@@ -83,7 +83,7 @@ test("a cluster that its account says for a day that it does not have is forgott
   expect(status.forgotten).toEqual([{ cluster: "c0", arn: arnOf("c0", account), at: "2026-11-24T12:00:00.000Z" }]);
   expect(await condition("GoneForgotten")).toBeUndefined();
   // What is remembered of it ends, too.
-  await looks(4);
+  await scans(4);
   expect((await world.found()).map(({ arn }) => arn)).not.toContain(arnOf("c0", account));
   expect((await world.row("apps")).status.forgotten).toBeUndefined();
 });
@@ -93,7 +93,7 @@ test("without `gone` it stays for ever", async () => {
   world.clusters.remove(arnOf("c0", account));
   for (let day = 0; day < 5; day++) {
     world.pass(30);
-    await world.look("apps");
+    await world.scan("apps");
   }
   expect(await names()).toEqual(["c0", "c1"]);
   expect(await goneSince("c0")).toBe("2026-11-24T12:00:00.000Z");
@@ -116,7 +116,7 @@ test.each(failures)(
     world.fail(({ operation }) => (operation === "DescribeCluster" ? failure : undefined));
     for (let at = 0; at < 5; at++) {
       world.pass(10);
-      await world.look("apps");
+      await world.scan("apps");
     }
     expect(await names()).toEqual(["c0", "c1"]);
     expect(await goneSince("c0")).toBeUndefined();
@@ -127,64 +127,64 @@ test.each(failures)(
 test("an account that refuses in the middle of the day begins the day anew", async () => {
   await found(2);
   world.clusters.remove(arnOf("c0", account));
-  await looks(2);
+  await scans(2);
   world.distrust(account);
-  await looks(3);
+  await scans(3);
   world.trust(account, "apps");
-  await looks(4);
+  await scans(4);
   expect(await names()).toEqual(["c0", "c1"]);
   expect(await goneSince("c0")).toBe("2026-11-24T18:00:00.000Z");
-  await looks(1);
+  await scans(1);
   expect(await names()).toEqual(["c1"]);
 });
 
 test("two looks that fail in the middle of the day begin nothing anew", async () => {
   await found(2);
   world.clusters.remove(arnOf("c0", account));
-  await looks(2);
+  await scans(2);
   world.distrust(account);
-  await looks(2);
+  await scans(2);
   world.trust(account, "apps");
-  await looks(1);
+  await scans(1);
   expect(await names()).toEqual(["c1"]);
 });
 
 test("one that is there again in the middle of the day is gone no more, and the day begins anew", async () => {
   await found(2);
   world.clusters.remove(arnOf("c0", account));
-  await looks(4);
+  await scans(4);
   world.add(arnOf("c0", account));
-  await looks(1);
+  await scans(1);
   expect(await goneSince("c0")).toBeUndefined();
   world.clusters.remove(arnOf("c0", account));
-  await looks(4);
+  await scans(4);
   expect(await names()).toEqual(["c0", "c1"]);
-  await looks(1);
+  await scans(1);
   expect(await names()).toEqual(["c1"]);
 });
 
 test("one that answers Starling meanwhile is not forgotten, whatever its account says", async () => {
   await found(2);
   world.clusters.remove(arnOf("c0", account));
-  await looks(4);
+  await scans(4);
   const row = await world.cluster("c0");
   if (row === undefined) throw new Error("c0 is not there");
   const seen = { ...row, status: { ...row.status, lastSeenAt: world.now().toISOString() }, version: row.version + 1 };
   await world.table.write([{ put: seen }]);
-  await looks(4);
+  await scans(4);
   expect(await names()).toEqual(["c0", "c1"]);
   const late = syncRowOf("c0", { observed: { at: world.now().toISOString() } });
   await world.table.write([{ put: late }]);
-  await looks(4);
+  await scans(4);
   expect(await names()).toEqual(["c0", "c1"]);
-  await looks(1);
+  await scans(1);
   expect(await names()).toEqual(["c1"]);
 });
 
 test("of more than maxPerDay the rest waits for the next day, and is named", async () => {
   await found(40, { gone: { ...gone, maxPerDay: "5%" } });
   for (const name of ["c0", "c1", "c2", "c3", "c4", "c5"]) world.clusters.remove(arnOf(name, account));
-  await looks(5);
+  await scans(5);
   expect(await names()).toHaveLength(38);
   expect(await condition("GoneForgotten")).toMatchObject({
     status: "False",
@@ -192,9 +192,9 @@ test("of more than maxPerDay the rest waits for the next day, and is named", asy
     message:
       "4 clusters gone for longer than 24h, and not forgotten yet (c2, c3, c4 and 1 more): spec.gone.maxPerDay 5% lets 2 of 40 go within 24 hours, and 2 went; if that many are meant to be gone, raise it, or: starling delete cluster NAME --cascade orphan",
   });
-  await looks(3);
+  await scans(3);
   expect(await names()).toHaveLength(38);
-  await looks(1);
+  await scans(1);
   expect(await names()).toHaveLength(36);
   expect((await world.row("apps")).status.clusters).toMatchObject({ found: 36, gone: 2 });
 });
@@ -202,10 +202,10 @@ test("of more than maxPerDay the rest waits for the next day, and is named", asy
 test("somebody who raises maxPerDay has the rest forgotten by the next look", async () => {
   await found(4);
   for (const name of ["c0", "c1", "c2"]) world.clusters.remove(arnOf(name, account));
-  await looks(5);
+  await scans(5);
   expect(await names()).toEqual(["c1", "c2", "c3"]);
   await world.apply(discoveryDocument("apps", { accounts: [account] }, spec({ gone: { ...gone, maxPerDay: "100%" } })));
-  await looks(1);
+  await scans(1);
   expect(await names()).toEqual(["c3"]);
 });
 
@@ -218,7 +218,7 @@ test("a Cluster that people wrote as a whole is theirs to delete; what they wrot
     { apiVersion: version, kind: "Cluster", metadata: { name: "c1", labels: { env: "prod" } }, spec: {} },
   );
   for (const name of ["c0", "c1"]) world.clusters.remove(arnOf(name, account));
-  await looks(5);
+  await scans(5);
   expect(await names()).toEqual(["c0", "c2"]);
   expect(await condition("GoneForgotten")).toMatchObject({
     reason: "RegisteredByHand",
@@ -230,9 +230,9 @@ test("a cluster that is made anew after it was forgotten is another one", async 
   await found(2);
   const before = await world.cluster("c0");
   world.clusters.remove(arnOf("c0", account));
-  await looks(5);
+  await scans(5);
   world.add(arnOf("c0", account), {}, { createdAt: new Date("2026-11-24T08:00:00Z") });
-  await looks(1);
+  await scans(1);
   const after = await world.cluster("c0");
   expect(await names()).toEqual(["c0", "c1"]);
   expect(after?.uid).not.toBe(before?.uid);

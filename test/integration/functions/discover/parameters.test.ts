@@ -61,7 +61,7 @@ test("parameters directly below a cluster's path are its values, before those of
   put("a/domain", "of another account", "String", { accountId: other, region });
   put("a/domain", "of another region", "String", { accountId, region: "eu-central-1" });
   await apply({ fromTags: ["domain", "tier"], ssm });
-  await world.look("apps");
+  await world.scan("apps");
   const a = { domain: "a.example.com", tier: "gold", zones: ["eu-1a", "eu-1b"] };
   expect(await values()).toEqual({ a, b: {} });
   expect(await condition("Ready")).toMatchObject({ status: "True" });
@@ -69,7 +69,7 @@ test("parameters directly below a cluster's path are its values, before those of
   // One question for all clusters of a place, and none of EKS where nothing is other.
   world.operations();
   world.pass(1);
-  await world.look("apps");
+  await world.scan("apps");
   expect(world.operations().toSorted()).toEqual([
     "eks ListClusters",
     "ssm GetParametersByPath",
@@ -81,7 +81,7 @@ test("parameters directly below a cluster's path are its values, before those of
   put("b/domain", "b.example.com");
   world.parameters.delete({ accountId, region }, "/starling/clusters/a/zones");
   world.pass(1);
-  await world.look("apps");
+  await world.scan("apps");
   expect(await values()).toEqual({ a: { domain: "new.example.com", tier: "gold" }, b: { domain: "b.example.com" } });
 });
 
@@ -89,7 +89,7 @@ test("there are more of them than one answer holds", async () => {
   for (let at = 0; at < 5; at++) world.add(arnOf(`c${at}`, accountId), {});
   for (let at = 0; at < 35; at++) put(`c${at % 5}/value_${at}`, String(at));
   await apply();
-  await world.look("apps");
+  await world.scan("apps");
   const all = Object.values(await values()) as readonly object[];
   expect(all.map((each) => Object.keys(each).length)).toEqual([7, 7, 7, 7, 7]);
 });
@@ -98,7 +98,7 @@ test.each(Object.keys(failures))("after a %s, at once or in the middle, every va
   world.add(arnOf("a", accountId), {});
   for (let at = 0; at < 25; at++) put(`a/value_${at}`, String(at));
   await apply();
-  await world.look("apps");
+  await world.scan("apps");
   const before = await world.fleet();
   expect(Object.keys(before[0]?.values ?? {})).toHaveLength(25);
   // Only the second half of the answer would still have it.
@@ -107,7 +107,7 @@ test.each(Object.keys(failures))("after a %s, at once or in the middle, every va
     let calls = 0;
     world.fail((call) => (ofSsm(call) && ++calls > answered ? failures[kind] : undefined));
     world.pass(48);
-    await world.look("apps");
+    await world.scan("apps");
     expect(await world.fleet()).toEqual(before);
     expect(await condition("Ready")).toMatchObject({ status: "False", reason: "Incomplete" });
   }
@@ -115,11 +115,11 @@ test.each(Object.keys(failures))("after a %s, at once or in the middle, every va
   await apply({ fromTags: ["domain"], ssm });
   world.add(arnOf("a", accountId), { domain: "tag.example.com" });
   world.pass(48);
-  await world.look("apps");
+  await world.scan("apps");
   expect(await values()).toEqual({ a: { ...before[0]?.values, domain: "tag.example.com" } });
   world.fail(undefined);
   world.pass(1);
-  await world.look("apps");
+  await world.scan("apps");
   expect((await values()).a).toMatchObject({ value_0: "0", value_24: "new", domain: "tag.example.com" });
   expect(await condition("Ready")).toMatchObject({ status: "True" });
 });
@@ -132,7 +132,7 @@ test("a cluster whose parameters cannot be read is registered when they can, and
   put("b/domain", "b.example.com", "String", { accountId: other, region });
   world.fail((call) => (ofSsm(call) && call.principalArn.includes(other) ? failures.refusal : undefined));
   await apply({ ssm }, [accountId, other]);
-  await world.look("apps");
+  await world.scan("apps");
   expect(await values()).toEqual({ a: { domain: "a.example.com" } });
   const { refused, unseen } = (await world.row("apps")).status;
   expect(refused).toMatchObject([{ arn: arnOf("b", other), reason: "ParametersUnseen" }]);
@@ -142,7 +142,7 @@ test("a cluster whose parameters cannot be read is registered when they can, and
   );
   world.fail(undefined);
   world.pass(1);
-  await world.look("apps");
+  await world.scan("apps");
   expect((await values()).b).toEqual({ domain: "b.example.com" });
 });
 
@@ -152,7 +152,7 @@ test("a SecureString is nobody's value, and is shown nowhere; what was a value b
   put("a/token", hidden, "SecureString");
   put("a/my-domain", "no name of a value");
   await apply();
-  await world.look("apps");
+  await world.scan("apps");
   expect(await values()).toEqual({ a: { domain: "a.example.com" } });
   const said = await condition("ValuesAccepted");
   expect(said).toMatchObject({ status: "False" });
@@ -160,7 +160,7 @@ test("a SecureString is nobody's value, and is shown nowhere; what was a value b
   expect(said?.message).toContain("/starling/clusters/a/my-domain has no name of a value as its last level");
   put("a/domain", hidden, "SecureString");
   world.pass(1);
-  await world.look("apps");
+  await world.scan("apps");
   expect(await values()).toEqual({ a: { domain: "a.example.com" } });
   const everything = JSON.stringify([await world.row("apps"), await world.found(), await world.cluster("a")]);
   expect(everything).not.toContain(hidden);
@@ -170,7 +170,7 @@ test("a SecureString is nobody's value, and is shown nowhere; what was a value b
   world.parameters.delete({ accountId, region }, "/starling/clusters/a/token");
   world.parameters.delete({ accountId, region }, "/starling/clusters/a/my-domain");
   world.pass(1);
-  await world.look("apps");
+  await world.scan("apps");
   expect(await values()).toEqual({ a: {} });
   expect(await condition("ValuesAccepted")).toBeUndefined();
 });
@@ -179,10 +179,10 @@ test("more than a cluster may have is refused as a whole, and what was there sta
   world.add(arnOf("a", accountId), {});
   put("a/domain", "a.example.com");
   await apply();
-  await world.look("apps");
+  await world.scan("apps");
   for (let at = 0; at < 5; at++) put(`a/large_${at}`, "x".repeat(4096));
   world.pass(1);
-  await world.look("apps");
+  await world.scan("apps");
   expect(await values()).toEqual({ a: { domain: "a.example.com" } });
   expect(await condition("ValuesAccepted")).toMatchObject({ reason: "TooLarge" });
 });
@@ -191,10 +191,10 @@ test("a spec that asks for none any more takes them away, and asks nobody", asyn
   world.add(arnOf("a", accountId), { domain: "tag.example.com" });
   put("a/domain", "a.example.com");
   await apply({ fromTags: ["domain"], ssm });
-  await world.look("apps");
+  await world.scan("apps");
   await apply({ fromTags: ["domain"] });
   world.operations();
-  await world.look("apps");
+  await world.scan("apps");
   expect(await values()).toEqual({ a: { domain: "tag.example.com" } });
   expect(world.operations()).not.toContain("ssm GetParametersByPath");
 });
@@ -203,6 +203,6 @@ test("where there are no clusters nobody asks for parameters", async () => {
   put("a/domain", "a.example.com");
   await apply();
   world.operations();
-  await world.look("apps");
+  await world.scan("apps");
   expect(world.operations()).not.toContain("ssm GetParametersByPath");
 });

@@ -25,7 +25,7 @@ test("an ARN that two ClusterDiscoveries look for at once is one Cluster, and th
     discoveryDocument("apps", { accounts: [first] }, spec),
     discoveryDocument("data", { accounts: [first] }, { ...spec, name: "data-{{ eks.name }}" }),
   );
-  await Promise.all([world.look("apps"), world.look("data")]);
+  await Promise.all([world.scan("apps"), world.scan("data")]);
   const owned = (await world.found()).map(({ arn, by, cluster }) => ({ arn, by, cluster }));
   expect(owned.map(({ arn }) => arn)).toEqual(["a", "b", "c"].map((name) => arnOf(name, first)));
   expect(await fleet()).toEqual(
@@ -33,7 +33,7 @@ test("an ARN that two ClusterDiscoveries look for at once is one Cluster, and th
   );
   const before = await fleet();
   world.pass(6);
-  await Promise.all([world.look("data"), world.look("apps")]);
+  await Promise.all([world.scan("data"), world.scan("apps")]);
   expect(await fleet()).toEqual(before);
   const refused = [
     ...((await world.row("apps")).status.refused ?? []),
@@ -45,7 +45,7 @@ test("an ARN that two ClusterDiscoveries look for at once is one Cluster, and th
 test("of newcomers of two ClusterDiscoveries with a name that somebody has none is registered, and the owner stays", async () => {
   world.add(arnOf("a", first));
   await world.apply(discoveryDocument("apps", { accounts: [first] }, spec));
-  await world.look("apps");
+  await world.scan("apps");
   const owner = await world.cluster("a");
   world.add(arnOf("a", second));
   world.add(arnOf("a", first, "us-east-1"));
@@ -54,7 +54,7 @@ test("of newcomers of two ClusterDiscoveries with a name that somebody has none 
     discoveryDocument("apps", { accounts: [first], ...regions }, spec),
     discoveryDocument("data", { accounts: [second], ...regions }, spec),
   );
-  await Promise.all([world.look("apps"), world.look("data")]);
+  await Promise.all([world.scan("apps"), world.scan("data")]);
   expect(await fleet()).toEqual([["a", arnOf("a", first)]]);
   expect((await world.cluster("a"))?.uid).toBe(owner?.uid);
   expect((await world.row("apps")).status.refused).toMatchObject([
@@ -68,21 +68,21 @@ test("of newcomers of two ClusterDiscoveries with a name that somebody has none 
 test("a cluster that gets the name of one that is gone waits until that is forgotten, and inherits nothing", async () => {
   world.add(arnOf("a", first));
   await world.apply(discoveryDocument("apps", { accounts: [first, second] }, spec));
-  await world.look("apps");
+  await world.scan("apps");
   const before = await world.cluster("a");
   const seen = { clusterUid: "uid-of-the-first", inventory: "inventories/a/0.json" };
   await world.table.write([{ put: syncRowOf("a", { observed: seen }) }]);
   world.clusters.remove(arnOf("a", first));
   world.add(arnOf("a", second));
-  for (let look = 1; look <= 4; look++) {
+  for (let scan = 1; scan <= 4; scan++) {
     world.pass(6);
-    await world.look("apps");
+    await world.scan("apps");
     expect(await fleet()).toEqual([["a", arnOf("a", first)]]);
     expect((await world.row("apps")).status.refused).toMatchObject([{ arn: arnOf("a", second) }]);
   }
-  for (let look = 5; look <= 6; look++) {
+  for (let scan = 5; scan <= 6; scan++) {
     world.pass(6);
-    await world.look("apps");
+    await world.scan("apps");
   }
   expect(await fleet()).toEqual([["a", arnOf("a", second)]]);
   const after = await world.cluster("a");
@@ -96,17 +96,17 @@ test("a cluster that gets the name of one that is gone waits until that is forgo
 test("made anew under its ARN it keeps its Cluster and who that is, so that its worker finds another one behind it", async () => {
   world.add(arnOf("a", first));
   await world.apply(discoveryDocument("apps", { accounts: [first] }, spec));
-  await world.look("apps");
+  await world.scan("apps");
   const row = await world.cluster("a");
   if (row === undefined) throw new Error("a is not there");
   const known = { ...row, status: { ...row.status, uid: "uid-of-the-first" }, version: row.version + 1 };
   await world.table.write([{ put: known }]);
   world.clusters.remove(arnOf("a", first));
   world.pass(6);
-  await world.look("apps");
+  await world.scan("apps");
   world.add(arnOf("a", first), {}, { createdAt: new Date("2026-11-23T13:00:00Z") });
   world.pass(6);
-  await world.look("apps");
+  await world.scan("apps");
   const after = await world.cluster("a");
   expect(after).toMatchObject({ uid: row.uid, status: { uid: "uid-of-the-first" } });
   expect(after?.discovered).toMatchObject({ createdAt: "2026-11-23T13:00:00.000Z" });
@@ -139,13 +139,13 @@ test("the accounts of an organization are those of its units, with what is below
   });
   const organization = { account: management, ous: [outer], exclude: [two] };
   await world.apply(discoveryDocument("apps", { organization }, spec));
-  await world.look("apps");
+  await world.scan("apps");
   expect((await fleet()).map(([name]) => name)).toEqual(["in-1", "in-3"]);
   expect((await world.row("apps")).status.accounts).toBe(2);
   // It is not to be had any more: what was found stays as it is.
   world.organize({ account: "000000000009", units: new Map() });
   world.pass(6);
-  await world.look("apps");
+  await world.scan("apps");
   expect((await fleet()).map(([name]) => name)).toEqual(["in-1", "in-3"]);
   const [ready] = (await world.row("apps")).status.conditions;
   expect(ready).toMatchObject({ status: "False", reason: "AccountUnavailable" });

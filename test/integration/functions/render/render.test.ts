@@ -8,7 +8,7 @@ import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { dueAtOf, dueAttributes } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { RenderMessage } from "#shared/messages.ts";
@@ -23,8 +23,8 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const helm = new HelmTemplate({ helm: () => locateHelm("") });
 const kubectl = new KubectlKustomize({ kubectl: () => locateKubectl("") });
-const web: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
-const api: Subject = { namespace: "shop", kind: "Sync", name: "api" };
+const web: Owner = { namespace: "shop", kind: "SyncGroup", name: "web" };
+const api: Owner = { namespace: "shop", kind: "Sync", name: "api" };
 
 class World {
   readonly table = new MemoryTable();
@@ -72,7 +72,7 @@ class World {
     await this.put({ artifactDigest, path: ".", ...template });
   }
 
-  async put(wanted: {
+  async put(desired: {
     readonly artifactDigest: string;
     readonly path: string;
     readonly render?: BuildOptions;
@@ -85,7 +85,7 @@ class World {
       schema: rowSchema,
       version: 1,
       input: "sha256:in",
-      ...wanted,
+      ...desired,
       engine: "e",
       state: "Pending",
       requestedAt: this.now.toISOString(),
@@ -101,7 +101,7 @@ class World {
     return row;
   }
 
-  async render(notify?: Subject): Promise<void> {
+  async render(notify?: Owner): Promise<void> {
     const message = { to: "render", input: "sha256:in" } as const;
     await render(notify === undefined ? message : { ...message, notify }, this.ports());
   }
@@ -112,7 +112,7 @@ class World {
   }
 
   told(): readonly string[] {
-    return this.sender.take().map((message) => (message.to === "rollout" ? message.subject.name : message.to));
+    return this.sender.take().map((message) => (message.to === "rollout" ? message.owner.name : message.to));
   }
 }
 
@@ -683,7 +683,7 @@ describe("single flight", () => {
     expect(await world.row()).toMatchObject({
       state: "Failed",
       tries: 5,
-      restsUntil: "2026-03-01T10:05:00.000Z",
+      retryAt: "2026-03-01T10:05:00.000Z",
       failure: {
         code: "KustomizeFailed",
         permanent: false,
@@ -701,12 +701,12 @@ describe("single flight", () => {
     world.now = new Date("2026-03-01T10:05:00.000Z");
     mayBe();
     await world.render();
-    expect(await world.row()).toMatchObject({ state: "Failed", tries: 6, restsUntil: "2026-03-01T10:15:00.000Z" });
+    expect(await world.row()).toMatchObject({ state: "Failed", tries: 6, retryAt: "2026-03-01T10:15:00.000Z" });
     expect(world.told()).toEqual(["web"]);
     world.now = new Date("2026-03-01T10:15:00.000Z");
     await world.render();
     expect(await world.row()).toMatchObject({ state: "Done", tries: 7 });
-    for (const gone of ["failure", "restsUntil", "strikes", "waiting", "dueKey"])
+    for (const gone of ["failure", "retryAt", "strikes", "waiting", "dueKey"])
       expect(await world.row()).not.toHaveProperty(gone);
     expect(world.told()).toEqual(["web"]);
   });
@@ -725,7 +725,7 @@ describe("single flight", () => {
     expect(await world.row()).toMatchObject({
       state: "Failed",
       tries: 5,
-      restsUntil: "2026-03-01T10:05:00.000Z",
+      retryAt: "2026-03-01T10:05:00.000Z",
       failure: {
         code: "HelmFailed",
         message: expect.stringMatching(
@@ -766,7 +766,7 @@ describe("single flight", () => {
       failure: { code: "RenderNeverEnded", permanent: false },
     });
     expect(world.told()).toEqual(["web"]);
-    world.now = new Date((await world.row()).restsUntil ?? "");
+    world.now = new Date((await world.row()).retryAt ?? "");
     await world.render();
     expect(world.builds).toBe(1);
     expect(await world.row()).toMatchObject({ state: "Done" });

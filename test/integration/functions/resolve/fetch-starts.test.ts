@@ -140,7 +140,7 @@ test("three that die are told, and the next is begun when it has rested, or when
   await world.send();
   await untilEnded(world, 2);
   expect(world.ended[1]).toMatchObject({ outcome: "returned", failedMessageIds: [] });
-  expect((await world.row()).status).toEqual({ ...first, fetch: { ...first.fetch, wanted: true } });
+  expect((await world.row()).status).toEqual({ ...first, fetch: { ...first.fetch, desired: true } });
   expect(world.git.fetches()).toBe(1);
   expect(world.git.listings()).toBe(1);
 

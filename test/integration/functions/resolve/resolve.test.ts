@@ -73,7 +73,7 @@ class World {
     };
     const world = this;
     const table = Object.assign(Object.create(this.table) as MemoryTable, {
-      get: (wanted: typeof key) => this.table.get(wanted),
+      get: (desired: typeof key) => this.table.get(desired),
       query: (query: Parameters<MemoryTable["query"]>[0]) => this.table.query(query),
       async write(writes: readonly Write[]) {
         const act = world.beforeWrite;
@@ -161,8 +161,8 @@ async function worldWith(spec: unknown): Promise<World> {
 }
 
 const told = [
-  { to: "rollout", subject: { namespace: "shop", kind: "Sync", name: "one" }, clusters: [] },
-  { to: "rollout", subject: { namespace: "shop", kind: "SyncGroup", name: "web" }, clusters: [] },
+  { to: "rollout", owner: { namespace: "shop", kind: "Sync", name: "one" }, clusters: [] },
+  { to: "rollout", owner: { namespace: "shop", kind: "SyncGroup", name: "web" }, clusters: [] },
 ];
 
 let count = 0;
@@ -190,7 +190,7 @@ describe("a Source that follows a branch", () => {
     const before = (await world.row()).status.artifact;
     const stored = world.blobs.keys();
     expect(stored).toHaveLength(1);
-    for (let looks = 0; looks < 20; looks++) {
+    for (let polls = 0; polls < 20; polls++) {
       world.pass(10);
       expect(await world.resolve()).toEqual(["list refs/heads/main"]);
     }
@@ -228,7 +228,7 @@ describe("a Source that follows a branch", () => {
     test("keeps its artifact, asks nothing of git and tells nobody", async () => {
       const stored = world.blobs.keys();
       const before = await world.row();
-      for (let looks = 0; looks < 10; looks++) {
+      for (let polls = 0; polls < 10; polls++) {
         world.pass(20);
         expect(await world.resolve()).toEqual([]);
         expect(await world.resolve()).toEqual([]);
@@ -331,7 +331,7 @@ describe("a Source that follows a branch", () => {
     expect(status.artifact).toMatchObject({
       revision: `main@sha1:${first}`,
       files: 1,
-      subject: "First",
+      owner: "First",
       author: "Starling Local <local@starling.invalid>",
       storedAt: "2026-03-01T10:00:00.000Z",
     });
@@ -399,7 +399,7 @@ describe("a Source that follows a branch", () => {
     world.now = new Date("2026-03-01T10:05:00.000Z");
     await world.resolve();
     const after = (await world.row()).status.artifact;
-    expect(after).toEqual({ ...before, revision: `main@sha1:${second}`, subject: "Docs", committedAt });
+    expect(after).toEqual({ ...before, revision: `main@sha1:${second}`, owner: "Docs", committedAt });
   });
 
   test("keeps its artifact while the branch is gone, backs off, and recovers", async () => {
@@ -480,7 +480,7 @@ describe("a Source that follows a branch", () => {
   test("gives up for now when the row never stands still", async () => {
     const ports = world.ports();
     const table = Object.assign(Object.create(ports.table) as typeof ports.table, {
-      get: (wanted: typeof key) => world.table.get(wanted),
+      get: (desired: typeof key) => world.table.get(desired),
       write: async () => Promise.reject(new ConflictError("somebody wrote it")),
     });
     await expect(resolveSource(message, { ...ports, table }, context)).rejects.toBeInstanceOf(ConflictError);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => emulated.stop());
 
-async function unitsOf(look: () => Promise<void>): Promise<number> {
+async function rolloutStatesOf(look: () => Promise<void>): Promise<number> {
   const before = emulated.proxy.capacity().readUnits;
   await look();
   return emulated.proxy.capacity().readUnits - before;
@@ -45,9 +45,9 @@ test("a group of one cluster reads a few units more, whatever the size of the fl
     group.anHourLater();
     await group.call();
   }
-  const idle = await unitsOf(() => group.call());
+  const idle = await rolloutStatesOf(() => group.call());
   await group.setValues(others.slice(0, 1), {}, { ring: "another" });
   // The step once more behind the one that notes the versions, the entry, and the ClusterValues, of which there are none.
-  expect((await unitsOf(() => group.call())) - idle).toBeLessThan(8);
-  expect(await unitsOf(() => group.call())).toBe(idle);
+  expect((await rolloutStatesOf(() => group.call())) - idle).toBeLessThan(8);
+  expect(await rolloutStatesOf(() => group.call())).toBe(idle);
 });

@@ -18,7 +18,7 @@ let emulated: EmulatedClients;
 let plan: ReturnType<typeof readPlan>;
 let queueUrl: string;
 let handler: SqsHandler;
-const subject = { namespace: "shop", kind: "SyncGroup", name: "web" } as const;
+const owner = { namespace: "shop", kind: "SyncGroup", name: "web" } as const;
 
 beforeAll(async () => {
   emulated = await startEmulatedClients({ seed: 5 });
@@ -60,7 +60,7 @@ async function left(): Promise<number> {
 
 test("one without time for a step asks for another call, and answers", async () => {
   const sender = new SqsSender(emulated.aws.sqs, { rollout: queueUrl });
-  await sender.send([{ to: "rollout", subject }]);
+  await sender.send([{ to: "rollout", owner }]);
   const { Messages: [received] = [] } = await emulated.aws.sqs.send(
     new ReceiveMessageCommand({ QueueUrl: queueUrl, MessageSystemAttributeNames: ["All"], VisibilityTimeout: 1 }),
   );
@@ -76,7 +76,7 @@ test("one without time for a step asks for another call, and answers", async () 
 });
 
 test("one that cannot even say when it is to be tried again is tried again all the same", async () => {
-  const body = JSON.stringify({ to: "rollout", subject });
+  const body = JSON.stringify({ to: "rollout", owner });
   const attributes = { ApproximateReceiveCount: "1" };
   const unknown = { messageId: "m1", receiptHandle: "of-nothing", body, attributes };
   const inTime: InvocationContext = { getRemainingTimeInMillis: () => 30_000 };

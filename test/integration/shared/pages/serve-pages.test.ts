@@ -163,8 +163,8 @@ describe("what strangers wrote", () => {
     await storeRollout(api, {
       number: 3,
       states: { canary: ["Failed"] },
-      subject: shop,
-      legs: { canary: { message: label, phase: "Halted" } },
+      owner: shop,
+      stageRuns: { canary: { message: label, phase: "Halted" } },
     });
     return serve(askOf(api));
   }

@@ -86,7 +86,7 @@ describe("describe sync", () => {
             at: "2026-11-19T10:12:00.000Z",
             attempt: 1,
           },
-          troubles: [{ object: "Service shop/web", reason: "Invalid", message: "spec.ports[1].nodePort: taken" }],
+          problems: [{ object: "Service shop/web", reason: "Invalid", message: "spec.ports[1].nodePort: taken" }],
           conditions: [
             {
               type: "Ready",

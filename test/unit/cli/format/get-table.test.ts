@@ -13,7 +13,7 @@ import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
-import { contentRow, legRow, syncRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
+import { rolloutRow, stageRecord, stageRunRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");
 const row = {
@@ -43,9 +43,9 @@ const group: SyncGroupRow = {
     revision: "main@sha1:9f2c1ab0000000000000000000000000000000000",
     rollout: 12,
     stages: [
-      { name: "canary", on: 12 },
-      { name: "early", on: 10, moving: 11 },
-      { name: "rest", on: 10 },
+      { name: "canary", current: 12 },
+      { name: "early", current: 10, updatingTo: 11 },
+      { name: "rest", current: 10 },
     ],
     state: "Rolling",
     clusters: { selected: 36, ready: 9, changing: 2, failed: 0, unreachable: 1, waiting: 24 },
@@ -92,8 +92,8 @@ payments   fresh   -                  -          -          -      -         -  
     [
       "all are on the newest",
       [
-        { name: "canary", on: 12 },
-        { name: "rest", on: 12 },
+        { name: "canary", current: 12 },
+        { name: "rest", current: 12 },
       ],
       "-",
       "canary 12, rest 12",
@@ -101,8 +101,8 @@ payments   fresh   -                  -          -          -      -         -  
     [
       "the newest goes through the first",
       [
-        { name: "canary", on: 11, moving: 12 },
-        { name: "rest", on: 11 },
+        { name: "canary", current: 11, updatingTo: 12 },
+        { name: "rest", current: 11 },
       ],
       "1/2 canary",
       "canary 11→12, rest 11",
@@ -110,8 +110,8 @@ payments   fresh   -                  -          -          -      -         -  
     [
       "none goes through with it",
       [
-        { name: "canary", on: 12 },
-        { name: "rest", on: 11 },
+        { name: "canary", current: 12 },
+        { name: "rest", current: 11 },
       ],
       "2/2 rest",
       "canary 12, rest 11",
@@ -119,14 +119,14 @@ payments   fresh   -                  -          -          -      -         -  
     [
       "something goes through several",
       [
-        { name: "canary", moving: 12 },
-        { name: "early", on: 10, moving: 11 },
-        { name: "rest", on: 9, moving: 10 },
+        { name: "canary", updatingTo: 12 },
+        { name: "early", current: 10, updatingTo: 11 },
+        { name: "rest", current: 9, updatingTo: 10 },
       ],
       "1/3 canary +2",
       "canary -→12, early 10→11, rest 9→10",
     ],
-  ])("says in which stage a group is when %s", (_what, stages, stage, on) => {
+  ])("says in which stage a group is when %s", (_what, stages, stage, current) => {
     const { columns, rows } = getTable(
       "SyncGroup",
       [syncGroupObject({ ...group, status: { ...group.status, stages } })],
@@ -137,7 +137,7 @@ payments   fresh   -                  -          -          -      -         -  
       },
     );
     const cell = (name: string) => rows[0]?.[columns.indexOf(name)];
-    expect([cell("STAGE"), cell("ON")]).toEqual([stage, on]);
+    expect([cell("STAGE"), cell("ON")]).toEqual([stage, current]);
   });
 
   test("shows Syncs with their clusters and why they are not ready", () => {
@@ -208,17 +208,17 @@ payments   app   -         NotReady  121m  20s   GitAuthenticationFailed: 401 fr
 c1    -        Ready  2d   12s   0/0    ring=canary
 `,
     );
-    const canary = legRow({ content: 12, stage: "canary" }, ["Succeeded"]);
-    const rest = legRow({ content: 12, stage: "rest" }, ["Failed", "Waiting"]);
-    const content = contentRow(12);
-    const stages = [unitStage(canary), unitStage(rest)];
+    const canary = stageRunRow({ rollout: 12, stage: "canary" }, ["Succeeded"]);
+    const rest = stageRunRow({ rollout: 12, stage: "rest" }, ["Failed", "Waiting"]);
+    const rollout = rolloutRow(12);
+    const stages = [stageRecord(canary), stageRecord(rest)];
     const early = [
-      { ...unitStage(canary, { members: 4 }), on: 13 },
-      { name: "rest", members: 9, changing: 0, failedArrivals: 0 },
+      { ...stageRecord(canary, { members: 4 }), current: 13 },
+      { name: "rest", members: 9, changing: 0, failedCatchUps: 0 },
     ];
     const rollouts = [
-      rolloutObject({ content, stages, legs: [canary, rest] }),
-      rolloutObject({ content: contentRow(11), stages: early, legs: [{ ...canary, content: 11 }] }),
+      rolloutObject({ rollout, stages, stageRuns: [canary, rest] }),
+      rolloutObject({ rollout: rolloutRow(11), stages: early, stageRuns: [{ ...canary, rollout: 11 }] }),
     ];
     expect(table("Rollout", rollouts)).toBe(
       `NAMESPACE  NAME     REVISION           TRIGGER  STAGE       DONE  FAILED  STATE       FOR  AGE

@@ -2,12 +2,12 @@ import { defined } from "#shared/base/defined.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
-import { legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
+import { noTargets, refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { newestAct, type SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRow, TargetState, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutStateRow, StageRecord, StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import type { WaitFacts } from "#shared/fleet/waits/wait.ts";
-import { legRow, unitRow } from "#test/unit/functions/api/row-fixture.ts";
+import { rolloutStateRow, stageRunRow } from "#test/unit/functions/api/row-fixture.ts";
 
 export const now = new Date("2026-11-20T08:07:00Z");
 
@@ -55,29 +55,35 @@ export function groupRow(change: Partial<SyncGroupRow> = {}): SyncGroupRow {
 }
 
 /** A leg of so many targets in these states. */
-export function leg(
-  content: number,
+export function stageRun(
+  rollout: number,
   stage: string,
   {
     counts = {},
     ...change
-  }: Partial<Omit<LegRow, "counts">> & { readonly counts?: Partial<Record<TargetState, number>> },
-): LegRow {
+  }: Partial<Omit<StageRunRow, "counts">> & { readonly counts?: Partial<Record<TargetState, number>> },
+): StageRunRow {
   const all = { ...noTargets, ...counts };
   const size = Object.values(all).reduce((sum, count) => sum + count, 0);
-  return { ...legRow({ content, stage }, []), phase: "Moving", counts: all, size, ...change };
+  return { ...stageRunRow({ rollout, stage }, []), phase: "Updating", counts: all, size, ...change };
 }
 
 interface Given {
-  readonly legs: readonly LegRow[];
-  readonly stages: readonly UnitStage[];
+  readonly stageRuns: readonly StageRunRow[];
+  readonly stages: readonly StageRecord[];
   readonly row?: SyncGroupRow;
-  readonly unit?: Partial<UnitRow>;
+  readonly rolloutState?: Partial<RolloutStateRow>;
   readonly facts?: Partial<WaitFacts>;
 }
 
 /** The planner has taken up everything, unless the row or the unit says otherwise. */
-export function factsOf({ legs, stages, row: given = groupRow(), unit = {}, facts = {} }: Given): WaitFacts {
+export function factsOf({
+  stageRuns,
+  stages,
+  row: given = groupRow(),
+  rolloutState = {},
+  facts = {},
+}: Given): WaitFacts {
   const { operations } = given;
   const seen = { observedGeneration: given.generation, ...defined({ observedOperation: newestAct(operations) }) };
   const row = { ...given, status: { ...seen, ...given.status } };
@@ -85,7 +91,7 @@ export function factsOf({ legs, stages, row: given = groupRow(), unit = {}, fact
     handledReconcile: operations.reconcile?.number,
     handledRestart: operations.restart?.number,
   });
-  const made = unitRow(stages, { ...handled, ...unit });
+  const made = rolloutStateRow(stages, { ...handled, ...rolloutState });
   const ledger = made.ledger.map((entry) => ({
     ...entry,
     revision: revisions[entry.number] ?? entry.revision,
@@ -94,13 +100,13 @@ export function factsOf({ legs, stages, row: given = groupRow(), unit = {}, fact
   return {
     now,
     row,
-    unit: { ...made, ledger },
-    legs: new Map(legs.map((one) => [legKey(one), one])),
-    brake: { ok: true, brake: { freezes: [], lifted: [] } },
+    rolloutState: { ...made, ledger },
+    stageRuns: new Map(stageRuns.map((one) => [stageRunKey(one), one])),
+    freezeState: { ok: true, freezeState: { freezes: [], lifted: [] } },
     slots: [],
     syncs: new Map(),
     leases: new Map(),
-    failedArrivals: [],
+    failedCatchUps: [],
     ...facts,
   };
 }
@@ -109,8 +115,8 @@ export function overview(given: Given): RolloutOverview {
   return rolloutOverview(factsOf(given));
 }
 
-export function stage(name: string, change: Partial<UnitStage>): UnitStage {
-  return { name, members: 0, changing: 0, failedArrivals: 0, ...change };
+export function stage(name: string, change: Partial<StageRecord>): StageRecord {
+  return { name, members: 0, changing: 0, failedCatchUps: 0, ...change };
 }
 
 export function target(cluster: string, state: TargetState, change: Partial<TargetItem> = {}): TargetItem {
@@ -118,39 +124,39 @@ export function target(cluster: string, state: TargetState, change: Partial<Targ
 }
 
 /** Canary is on 119, 118 goes through early, and the rest is on 117. */
-export function threeContents(
+export function threeRollouts(
   sizes: Readonly<Record<"canary" | "early" | "rest", number>>,
   early: Partial<Record<TargetState, number>>,
 ) {
   const passed = { phase: "Passed", reason: "Passed", message: "" } as const;
-  const onCanary = leg(119, "canary", {
+  const onCanary = stageRun(119, "canary", {
     ...passed,
     counts: { Succeeded: sizes.canary },
     endedAt: "2026-11-20T08:05:30.000Z",
   });
-  const through = leg(118, "early", { counts: early, startedAt: "2026-11-20T07:58:00.000Z" });
-  const before = leg(117, "early", {
+  const through = stageRun(118, "early", { counts: early, startedAt: "2026-11-20T07:58:00.000Z" });
+  const before = stageRun(117, "early", {
     ...passed,
     counts: { Succeeded: sizes.early },
     endedAt: "2026-11-19T17:20:00.000Z",
   });
-  const onRest = leg(117, "rest", {
+  const onRest = stageRun(117, "rest", {
     ...passed,
     counts: { Succeeded: sizes.rest },
     endedAt: "2026-11-19T18:00:00.000Z",
   });
   return {
-    legs: [onCanary, through, before, onRest],
+    stageRuns: [onCanary, through, before, onRest],
     stages: [
-      stage("canary", { members: sizes.canary, on: 119, passed: refOf(onCanary) }),
+      stage("canary", { members: sizes.canary, current: 119, passed: refOf(onCanary) }),
       stage("early", {
         members: sizes.early,
-        on: 117,
+        current: 117,
         passed: refOf(before),
-        moving: refOf(through),
+        updatingTo: refOf(through),
         changing: early.Assigned ?? 0,
       }),
-      stage("rest", { members: sizes.rest, on: 117, passed: refOf(onRest) }),
+      stage("rest", { members: sizes.rest, current: 117, passed: refOf(onRest) }),
     ],
   };
 }

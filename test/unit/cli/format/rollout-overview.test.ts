@@ -1,19 +1,31 @@
 import { describe, expect, test } from "vitest";
 import { formatOverview, formatOverviewProgress } from "#cli/format/rollout-overview.ts";
-import { refOf } from "#shared/fleet/rollout/legs.ts";
-import { groupRow, leg, now, overview, stage, target, threeContents } from "#test/unit/cli/format/overview-fixture.ts";
+import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import {
+  groupRow,
+  now,
+  overview,
+  stage,
+  stageRun,
+  target,
+  threeRollouts,
+} from "#test/unit/cli/format/overview-fixture.ts";
 import { slotRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 describe("a group with three contents under way", () => {
   test("is understood at a glance, at ten clusters", () => {
-    const given = threeContents({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
-    const early = given.legs[1];
+    const given = threeRollouts({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
+    const early = given.stageRuns[1];
     if (early === undefined) throw new Error("it goes through early");
     const slots = [slotRow(early, { order: 1, cluster: "c3" }), slotRow(early, { order: 2, cluster: "c4" })];
     const syncs = new Map([["c3", [syncRow("c3", "shop.web", { phase: "Verifying" })]]]);
     const facts = { slots, syncs };
     const text = formatOverview({
-      overview: overview({ ...given, facts, unit: { arrivals: { waiting: 1, changing: 0, failed: 0, away: 2 } } }),
+      overview: overview({
+        ...given,
+        facts,
+        rolloutState: { catchUps: { waiting: 1, changing: 0, failed: 0, away: 2 } },
+      }),
       targets: [
         target("c1", "Succeeded", { stage: "canary" }),
         target("c2", "Succeeded", { stage: "early" }),
@@ -63,12 +75,12 @@ describe("a group with three contents under way", () => {
     const row = groupRow({
       spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: "5%", maxFailures: "1%" } },
     });
-    const given = threeContents(
+    const given = threeRollouts(
       { canary: 120, early: 1400, rest: 8480 },
       { Succeeded: 300, Unchanged: 20, Assigned: 480, Failed: 29, Unreachable: 3, Rendering: 12, Waiting: 556 },
     );
-    const legs = given.legs.map((one) =>
-      one.content === 118
+    const stageRuns = given.stageRuns.map((one) =>
+      one.rollout === 118
         ? { ...one, preexistingFailures: 20, rendering: Array.from({ length: 12 }, (_, order) => 900 + order) }
         : one,
     );
@@ -82,7 +94,7 @@ describe("a group with three contents under way", () => {
       target(`d${index}`, "Unreachable", { stage: "early", reason: `ConnectTimeout: no answer from d${index}` }),
     );
     const text = formatOverview({
-      overview: overview({ ...given, legs, row, facts: { wanted: "main@sha1:0ab3f9e" } }),
+      overview: overview({ ...given, stageRuns, row, facts: { desired: "main@sha1:0ab3f9e" } }),
       targets: [...failing, ...away],
       lines: "some",
       now,
@@ -115,7 +127,7 @@ describe("a group with three contents under way", () => {
   });
 
   test("is one line where nothing can be redrawn", () => {
-    const given = threeContents({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
+    const given = threeRollouts({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
     expect(formatOverviewProgress(overview(given), now)).toBe(
       "08:07:00Z shop Rolling: canary on 119, early 118 1/4, rest on 117, 2 changing, 0 failed",
     );
@@ -123,23 +135,27 @@ describe("a group with three contents under way", () => {
 });
 
 describe("what stands still", () => {
-  const halted = leg(119, "canary", {
+  const halted = stageRun(119, "canary", {
     phase: "Halted",
     message: "1 cluster failed of 2 in stage canary (allows 0): c2: ApplyFailed: 1 of 4 objects failed",
     counts: { Failed: 1, Succeeded: 1 },
     failures: [{ cluster: "c2", reason: "ApplyFailed: 1 of 4 objects failed" }],
     transitions: [{ at: "2026-11-20T08:05:00.000Z", phase: "Halted", reason: "TooManyFailures", message: "" }],
   });
-  const rest = leg(118, "rest", { phase: "Passed", counts: { Succeeded: 2 }, endedAt: "2026-11-20T07:30:00.000Z" });
+  const rest = stageRun(118, "rest", {
+    phase: "Passed",
+    counts: { Succeeded: 2 },
+    endedAt: "2026-11-20T07:30:00.000Z",
+  });
   const stages = [
-    stage("canary", { members: 2, on: 118, moving: refOf(halted) }),
-    stage("rest", { members: 2, on: 118, passed: refOf(rest) }),
+    stage("canary", { members: 2, current: 118, updatingTo: refOf(halted) }),
+    stage("rest", { members: 2, current: 118, passed: refOf(rest) }),
   ];
 
   test("ends with the commands to type", () => {
     const text = formatOverview({
       overview: overview({
-        legs: [halted, rest],
+        stageRuns: [halted, rest],
         stages,
         row: groupRow({ status: { state: "Halted", conditions: [] } }),
       }),
@@ -186,16 +202,16 @@ describe("what stands still", () => {
   test("by people's hands is told with the verbs that let go", () => {
     const by = "arn:aws:sts::111122223333:assumed-role/sre/ana";
     const suspended = { by, at: "2026-11-20T07:56:00.000Z", number: 1, reason: "INC-4711" };
-    const brake = {
+    const freezeState = {
       freezes: [{ name: "us", by, at: "2026-11-20T08:00:00.000Z", reason: "INC-1", until: "2026-11-20T09:00:00.000Z" }],
       lifted: [],
     };
     const text = formatOverview({
       overview: overview({
-        legs: [rest],
+        stageRuns: [rest],
         stages: stages.slice(1),
         row: groupRow({ operations: { suspended }, status: { state: "Suspended", conditions: [] } }),
-        facts: { brake: { ok: true, brake } },
+        facts: { freezeState: { ok: true, freezeState } },
       }),
       targets: [],
       lines: "some",
@@ -208,7 +224,7 @@ describe("what stands still", () => {
 
   test("as a deletion that waits for who does not answer is told with the ways to go on without", () => {
     const deletion = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1, cascade: "delete" } as const;
-    const away = leg(119, "canary", {
+    const away = stageRun(119, "canary", {
       phase: "TooManyUnreachable",
       message: "1 of 1 unreachable in stage canary (allows 0)",
       counts: { Unreachable: 1 },
@@ -216,8 +232,8 @@ describe("what stands still", () => {
     });
     const text = formatOverview({
       overview: overview({
-        legs: [away],
-        stages: [stage("canary", { members: 1, on: 118, moving: refOf(away) })],
+        stageRuns: [away],
+        stages: [stage("canary", { members: 1, current: 118, updatingTo: refOf(away) })],
         row: groupRow({ operations: { deletion }, status: { state: "Deleting", conditions: [] } }),
       }),
       targets: [],
@@ -232,12 +248,12 @@ describe("what stands still", () => {
 });
 
 test("stages without clusters, and those that nothing has passed, say so", () => {
-  const first = leg(1, "canary", { counts: { Assigned: 1 } });
+  const first = stageRun(1, "canary", { counts: { Assigned: 1 } });
   const text = formatOverview({
     overview: overview({
-      legs: [first],
+      stageRuns: [first],
       stages: [
-        stage("canary", { members: 1, moving: refOf(first) }),
+        stage("canary", { members: 1, updatingTo: refOf(first) }),
         stage("early", {}),
         stage("rest", { members: 3 }),
       ],
@@ -256,7 +272,7 @@ describe("a long reason", () => {
   const row = groupRow({ status: { state: "Rolling", conditions: [] } });
   const view = (columns?: number, lines: "all" | "some" = "all") =>
     formatOverview({
-      overview: overview({ ...threeContents({ canary: 1, early: 4, rest: 50 }, { Assigned: 1 }), row }),
+      overview: overview({ ...threeRollouts({ canary: 1, early: 4, rest: 50 }, { Assigned: 1 }), row }),
       targets: [target("c1", "Applying", { reason: long })],
       lines,
       columns,

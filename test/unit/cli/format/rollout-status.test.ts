@@ -2,23 +2,26 @@ import { describe, expect, test } from "vitest";
 import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-status.ts";
 import type { RolloutObject } from "#shared/fleet/api/objects.ts";
 import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
-import { refOf } from "#shared/fleet/rollout/legs.ts";
-import type { ContentRow, LegRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
-import { leg, now, stage, target } from "#test/unit/cli/format/overview-fixture.ts";
-import { contentRow } from "#test/unit/functions/api/row-fixture.ts";
+import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import type { RolloutRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { now, stage, stageRun, target } from "#test/unit/cli/format/overview-fixture.ts";
+import { rolloutRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const passed = { phase: "Passed", endedAt: "2026-11-20T08:01:02.000Z" } as const;
 
 function rollout(
-  legs: readonly LegRow[],
-  { stages = legs.map(stageOf), ...content }: Partial<ContentRow> & { readonly stages?: readonly UnitStage[] } = {},
+  stageRuns: readonly StageRunRow[],
+  {
+    stages = stageRuns.map(stageOf),
+    ...rollout
+  }: Partial<RolloutRow> & { readonly stages?: readonly StageRecord[] } = {},
 ): RolloutObject {
-  const made = contentRow(12, { fromRevision: "main@sha1:77d01c3", ...content });
-  return rolloutObject({ content: made, stages, legs });
+  const made = rolloutRow(12, { fromRevision: "main@sha1:77d01c3", ...rollout });
+  return rolloutObject({ rollout: made, stages, stageRuns });
 }
 
-function stageOf(one: LegRow): UnitStage {
-  const place = one.phase === "Passed" ? { on: one.content, passed: refOf(one) } : { moving: refOf(one) };
+function stageOf(one: StageRunRow): StageRecord {
+  const place = one.phase === "Passed" ? { current: one.rollout, passed: refOf(one) } : { updatingTo: refOf(one) };
   return stage(one.stage, { members: one.size, ...place });
 }
 
@@ -26,8 +29,8 @@ describe("rollout status of one content", () => {
   test("shows few clusters one by one, worst first, with the done ones together", () => {
     const text = formatRolloutStatus({
       rollout: rollout([
-        leg(12, "canary", { ...passed, counts: { Succeeded: 1 } }),
-        leg(12, "rest", {
+        stageRun(12, "canary", { ...passed, counts: { Succeeded: 1 } }),
+        stageRun(12, "rest", {
           phase: "Halted",
           reason: "TooManyFailures",
           message: "1 cluster failed of 4 in stage rest (allows 0)",
@@ -83,12 +86,12 @@ Halted: 1 cluster failed of 4 in stage rest (allows 0)
     const text = formatRolloutStatus({
       rollout: rollout(
         [
-          leg(12, "canary", {
+          stageRun(12, "canary", {
             ...passed,
             endedAt: "2026-11-19T09:30:00.000Z",
             counts: { Succeeded: 100, Unchanged: 20 },
           }),
-          leg(12, "rest", { message: "stage rest goes on", counts }),
+          stageRun(12, "rest", { message: "stage rest goes on", counts }),
         ],
         { skipped: { count: 2, from: "a", to: "b" } },
       ),
@@ -115,8 +118,8 @@ Rolling: stage rest goes on
   });
 
   test("says what is empty, what is still to come, and what is over", () => {
-    const canary = leg(12, "canary", { ...passed });
-    const toCome = [stageOf(canary), stage("early", { members: 3, on: 11 }), stage("rest", { on: 11 })];
+    const canary = stageRun(12, "canary", { ...passed });
+    const toCome = [stageOf(canary), stage("early", { members: 3, current: 11 }), stage("rest", { current: 11 })];
     const waiting = formatRolloutStatus({
       rollout: rollout([canary], { stages: toCome }),
       targets: [],
@@ -127,14 +130,14 @@ Rolling: stage rest goes on
     expect(waiting).toMatch(/1 canary +0 .* empty\n/);
     expect(waiting).toMatch(/2 early +3 .* waiting\n/);
     expect(waiting).toMatch(/3 rest +0 .* empty\n/);
-    const over = leg(12, "rest", {
+    const over = stageRun(12, "rest", {
       phase: "Superseded",
       message: "content 13 took over",
       supersededBy: 13,
       counts: { Superseded: 2 },
       endedAt: "2026-11-20T08:02:00.000Z",
     });
-    const stages = [{ ...stageOf(canary), on: 13 }, stage("rest", { members: 2, on: 11 })];
+    const stages = [{ ...stageOf(canary), current: 13 }, stage("rest", { members: 2, current: 11 })];
     const superseded = formatRolloutStatus({
       rollout: rollout([canary, over], { stages }),
       targets: [],
@@ -149,7 +152,7 @@ Rolling: stage rest goes on
     ["NothingVerified", "nothing verified"],
     ["TooManyUnreachable", "too many unreachable"],
   ] as const)("says that it stands still: %s", (phase, words) => {
-    const given = rollout([leg(12, "all", { phase, message: "why", counts: { Unreachable: 1 } })]);
+    const given = rollout([stageRun(12, "all", { phase, message: "why", counts: { Unreachable: 1 } })]);
     const text = formatRolloutStatus({ rollout: given, targets: [], lines: "some", now });
     expect(text).toContain("\nStalled: why\n");
     expect(text).toMatch(new RegExp(`1 all +1 .* ${words}\\n`));
@@ -157,8 +160,8 @@ Rolling: stage rest goes on
 
   test("has one line of progress where nothing can be redrawn", () => {
     const given = rollout([
-      leg(12, "canary", { ...passed, counts: { Succeeded: 1 } }),
-      leg(12, "rest", { counts: { Assigned: 1, Failed: 1 } }),
+      stageRun(12, "canary", { ...passed, counts: { Succeeded: 1 } }),
+      stageRun(12, "rest", { counts: { Assigned: 1, Failed: 1 } }),
     ]);
     expect(formatProgress(given, now)).toBe("08:07:00Z shop-12 Rolling: canary 1/1, rest 0/2, 1 changing, 1 failed");
   });

@@ -59,7 +59,7 @@ describe("accepting a cluster", () => {
     expect(sync).toMatchObject({ desired: { action: "orphan", attempt: 3 } });
     expect(sync).not.toHaveProperty("observed");
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
+      { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
     ]);
   });
 

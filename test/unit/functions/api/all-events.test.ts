@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { countedTable } from "#test/support/counted-table.ts";
@@ -8,7 +8,7 @@ import { apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api
 
 const minute = (at: number) => new Date(Date.parse("2026-11-20T07:00:00.000Z") + at * 60_000).toISOString();
 
-function event(about: Subject, at: number, id = "1") {
+function event(about: Owner, at: number, id = "1") {
   const put = {
     ...keys.event(about, minute(at), id),
     ...{ type: "Event", schema: 1, version: 1, severity: "info", reason: "RolloutComplete" },
@@ -32,9 +32,9 @@ async function fleetOf(groups: number, events: number, pageItems = 1000) {
 }
 
 interface Listed {
-  readonly items: readonly { readonly message: string; readonly about: Subject }[];
+  readonly items: readonly { readonly message: string; readonly about: Owner }[];
   readonly metadata: { readonly continue?: string };
-  readonly subjects: { readonly known: number; readonly asked: number };
+  readonly owners: { readonly known: number; readonly asked: number };
 }
 
 test("the events of all groups come one after the other, page by page, none twice and none left out", async () => {
@@ -66,7 +66,7 @@ test("of one namespace, what is in it; each says whose it is", async () => {
     { namespace: "payments", kind: "SyncGroup", name: "g0" },
   ]);
   const other = await api.call("GET", "/v1/events?namespace=elsewhere");
-  expect(other.body).toMatchObject({ items: [], subjects: { known: 0, asked: 0 } });
+  expect(other.body).toMatchObject({ items: [], owners: { known: 0, asked: 0 } });
 });
 
 test("of many groups, those that changed last, in as many requests however many there are", async () => {
@@ -78,8 +78,8 @@ test("of many groups, those that changed last, in as many requests however many 
   };
   const fifty = await cost(50);
   const many = await cost(180);
-  expect(fifty.list.subjects).toEqual({ known: 50, asked: 50 });
-  expect(many.list.subjects).toEqual({ known: 180, asked: 50 });
+  expect(fifty.list.owners).toEqual({ known: 50, asked: 50 });
+  expect(many.list.owners).toEqual({ known: 180, asked: 50 });
   // This table gives an empty page before each: two requests where there is one.
   expect(fifty.requests).toBeLessThanOrEqual(2 * 51);
   expect(many.requests).toBeLessThanOrEqual(2 * (50 + 2 + 2));

@@ -32,7 +32,7 @@ describe("apply", () => {
     expect(outcomes(first.body)).toEqual(["SyncGroup/shop created", "Source/app created", "Cluster/c1 created"]);
     expect(first.body.items.map(({ warnings }: { warnings: unknown }) => warnings)).toEqual([[], [], []]);
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: group, clusters: [] },
+      { to: "rollout", owner: group, clusters: [] },
       { to: "resolve", source: { namespace: "payments", name: "app" } },
     ]);
     const rows = api.table.all();
@@ -256,15 +256,15 @@ describe("apply", () => {
     const words =
       "nothing is rolled out until it is; name a folder in one of them, or add it to the Source's spec.paths";
     const of = (path: string) => `path ${path} is in none of the paths of Source app (deploy, charts): ${words}`;
-    const wanted = [[`template other: ${of("plain")}`, `template beside: ${of("deployment")}`], [of("plain")]];
+    const desired = [[`template other: ${of("plain")}`, `template beside: ${of("deployment")}`], [of("plain")]];
     const warnings = async (...more: readonly unknown[]) => {
       const answer = await api.call("POST", "/v1/apply", { documents: [...documents, ...more] });
       const items: { readonly warnings: readonly string[] }[] = answer.body.items.slice(0, 2);
       return items.map((item) => item.warnings.filter((each) => each.includes("path")));
     };
     expect(await warnings()).toEqual([[], []]);
-    expect(await warnings(source("app", { paths: ["deploy", "charts"] }))).toEqual(wanted);
-    expect(await warnings()).toEqual(wanted);
+    expect(await warnings(source("app", { paths: ["deploy", "charts"] }))).toEqual(desired);
+    expect(await warnings()).toEqual(desired);
     expect(await warnings(source("app"))).toEqual([[], []]);
   });
 
@@ -423,8 +423,8 @@ describe("apply", () => {
     const documents = Array.from({ length: 20 }, (_, index) => cluster(`c${index}`, { env: "prod" }));
     await api.call("POST", "/v1/apply", { documents });
     const both = [
-      { to: "rollout", subject: { namespace: "payments", kind: "Sync", name: "extra" }, clusters: [] },
-      { to: "rollout", subject: group, clusters: [] },
+      { to: "rollout", owner: { namespace: "payments", kind: "Sync", name: "extra" }, clusters: [] },
+      { to: "rollout", owner: group, clusters: [] },
     ];
     expect(api.takeMessages()).toEqual(both);
     await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "dev" })] });

@@ -16,7 +16,7 @@ describe("the fleet as a plan goes by it", () => {
       { cluster: "c1", uid: expect.any(String), labels: { env: "prod" }, values: {}, syncs: [] },
       { cluster: "c2", uid: expect.any(String), labels: { env: "dev" }, values: {}, syncs: [] },
     ]);
-    await storeRollout(api, { number: 1, states: { all: ["Succeeded"] }, unit: { templates: ["web"] } });
+    await storeRollout(api, { number: 1, states: { all: ["Succeeded"] }, rolloutState: { templates: ["web"] } });
     const orphan = syncRow("c2", "shop.web");
     const left = { ...orphan, desired: { ...orphan.desired, action: "orphan" as const } };
     await api.table.write([syncRow("c1", "shop.web"), left].map((put) => ({ put, when: "absent" as const })));
@@ -30,7 +30,7 @@ describe("the fleet as a plan goes by it", () => {
     expect(JSON.stringify(body)).not.toContain("token-2");
     expect((await api.call("GET", `${group}/fleet?cluster=c2`)).body.items[0].syncs).toEqual([]);
     expect((await api.call("GET", `${group}/fleet?limit=1`)).body.metadata.continue).toEqual(expect.any(String));
-    expect(await api.table.get(keys.unit(shop))).toBeDefined();
+    expect(await api.table.get(keys.rolloutState(shop))).toBeDefined();
   });
 });
 
@@ -73,7 +73,7 @@ async function withContents() {
       sizeBytes: 1,
       files: 1,
       storedAt: at,
-      subject: "change",
+      owner: "change",
       author: "Ana <ana@acme.io>",
     };
     const put = { ...row, status: { ...row.status, artifact }, version: row.version + 1 };

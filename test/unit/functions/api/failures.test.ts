@@ -182,7 +182,7 @@ describe("applying", () => {
     expect(await table.get(keys.object("payments", "SyncGroup", "late"))).toBeUndefined();
     expect(api.takeMessages()).toEqual([
       { to: "resolve", source: { namespace: "payments", name: "early" } },
-      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
+      { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
     ]);
     expect(await api.call("POST", "/v1/apply", { documents })).toMatchObject({ status: 200 });
     expect(await table.get(keys.object("payments", "SyncGroup", "late"))).toBeDefined();

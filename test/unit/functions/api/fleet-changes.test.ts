@@ -22,7 +22,7 @@ function group(name: string, clusters: unknown) {
 }
 
 function told(api: ApiFixture): readonly string[] {
-  return api.takeMessages().map((message) => (message.to === "rollout" ? message.subject.name : message.to));
+  return api.takeMessages().map((message) => (message.to === "rollout" ? message.owner.name : message.to));
 }
 
 function versions(api: ApiFixture): readonly number[] {

@@ -18,8 +18,8 @@ async function fleetOf(groups: number, clusters: number) {
     await storeRollout(api, {
       number: 2,
       states: { canary: Array(clusters / 10).fill("Succeeded"), rest: Array((clusters * 9) / 10).fill("Waiting") },
-      subject: { namespace: "payments", kind: "SyncGroup", name },
-      unit: { uid: row.metadata.uid },
+      owner: { namespace: "payments", kind: "SyncGroup", name },
+      rolloutState: { uid: row.metadata.uid },
     });
   }
   const before = { ...counts };

@@ -21,7 +21,7 @@ async function withFleet() {
 }
 
 const path = "/v1/freezes/inc-4711";
-const planner = { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] };
+const planner = { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] };
 
 describe("the brake", () => {
   test("keeps who, why, until when and what it covers, and tells the planners", async () => {
@@ -32,7 +32,7 @@ describe("the brake", () => {
       status: 200,
       body: { outcome: "created", freeze: { kind: "Freeze", status: { clusters: 1, inForce: true } } },
     });
-    const row = await api.table.get(keys.brake);
+    const row = await api.table.get(keys.freezeState);
     expect(row?.freezes).toEqual([
       {
         name: "inc-4711",
@@ -80,7 +80,7 @@ describe("the brake", () => {
     const answer = await api.call("DELETE", `${path}?reason=mended`);
     expect(answer.body).toMatchObject({ outcome: "deleted", freeze: { status: { clusters: 1 } } });
     expect(api.takeMessages()).toEqual([planner, { to: "apply", cluster: "c1" }]);
-    const row = await api.table.get(keys.brake);
+    const row = await api.table.get(keys.freezeState);
     expect(row).toMatchObject({ freezes: [], lifted: [{ name: "inc-4711", lifted: { by: principal } }] });
     expect((await api.call("GET", "/v1/freezes")).body.items).toEqual([]);
     expect(await api.call("DELETE", path)).toMatchObject({
@@ -103,7 +103,7 @@ describe("the brake", () => {
   test("cannot be read by anybody who would write over it, or show nothing", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711" });
-    await api.table.write([{ update: keys.brake, set: { freezes: "all of them" } }]);
+    await api.table.write([{ update: keys.freezeState, set: { freezes: "all of them" } }]);
     const rows = api.table.all();
     for (const [method, at] of [
       ["GET", "/v1/freezes"],
@@ -111,7 +111,7 @@ describe("the brake", () => {
       ["DELETE", path],
     ] as const) {
       const answer = await api.call(method, at, method === "POST" ? { reason: "x" } : undefined);
-      expect(answer).toMatchObject({ status: 503, body: { code: "BrakeUnreadable" } });
+      expect(answer).toMatchObject({ status: 503, body: { code: "FreezesUnreadable" } });
     }
     expect(api.table.all()).toEqual(rows);
   });
@@ -150,7 +150,7 @@ describe("the brake", () => {
     const api = await withFleet();
     const answer = await api.call("POST", `/v1/freezes/${encodeURIComponent(name)}`, body);
     expect(answer.body.message ?? answer.body).toContain(message);
-    expect(await api.table.get(keys.brake)).toBeUndefined();
+    expect(await api.table.get(keys.freezeState)).toBeUndefined();
   });
 
   test("does not let one of the same name cover something else", async () => {
@@ -164,7 +164,7 @@ describe("the brake", () => {
 });
 
 describe("what the brake remembers", () => {
-  const row = (api: ReturnType<typeof apiFixture>) => api.table.get(keys.brake);
+  const row = (api: ReturnType<typeof apiFixture>) => api.table.get(keys.freezeState);
 
   test("takes another time for a freeze, or none, and has it once", async () => {
     const api = await withFleet();

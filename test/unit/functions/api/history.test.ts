@@ -4,7 +4,7 @@ import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
 import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
 import type { PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Answer, type ApiFixture, apiFixture, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { contentRow, storeRollout } from "#test/unit/functions/api/row-fixture.ts";
+import { rolloutRow, storeRollout } from "#test/unit/functions/api/row-fixture.ts";
 
 const commit = (digit: number) => String(digit).repeat(40);
 const revision = (digit: number) => `main@sha1:${commit(digit)}`;
@@ -17,16 +17,16 @@ function artifact(digit: number): Artifact {
     sizeBytes: 1,
     files: 1,
     storedAt: "2026-11-20T07:00:00.000Z",
-    subject: `change ${digit}`,
+    owner: `change ${digit}`,
     author: "Ana <ana@acme.io>",
     committedAt: `2026-11-20T06:0${digit}:00.000Z`,
   };
 }
 
 function plan(digit: number, name = "web") {
-  const [template] = contentRow(1).plan.templates;
+  const [template] = rolloutRow(1).plan.templates;
   const planned: PlannedTemplate = { ...(template as PlannedTemplate), name, revision: revision(digit) };
-  return { plan: { templates: [planned], contentHash: `sha256:${digit}` }, revision: revision(digit) };
+  return { plan: { templates: [planned], planHash: `sha256:${digit}` }, revision: revision(digit) };
 }
 
 /** The Source had 1 to 5; contents are of 1, 4 and 5. */
@@ -47,7 +47,7 @@ async function withHistory(): Promise<ApiFixture> {
     await storeRollout(api, {
       number,
       states: { canary: ["Succeeded"], rest: [number === 3 ? "Failed" : "Succeeded"] },
-      content: plan(digit),
+      rollout: plan(digit),
     });
   }
   return api;
@@ -102,7 +102,7 @@ describe("the history of a group", () => {
 
   test("without what is forgotten: a revision whose row has ended has no commit", async () => {
     const api = await withHistory();
-    await storeRollout(api, { number: 4, states: { canary: ["Succeeded"] }, content: plan(9) });
+    await storeRollout(api, { number: 4, states: { canary: ["Succeeded"] }, rollout: plan(9) });
     const [template] = (await api.call("GET", group)).body.items[0].templates;
     expect(template).not.toHaveProperty("commit");
     expect(template).not.toHaveProperty("commits");

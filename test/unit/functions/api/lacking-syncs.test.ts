@@ -1,18 +1,18 @@
 /** What a cluster is to have and was never given is in its list and its count, with why it is not there. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { ArrivalRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const templates = ["web", "api"].map((name) => ({ name, source: "app" }));
 
 /** Content 12 has the template `web` alone: it is on c1, and failed on c2. */
-async function fixture(unit: Partial<UnitRow> = {}, own = templates) {
+async function fixture(rolloutState: Partial<RolloutStateRow> = {}, own = templates) {
   const api = apiFixture();
   const clusters = ["c1", "c2"].map((name) => cluster(name, { env: "prod" }));
   await api.call("POST", "/v1/apply", { documents: [source("app"), ...clusters, syncGroup("shop", own)] });
-  await storeRollout(api, { number: 12, states: { all: ["Succeeded", "Failed"] }, unit });
+  await storeRollout(api, { number: 12, states: { all: ["Succeeded", "Failed"] }, rolloutState });
   await api.table.write([{ put: syncRow("c1", "shop.web") }]);
   return api;
 }
@@ -56,10 +56,10 @@ test("a catch-up that failed, or found no answer, is what its cluster is", async
     ["failed", "Failed"],
     ["away", "Unreachable"],
   ] as const) {
-    const api = await fixture({ arrivals: { waiting: 0, changing: 0, failed: 0, [state]: 1 } });
-    const row: ArrivalRow = {
-      ...keys.arrival(shop, state, "c2"),
-      ...{ type: "Arrival", schema: 1, version: 1, cluster: "c2", why: "joined" },
+    const api = await fixture({ catchUps: { waiting: 0, changing: 0, failed: 0, [state]: 1 } });
+    const row: CatchUpRow = {
+      ...keys.catchUp(shop, state, "c2"),
+      ...{ type: "CatchUp", schema: 1, version: 1, cluster: "c2", why: "joined" },
       ...{ since: "2026-11-20T08:00:00.000Z", reason: "RenderFailed: no YAML" },
     };
     await api.table.write([{ put: row }]);

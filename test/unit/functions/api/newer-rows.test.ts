@@ -1,7 +1,7 @@
 /** Rows that a newer version wrote, after its deployment was rolled back: listed as what they are, changed by nobody. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { ArrivalRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { type ApiFixture, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
@@ -33,17 +33,17 @@ beforeEach(async () => {
 
 /** With a shape that this version knows nothing of. */
 async function makeNewer(key: RowKey): Promise<void> {
-  const remove = ["spec", "status", "labels", "operations", "desired", "observed", "subject", "stages", "state"];
+  const remove = ["spec", "status", "labels", "operations", "desired", "observed", "owner", "stages", "state"];
   await api.table.write([{ update: key, set: { schema: rowSchema + 1 }, remove }]);
 }
 
-const leg = (content: number) => keys.leg(shop, { content, stage: "all", seal: 0 });
+const stageRun = (rollout: number) => keys.stageRun(shop, { rollout, stage: "all", snapshot: 0 });
 const object = (kind: "Source" | "SyncGroup" | "Sync", name: string) => keys.object("payments", kind, name);
 const get = async (path: string) => (await api.call("GET", path)).body;
 
-function failedArrival(cluster: string): ArrivalRow {
-  const key = keys.arrival(shop, "failed", cluster);
-  const parts = { type: "Arrival", schema: rowSchema, version: 1, why: "joined", reason: "ApplyFailed" } as const;
+function failedCatchUp(cluster: string): CatchUpRow {
+  const key = keys.catchUp(shop, "failed", cluster);
+  const parts = { type: "CatchUp", schema: rowSchema, version: 1, why: "joined", reason: "ApplyFailed" } as const;
   return { ...key, ...parts, cluster, since: "2026-11-20T07:55:00.000Z" };
 }
 
@@ -143,22 +143,22 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     ],
     [
       "a rollout",
-      keys.content(shop, 1),
+      keys.rollout(shop, 1),
       `${ns}/syncgroups/shop/rollouts`,
       `${ns}/rollouts/shop-1`,
       ["shop-2", "shop-1 Unreadable"],
     ],
-    ["the newest rollout", keys.content(shop, 2), "/v1/rollouts", `${ns}/rollouts/shop-2`, ["shop-2 Unreadable"]],
+    ["the newest rollout", keys.rollout(shop, 2), "/v1/rollouts", `${ns}/rollouts/shop-2`, ["shop-2 Unreadable"]],
     [
       "a rollout of which a leg is newer",
-      leg(1),
+      stageRun(1),
       `${ns}/syncgroups/shop/rollouts`,
       `${ns}/rollouts/shop-1`,
       ["shop-2", "shop-1 Unreadable"],
     ],
     [
       "the newest rollout, of which a leg is newer",
-      leg(2),
+      stageRun(2),
       "/v1/rollouts",
       `${ns}/rollouts/shop-2`,
       ["shop-2 Unreadable"],
@@ -206,16 +206,16 @@ describe("what a newer version wrote is listed beside the others, and shown alon
   });
 
   test("the unit of a group stands for its newest rollout", async () => {
-    await makeNewer(keys.unit(shop));
+    await makeNewer(keys.rolloutState(shop));
     expect(lines(await list("/v1/rollouts"))).toEqual(["shop Unreadable"]);
     const answer = await api.call("GET", "/v1/namespaces/payments/syncgroups/shop/rollouts");
     expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
   });
 
   test.each<[string, RowKey]>([
-    ["unit", keys.unit(shop)],
-    ["leg", leg(2)],
-    ["brake", keys.brake],
+    ["rolloutState", keys.rolloutState(shop)],
+    ["stageRun", stageRun(2)],
+    ["freezeState", keys.freezeState],
   ])("a group is not shown at a glance where its %s is newer", async (_, key) => {
     await makeNewer(key);
     const answer = await api.call("GET", "/v1/namespaces/payments/syncgroups/shop/rollout");
@@ -224,31 +224,31 @@ describe("what a newer version wrote is listed beside the others, and shown alon
 
   test("a group is shown at a glance without a slot, or an arrival that failed, of a newer version", async () => {
     await storeRollout(api, { number: 3, states: { all: ["Applying", "Assigned", "Waiting"] } });
-    const arrivals = { waiting: 0, changing: 0, failed: 2 };
+    const catchUps = { waiting: 0, changing: 0, failed: 2 };
     await api.table.write([
-      { update: keys.unit(shop), set: { arrivals, unreadable: ["c1", "c8"] } },
-      ...["c8", "c9"].map((name) => ({ put: failedArrival(name) })),
+      { update: keys.rolloutState(shop), set: { catchUps, unreadable: ["c1", "c8"] } },
+      ...["c8", "c9"].map((name) => ({ put: failedCatchUp(name) })),
     ]);
     await makeNewer(keys.slot(shop, "c1"));
-    await makeNewer(keys.arrival(shop, "failed", "c8"));
+    await makeNewer(keys.catchUp(shop, "failed", "c8"));
     const { status } = await get("/v1/namespaces/payments/syncgroups/shop/rollout");
     expect(status.slots.used).toBe(2);
     expect(status.waits).toMatchObject([
       {
-        on: "newer",
+        current: "newer",
         clusters: { count: 2, names: ["c1", "c8"] },
         message:
           "rows of clusters c1, c8 were written by a newer version of Starling, and are left alone: update the stack",
         clear: [],
       },
-      { on: "arrivals", clusters: { names: ["c9"] } },
-      { on: "slots", message: expect.stringContaining("oldest c2") },
-      { on: "source" },
+      { current: "catchUps", clusters: { names: ["c9"] } },
+      { current: "slots", message: expect.stringContaining("oldest c2") },
+      { current: "source" },
     ]);
   });
 
   test("a target of a rollout has its place, and nothing else", async () => {
-    await makeNewer(keys.target(shop, { content: 2, stage: "all", seal: 0 }, "c2"));
+    await makeNewer(keys.target(shop, { rollout: 2, stage: "all", snapshot: 0 }, "c2"));
     const { items } = await get("/v1/namespaces/payments/syncgroups/shop/rollouts/2/targets");
     expect(items).toMatchObject([
       { cluster: "c1", state: "Succeeded" },
@@ -292,12 +292,12 @@ describe("what a newer version wrote is listed beside the others, and shown alon
 describe("rows beside an object that only a newer version can read keep nobody from it", () => {
   const beside: Readonly<Record<string, RowKey>> = {
     "the fleet's entry": keys.fleet("c2"),
-    "the entry of a subject": keys.subject(shop),
+    "the entry of a subject": keys.owner(shop),
     "the entry of a Source": keys.sourceEntry({ namespace: "payments", name: "app" }),
-    "the wanted content": keys.content(shop, 2),
-    "its leg": leg(2),
-    "the unit": keys.unit(shop),
-    "the brake": keys.brake,
+    "the wanted content": keys.rollout(shop, 2),
+    "its leg": stageRun(2),
+    "the unit": keys.rolloutState(shop),
+    "the brake": keys.freezeState,
   };
 
   test.each(Object.entries(beside))("%s", async (_, key) => {
@@ -318,7 +318,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
   test("an apply says what it says of others", async () => {
     await makeNewer(object("Source", "app"));
     await makeNewer(keys.fleet("c2"));
-    await makeNewer(keys.subject({ namespace: "payments", kind: "SyncGroup", name: "tools" }));
+    await makeNewer(keys.owner({ namespace: "payments", kind: "SyncGroup", name: "tools" }));
     const answer = await api.call("POST", "/v1/apply", {
       documents: [
         syncGroup("new", [{ name: "web", source: "app" }]),
@@ -329,7 +329,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
     expect(answer).toMatchObject({ status: 200, body: { items: [{ warnings: [] }, { warnings: [] }, {}] } });
     expect(api.takeMessages()).toContainEqual({
       to: "rollout",
-      subject: { namespace: "payments", kind: "SyncGroup", name: "tools" },
+      owner: { namespace: "payments", kind: "SyncGroup", name: "tools" },
       clusters: [],
     });
   });
@@ -425,8 +425,8 @@ describe("nobody changes what a newer version wrote", () => {
       `${ns}/syncs/shop.web/prune`,
       { cluster: "c1", uids: ["u"] },
     ],
-    ["freeze", keys.brake, "POST", "/v1/freezes/x", reason],
-    ["thaw", keys.brake, "DELETE", "/v1/freezes/x", undefined],
+    ["freeze", keys.freezeState, "POST", "/v1/freezes/x", reason],
+    ["thaw", keys.freezeState, "DELETE", "/v1/freezes/x", undefined],
   ];
 
   test.each([...verbs])("%s", async (_, key, method, path, body) => {

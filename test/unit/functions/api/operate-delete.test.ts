@@ -33,7 +33,7 @@ describe("suspend and resume", () => {
       suspended: { by: principal, at: "2026-11-20T08:05:00.000Z", reason: "INC-4711", number: 1 },
     });
     expect(row?.generation).toBe(1);
-    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group, clusters: [] }]);
+    expect(api.takeMessages()).toEqual([{ to: "rollout", owner: group, clusters: [] }]);
   });
 
   test("changes nothing the second time", async () => {
@@ -102,11 +102,11 @@ describe("reconcile", () => {
   test("asks the planner, and with the Sources also resolve", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/reconcile`, {});
-    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group, clusters: [] }]);
+    expect(api.takeMessages()).toEqual([{ to: "rollout", owner: group, clusters: [] }]);
     api.setNow("2026-11-20T08:06:00Z");
     await api.call("POST", `${groupPath}/reconcile`, { withSource: true });
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: group, clusters: [] },
+      { to: "rollout", owner: group, clusters: [] },
       { to: "resolve", source: { namespace: "payments", name: "app" } },
     ]);
     const row = await api.table.get(keys.object("payments", "Source", "app"));
@@ -165,7 +165,7 @@ describe("restart", () => {
     const answer = await api.call("POST", `${groupPath}/restart`, { reason: "INC-2" });
     const act = { by: principal, at: "2026-11-20T08:05:00.000Z", reason: "INC-2", number: 1 };
     expect(answer).toMatchObject({ status: 200, body: { outcome: "configured", operations: { restart: act } } });
-    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group, clusters: [] }]);
+    expect(api.takeMessages()).toEqual([{ to: "rollout", owner: group, clusters: [] }]);
     expect(api.log).toContainEqual(expect.objectContaining({ verb: "restart", principal, reason: "INC-2" }));
     await api.call("POST", `${groupPath}/restart`, {});
     const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
@@ -252,7 +252,7 @@ describe("delete", () => {
       number: 1,
       reason: "moved",
     });
-    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group, clusters: [] }]);
+    expect(api.takeMessages()).toEqual([{ to: "rollout", owner: group, clusters: [] }]);
 
     await api.call("DELETE", `${groupPath}?confirm=true&cascade=orphan`);
     expect(api.takeMessages()).toEqual([]);

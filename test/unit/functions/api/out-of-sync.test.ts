@@ -2,15 +2,28 @@
 import { describe, expect, test } from "vitest";
 import { inputDigest, inputOf } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRow, PlannedTemplate, RenderingRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
+import type {
+  PlannedTemplate,
+  RenderingRow,
+  RolloutStateRow,
+  StageRecord,
+  StageRunRow,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { contentRow, legRow, shop, syncRow, unitRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
+import {
+  rolloutRow,
+  rolloutStateRow,
+  shop,
+  stageRecord,
+  stageRunRow,
+  syncRow,
+} from "#test/unit/functions/api/row-fixture.ts";
 
-const wanted = "main@sha1:new";
+const outOfSync = "main@sha1:new";
 const digest = "sha256:of-the-new-one";
-const template = { name: "web", source: "app", revision: wanted, artifactDigest: "sha256:22" };
+const template = { name: "web", source: "app", revision: outOfSync, artifactDigest: "sha256:22" };
 const apply = { prune: true, drift: "correct", interval: "10m" } as const;
 /** One that differs by cluster: the planner's word for what is rendered there. */
 const planned = { ...template, apply, path: "clusters/{{ cluster.values.place }}" };
@@ -18,7 +31,7 @@ const other = { ...planned, name: "api", path: "api" };
 
 type Rendering = Pick<RenderingRow, "state"> & Partial<RenderingRow>;
 
-const before: UnitStage = { name: "all", on: 12, members: 3, changing: 0, failedArrivals: 0 };
+const before: StageRecord = { name: "all", current: 12, members: 3, changing: 0, failedCatchUps: 0 };
 
 /**
  * Three clusters with content 12, while 13 goes through their stage: `c1` runs what that wants, `c2` and `c3` what was
@@ -28,17 +41,17 @@ const before: UnitStage = { name: "all", on: 12, members: 3, changing: 0, failed
 async function withRollout({
   status = { conditions: [], state: "Rolling", rollout: 13 },
   templates: wantedTemplates = [other, planned],
-  leg: change = {},
+  stageRun: change = {},
   stages,
-  unit = {},
+  rolloutState = {},
   rendering = { state: "Done", digest },
 }: {
-  readonly status?: SubjectStatus;
+  readonly status?: OwnerStatus;
   readonly templates?: readonly PlannedTemplate[];
-  readonly leg?: Partial<LegRow>;
+  readonly stageRun?: Partial<StageRunRow>;
   /** As they are where no leg goes through them. */
-  readonly stages?: readonly UnitStage[];
-  readonly unit?: Partial<UnitRow>;
+  readonly stages?: readonly StageRecord[];
+  readonly rolloutState?: Partial<RolloutStateRow>;
   readonly rendering?: Rendering;
 } = {}) {
   const api = apiFixture();
@@ -56,14 +69,14 @@ async function withRollout({
   const input = inputOf(planned, fleet);
   if (!("path" in input)) throw new Error(JSON.stringify(input));
   const current = syncRow("c1", "shop.web");
-  const assigned: SyncRow["desired"] = { ...current.desired, renderDigest: digest, revision: wanted, rollout: 13 };
-  const leg = legRow({ content: 13, stage: "all" }, ["Succeeded", "Waiting", "Waiting"], change);
-  const plan = { templates: wantedTemplates, contentHash: "sha256:c1" };
+  const assigned: SyncRow["desired"] = { ...current.desired, renderDigest: digest, revision: outOfSync, rollout: 13 };
+  const stageRun = stageRunRow({ rollout: 13, stage: "all" }, ["Succeeded", "Waiting", "Waiting"], change);
+  const plan = { templates: wantedTemplates, planHash: "sha256:c1" };
   await api.table.write([
     { update: keys.object("payments", "SyncGroup", "shop"), set: { status } },
-    { put: unitRow(stages ?? [{ ...before, ...unitStage(leg) }], unit) },
-    { put: contentRow(13, { plan }) },
-    { put: leg },
+    { put: rolloutStateRow(stages ?? [{ ...before, ...stageRecord(stageRun) }], rolloutState) },
+    { put: rolloutRow(13, { plan }) },
+    { put: stageRun },
     {
       put: {
         ...keys.rendering(inputDigest(input)),
@@ -84,7 +97,7 @@ type Api = Awaited<ReturnType<typeof withRollout>>;
 
 /** By cluster: the state, and why it is behind. */
 async function states(api: Api, path = "/v1/syncs") {
-  const items: { spec: { cluster: string }; status: { state: string; wanted?: { reason: string } } }[] = [];
+  const items: { spec: { cluster: string }; status: { state: string; outOfSync?: { reason: string } } }[] = [];
   let next = "";
   do {
     const { body } = await api.call("GET", `${path}${next}`);
@@ -92,7 +105,7 @@ async function states(api: Api, path = "/v1/syncs") {
     const after = body.metadata.continue;
     next = after === undefined ? "" : `${path.includes("?") ? "&" : "?"}continue=${after}`;
   } while (next !== "");
-  return items.map(({ spec, status }) => [spec.cluster, status.state, status.wanted?.reason]);
+  return items.map(({ spec, status }) => [spec.cluster, status.state, status.outOfSync?.reason]);
 }
 
 const behind = (reason: string) => [
@@ -111,7 +124,7 @@ describe("a Sync that is ready", () => {
     expect(body.status).toMatchObject({
       state: "OutOfSync",
       desired: { rollout: 12 },
-      wanted: { revision: wanted, rollout: 13, reason: "waits for its turn" },
+      outOfSync: { revision: outOfSync, rollout: 13, reason: "waits for its turn" },
     });
     // The other template of the group was never assigned there.
     expect(await states(api, "/v1/clusters/c2/syncs")).toEqual([
@@ -133,12 +146,12 @@ describe("a Sync that is ready", () => {
   });
 
   test.each<[string, Parameters<typeof withRollout>[0], string]>([
-    ["the rollout is halted", { leg: { phase: "Halted" } }, "the rollout is halted"],
-    ["nothing of it was verified", { leg: { phase: "NothingVerified" } }, "the rollout stands still"],
-    ["too many do not answer", { leg: { phase: "TooManyUnreachable" } }, "the rollout stands still"],
+    ["the rollout is halted", { stageRun: { phase: "Halted" } }, "the rollout is halted"],
+    ["nothing of it was verified", { stageRun: { phase: "NothingVerified" } }, "the rollout stands still"],
+    ["too many do not answer", { stageRun: { phase: "TooManyUnreachable" } }, "the rollout stands still"],
     [
       "its stage is on what is wanted",
-      { stages: [{ ...before, on: 13 }], status: { conditions: [], state: "Degraded", rollout: 13 } },
+      { stages: [{ ...before, current: 13 }], status: { conditions: [], state: "Degraded", rollout: 13 } },
       "its stage went on without it",
     ],
     ["what is wanted is not rendered yet", { rendering: { state: "Pending" } }, "waits for its turn"],
@@ -172,11 +185,11 @@ describe("a Sync that is ready", () => {
     ["its subject is being deleted", { status: { conditions: [], state: "Deleting", rollout: 13 } }],
     [
       "its stage is on what it has, and another one on what is newer",
-      { stages: [{ ...before, name: "canary", on: 13 }, before] },
+      { stages: [{ ...before, name: "canary", current: 13 }, before] },
     ],
-    ["it has more than its stage is on", { stages: [{ ...before, on: 11 }] }],
-    ["nothing has passed its stage", { stages: [{ name: "all", members: 3, changing: 0, failedArrivals: 0 }] }],
-    ["the content is not there any more", { stages: [{ ...before, on: 14 }] }],
+    ["it has more than its stage is on", { stages: [{ ...before, current: 11 }] }],
+    ["nothing has passed its stage", { stages: [{ name: "all", members: 3, changing: 0, failedCatchUps: 0 }] }],
+    ["the content is not there any more", { stages: [{ ...before, current: 14 }] }],
     ["the content has no such template", { templates: [other] }],
     ["it runs what is wanted", { rendering: { state: "Done", digest: "sha256:77ab" } }],
   ])("is ready where %s", async (_what, how) => {
@@ -195,9 +208,9 @@ describe("a Sync that is ready", () => {
   });
 
   test("waits for its turn where it is to be brought to what its stage is on", async () => {
-    const api = await withRollout({ stages: [{ ...before, on: 13 }] });
-    const arrival = {
-      type: "Arrival",
+    const api = await withRollout({ stages: [{ ...before, current: 13 }] });
+    const catchUp = {
+      type: "CatchUp",
       schema: 1,
       version: 1,
       cluster: "c2",
@@ -205,7 +218,7 @@ describe("a Sync that is ready", () => {
       since: "",
       reason: "",
     } as const;
-    await api.table.write([{ put: { ...keys.arrival(shop, "waiting", "c2"), ...arrival } }]);
+    await api.table.write([{ put: { ...keys.catchUp(shop, "waiting", "c2"), ...catchUp } }]);
     expect((await states(api)).map(([, , reason]) => reason)).toEqual([
       undefined,
       "waits for its turn",

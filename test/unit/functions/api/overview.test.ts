@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
-import type { ArrivalRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Write } from "#shared/ports.ts";
 import { type ApiFixture, apiFixture, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { sayTaken, shop, storeRollout, syncRow, unitRow } from "#test/unit/functions/api/row-fixture.ts";
+import { rolloutStateRow, sayTaken, shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const path = "/v1/namespaces/payments/syncgroups/shop/rollout";
 const artifact: Artifact = {
@@ -15,7 +15,7 @@ const artifact: Artifact = {
   sizeBytes: 1,
   files: 1,
   storedAt: "2026-11-20T07:59:00.000Z",
-  subject: "raise the timeout",
+  owner: "raise the timeout",
   author: "ana@acme.io",
 };
 
@@ -47,23 +47,23 @@ describe("a group at a glance", () => {
       apiVersion: "starling.dev/v1alpha1",
       kind: "RolloutOverview",
       metadata: { name: "shop", namespace: "payments" },
-      spec: { subject: shop, strategy: { maxConcurrent: 2, maxUnreachable: "10%" } },
+      spec: { owner: shop, strategy: { maxConcurrent: 2, maxUnreachable: "10%" } },
       status: {
         newest: 12,
-        contents: [
+        rollouts: [
           { number: 12, phase: "Rolling" },
           { number: 11, phase: "Complete" },
         ],
         stages: [
-          { name: "canary", members: 1, on: 12, passed: { content: 12, phase: "Passed" }, changing: 0 },
+          { name: "canary", members: 1, current: 12, passed: { rollout: 12, phase: "Passed" }, changing: 0 },
           {
             name: "rest",
             members: 4,
-            on: 11,
-            moving: {
-              content: 12,
-              seal: 0,
-              phase: "Moving",
+            current: 11,
+            updatingTo: {
+              rollout: 12,
+              snapshot: 0,
+              phase: "Updating",
               size: 4,
               counts: { Assigned: 2, Waiting: 2 },
               allows: { failures: 0, unreachable: 1 },
@@ -72,26 +72,26 @@ describe("a group at a glance", () => {
           },
         ],
         slots: { used: 2, bound: 2 },
-        arrivals: { waiting: 0, changing: 0, failed: 0 },
+        catchUps: { waiting: 0, changing: 0, failed: 0 },
         waits: [
           {
-            on: "slots",
+            current: "slots",
             stage: "rest",
             clusters: { count: 2 },
             message: "2 wait: 2 of 2 changing, oldest c2 Applying",
             clear: [{ verb: "pace", field: "maxConcurrent" }],
           },
-          { on: "worker", clusters: { count: 1, names: ["c3"] }, message: "1 assigned, not begun: c3" },
+          { current: "worker", clusters: { count: 1, names: ["c3"] }, message: "1 assigned, not begun: c3" },
           {
-            on: "source",
+            current: "source",
             message: "template web: Source app has no artifact yet; see: starling describe source/app -n payments",
             clear: [],
           },
         ],
       },
     });
-    expect(body.status.stages[0]).not.toHaveProperty("moving");
-    expect(body.status).not.toHaveProperty("wanted");
+    expect(body.status.stages[0]).not.toHaveProperty("updatingTo");
+    expect(body.status).not.toHaveProperty("desired");
   });
 
   test("says who is worked on instead, from the lease of the cluster", async () => {
@@ -102,7 +102,7 @@ describe("a group at a glance", () => {
       schema: 1,
       version: 1,
       fence: 1,
-      wanted: 1,
+      desired: 1,
       owner: "w",
       leaseUntil: "2026-11-20T08:00:30.000Z",
       begun,
@@ -110,7 +110,7 @@ describe("a group at a glance", () => {
     await api.table.write([{ put: { ...keys.lease("c3"), ...lease } }]);
     const { body } = await api.call("GET", path);
     expect(body.status.waits[1]).toMatchObject({
-      on: "worker",
+      current: "worker",
       blocker: "search/geo",
       message: "1 assigned, not begun: c3 worked on by search/geo",
     });
@@ -121,15 +121,15 @@ describe("a group at a glance", () => {
     await api.table.write([
       { update: keys.object("payments", "Source", "app"), set: { status: { artifact, conditions: [] } } },
     ]);
-    expect((await api.call("GET", path)).body.status).toMatchObject({ wanted: "main@sha1:0ab3f9e" });
+    expect((await api.call("GET", path)).body.status).toMatchObject({ desired: "main@sha1:0ab3f9e" });
     await sayTaken(api.table, shop, artifact);
-    expect((await api.call("GET", path)).body.status).not.toHaveProperty("wanted");
+    expect((await api.call("GET", path)).body.status).not.toHaveProperty("desired");
   });
 
   test("names clusters that came and failed, and freezes", async () => {
     const api = await underWay();
     const failed = {
-      type: "Arrival",
+      type: "CatchUp",
       schema: 1,
       version: 1,
       why: "joined",
@@ -137,11 +137,11 @@ describe("a group at a glance", () => {
       reason: "ApplyFailed",
     } as const;
     const put = (cluster: string, name: string): Write => {
-      const row: ArrivalRow = { ...keys.arrival({ ...shop, name }, "failed", cluster), ...failed, cluster };
+      const row: CatchUpRow = { ...keys.catchUp({ ...shop, name }, "failed", cluster), ...failed, cluster };
       return { put: row };
     };
     await api.table.write([
-      { update: keys.unit(shop), set: { arrivals: { waiting: 0, changing: 0, failed: 1 } } },
+      { update: keys.rolloutState(shop), set: { catchUps: { waiting: 0, changing: 0, failed: 1 } } },
       put("c9", "shop"),
       // Of others, whose names begin alike.
       put("c8", "shop2"),
@@ -149,10 +149,10 @@ describe("a group at a glance", () => {
     await api.call("POST", "/v1/freezes/all", { reason: "INC-1" });
     const { waits } = (await api.call("GET", path)).body.status;
     expect(waits).toMatchObject([
-      { on: "frozen", blocker: "all", clear: [{ verb: "thaw", freeze: "all" }] },
-      { on: "arrivals", clusters: { count: 1, names: ["c9"] }, clear: [{ verb: "reconcile" }] },
-      { on: "worker" },
-      { on: "source" },
+      { current: "frozen", blocker: "all", clear: [{ verb: "thaw", freeze: "all" }] },
+      { current: "catchUps", clusters: { count: 1, names: ["c9"] }, clear: [{ verb: "reconcile" }] },
+      { current: "worker" },
+      { current: "source" },
     ]);
   });
 
@@ -162,27 +162,27 @@ describe("a group at a glance", () => {
     const { body } = await api.call("GET", path);
     expect(body.status).toMatchObject({
       slots: { used: 0, bound: 2 },
-      waits: [{ on: "source" }],
-      contents: [{ number: 11, phase: "Complete" }],
+      waits: [{ current: "source" }],
+      rollouts: [{ number: 11, phase: "Complete" }],
     });
   });
 
   test("is there for a Sync that a user wrote", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [sync("extra", { cluster: "c1", source: "app" })] });
-    const subject = { namespace: "payments", kind: "Sync", name: "extra" } as const;
+    const owner = { namespace: "payments", kind: "Sync", name: "extra" } as const;
     await storeRollout(api, {
       number: 3,
-      subject,
+      owner,
       states: { all: ["Failed"] },
-      legs: { all: { phase: "Halted", message: "why" } },
+      stageRuns: { all: { phase: "Halted", message: "why" } },
     });
     const { body } = await api.call("GET", "/v1/namespaces/payments/syncs/extra/rollout");
     expect(body).toMatchObject({
-      spec: { subject },
+      spec: { owner },
       status: {
-        stages: [{ name: "all", moving: { phase: "Halted" } }],
-        waits: [{ on: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] }, { on: "source" }],
+        stages: [{ name: "all", updatingTo: { phase: "Halted" } }],
+        waits: [{ current: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] }, { current: "source" }],
       },
     });
   });
@@ -193,10 +193,10 @@ describe("a group at a glance", () => {
       const api = await withGroup();
       const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
       await api.table.write([
-        { put: unitRow([], { ...defined({ uid: row?.uid }) }) },
+        { put: rolloutStateRow([], { ...defined({ uid: row?.uid }) }) },
         { update: keys.object("payments", "SyncGroup", "shop"), set: { status: { ...row?.status, state } } },
       ]);
-      expect((await api.call("GET", path)).body).toMatchObject({ status: { state, newest: 0, contents: [] } });
+      expect((await api.call("GET", path)).body).toMatchObject({ status: { state, newest: 0, rollouts: [] } });
     },
   );
 
@@ -206,7 +206,11 @@ describe("a group at a glance", () => {
       status: 404,
       body: { message: "SyncGroup payments/shop has no rollout yet" },
     });
-    await storeRollout(api, { number: 11, states: { rest: ["Succeeded"] }, unit: { uid: "uid-of-the-one-before" } });
+    await storeRollout(api, {
+      number: 11,
+      states: { rest: ["Succeeded"] },
+      rolloutState: { uid: "uid-of-the-one-before" },
+    });
     expect(await api.call("GET", path)).toMatchObject({
       status: 404,
       body: { message: "SyncGroup payments/shop has no rollout yet" },

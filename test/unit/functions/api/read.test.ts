@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { starlingVersion } from "#shared/base/version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { apiFixture, cluster, httpEvent, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { legRow, shop, storeRollout, syncRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
+import { shop, stageRecord, stageRunRow, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 function names(body: { items: { metadata: { name: string } }[] }) {
   return body.items.map((item) => item.metadata.name);
@@ -241,8 +241,8 @@ describe("rollouts", () => {
         message: "stage rest goes on",
         size: 6,
         stages: [
-          { name: "canary", phase: "Passed", size: 1, seal: 0, counts: { Succeeded: 1 } },
-          { name: "rest", phase: "Moving", size: 5, counts: { Failed: 1, Assigned: 1, Rendering: 1, Waiting: 2 } },
+          { name: "canary", phase: "Passed", size: 1, snapshot: 0, counts: { Succeeded: 1 } },
+          { name: "rest", phase: "Updating", size: 5, counts: { Failed: 1, Assigned: 1, Rendering: 1, Waiting: 2 } },
         ],
       },
     });
@@ -251,14 +251,14 @@ describe("rollouts", () => {
 
   test("that were sealed anew are shown as they were sealed last", async () => {
     const api = await withRollout();
-    const again = legRow({ content: 12, stage: "rest", seal: 1 }, ["Waiting", "Waiting"]);
-    const unit = await api.table.get(keys.unit(shop));
-    const [canary, rest] = unit?.stages ?? [];
-    if (canary === undefined || rest === undefined || unit === undefined) throw new Error("they were stored");
-    const sealed: UnitRow = { ...unit, stages: [canary, unitStage(again)] };
-    await api.table.write([{ put: again }, { put: sealed }]);
+    const again = stageRunRow({ rollout: 12, stage: "rest", snapshot: 1 }, ["Waiting", "Waiting"]);
+    const rolloutState = await api.table.get(keys.rolloutState(shop));
+    const [canary, rest] = rolloutState?.stages ?? [];
+    if (canary === undefined || rest === undefined || rolloutState === undefined) throw new Error("they were stored");
+    const snapshot: RolloutStateRow = { ...rolloutState, stages: [canary, stageRecord(again)] };
+    await api.table.write([{ put: again }, { put: snapshot }]);
     const { body } = await api.call("GET", `${path}/12`);
-    expect(body.status.stages).toMatchObject([{ name: "canary" }, { name: "rest", seal: 1, size: 2 }]);
+    expect(body.status.stages).toMatchObject([{ name: "canary" }, { name: "rest", snapshot: 1, size: 2 }]);
     expect(body.status.stages).toHaveLength(2);
   });
 

@@ -6,7 +6,14 @@ import type { Table } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
 import { type Answer, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { contentRow, shop, slotRow, storeRollout, syncRow, unitRow } from "#test/unit/functions/api/row-fixture.ts";
+import {
+  rolloutRow,
+  rolloutStateRow,
+  shop,
+  slotRow,
+  storeRollout,
+  syncRow,
+} from "#test/unit/functions/api/row-fixture.ts";
 
 type Api = ReturnType<typeof apiFixture>;
 
@@ -156,11 +163,11 @@ describe("rollouts", () => {
     const api = apiFixture(table);
     const names = Array.from({ length: 102 }, (_, index) => `g${String(index).padStart(3, "0")}`);
     for (const name of names) {
-      const subject = { namespace: "payments", kind: "SyncGroup", name } as const;
+      const owner = { namespace: "payments", kind: "SyncGroup", name } as const;
       await table.write([
-        { put: { ...keys.subject(subject), type: "Directory", schema: 1, version: 1 } },
-        { put: unitRow([], { subject, last: 1 }) },
-        { put: contentRow(1, { subject }) },
+        { put: { ...keys.owner(owner), type: "Directory", schema: 1, version: 1 } },
+        { put: rolloutStateRow([], { owner, last: 1 }) },
+        { put: rolloutRow(1, { owner }) },
       ]);
     }
     const named = (items: readonly { metadata: { name: string } }[]) => items.map(({ metadata }) => metadata.name);
@@ -178,8 +185,8 @@ describe("rollouts", () => {
     expect(await pages("limit=60")).toEqual([60, 42]);
     expect(await pages("limit=1000")).toEqual([100, 2]);
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(all);
-    const unit = keys.unit({ namespace: "payments", kind: "SyncGroup", name: "g050" });
-    await table.write([{ update: unit, set: { schema: 3 } }]);
+    const rolloutState = keys.rolloutState({ namespace: "payments", kind: "SyncGroup", name: "g050" });
+    await table.write([{ update: rolloutState, set: { schema: 3 } }]);
     const some = all.map((name) => (name === "g050-1" ? "g050" : name));
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(some);
   });
@@ -192,27 +199,27 @@ describe("rollouts", () => {
 
   test("end at the oldest of which something is kept", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
-    const unit = keys.unit({ namespace: "payments", kind: "SyncGroup", name: "shop" });
-    const before = await api.table.get(unit);
+    const rolloutState = keys.rolloutState({ namespace: "payments", kind: "SyncGroup", name: "shop" });
+    const before = await api.table.get(rolloutState);
     const ledger = before?.ledger.slice(0, 1);
-    await api.table.write([{ update: unit, set: { ledger, past: [1] } }]);
+    await api.table.write([{ update: rolloutState, set: { ledger, past: [1] } }]);
     expect((await api.call("GET", `${path}?limit=1`)).body.metadata).toHaveProperty("continue");
-    await api.table.write([{ update: unit, set: { ledger }, remove: ["past"] }]);
+    await api.table.write([{ update: rolloutState, set: { ledger }, remove: ["past"] }]);
     expect((await api.call("GET", `${path}?limit=1`)).body.metadata).toEqual({});
   });
 
   test("are those of their namespace, and of Syncs that users wrote as well", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
-    const subject = { namespace: "other", kind: "Sync", name: "own" } as const;
+    const owner = { namespace: "other", kind: "Sync", name: "own" } as const;
     await api.call("POST", "/v1/apply", { documents: [elsewhere("other", "own")] });
-    await storeRollout(api, { number: 3, subject, states: { all: ["Succeeded", "Succeeded"] } });
+    await storeRollout(api, { number: 3, owner, states: { all: ["Succeeded", "Succeeded"] } });
     const named = async (list: string) => (await everyItem(api, list)).map(({ metadata }) => metadata.name);
     expect(await named("/v1/namespaces/payments/rollouts")).toEqual(["shop-2"]);
     expect(await named("/v1/namespaces/other/rollouts")).toEqual(["own-3"]);
     expect(await named("/v1/rollouts")).toEqual(["own-3", "shop-2"]);
     const own = "/v1/namespaces/other/syncs/own/rollouts";
     expect((await api.call("GET", `${own}/newest`)).body.metadata.name).toBe("own-3");
-    expect((await api.call("GET", "/v1/namespaces/other/rollouts/own-3")).body.spec.subject).toEqual(subject);
+    expect((await api.call("GET", "/v1/namespaces/other/rollouts/own-3")).body.spec.owner).toEqual(owner);
   });
 
   test("say that there is none yet, or not this one", async () => {
@@ -240,10 +247,10 @@ describe("rollouts", () => {
   });
 
   /** What it costs to know how far a content is. */
-  async function readsOfLegs(api: Api, counted: ReturnType<typeof countingQueries>): Promise<number> {
+  async function readsOfStageRuns(api: Api, counted: ReturnType<typeof countingQueries>): Promise<number> {
     counted.forget();
     await api.call("GET", `${path}/2`);
-    const reads = counted.of(keys.unit(shop).pk);
+    const reads = counted.of(keys.rolloutState(shop).pk);
     counted.forget();
     return reads;
   }
@@ -252,26 +259,26 @@ describe("rollouts", () => {
     const counted = countingQueries();
     const states = Array.from({ length: 40 }, (_, index) => (index === 39 ? "Failed" : "Succeeded") as TargetState);
     const api = await withTargets(states, apiFixture(counted.table, counted.through));
-    const ofLegs = await readsOfLegs(api, counted);
+    const ofStageRuns = await readsOfStageRuns(api, counted);
     const list = `${path}/2/targets?state=Failed&limit=1`;
     const first = await api.call("GET", list);
     expect(first.body).toMatchObject({ items: [], metadata: { continue: expect.any(String) } });
     // The stage before has none of that state.
-    expect(counted.of(keys.unit(shop).pk)).toBe(ofLegs + 10);
+    expect(counted.of(keys.rolloutState(shop).pk)).toBe(ofStageRuns + 10);
     expect(await everyItem(api, list)).toMatchObject([{ cluster: "c40" }]);
   });
 
   test("read nothing of a leg that has no target of the state", async () => {
     const counted = countingQueries();
     const api = await withTargets(["Succeeded", "Waiting", "Waiting"], apiFixture(counted.table, counted.through));
-    const ofLegs = await readsOfLegs(api, counted);
+    const ofStageRuns = await readsOfStageRuns(api, counted);
     expect((await api.call("GET", `${path}/2/targets?state=Failed`)).body).toEqual({
       apiVersion: "starling.dev/v1alpha1",
       kind: "TargetList",
       metadata: {},
       items: [],
     });
-    expect(counted.of(keys.unit(shop).pk)).toBe(ofLegs);
+    expect(counted.of(keys.rolloutState(shop).pk)).toBe(ofStageRuns);
   });
 
   test("find a few that failed among thousands in the first answer", async () => {
@@ -314,14 +321,14 @@ describe("rollouts", () => {
 
   test("say why a target stands aside", async () => {
     const api = await withTargets(["Succeeded", "Waiting", "Waiting", "Waiting", "Waiting", "Waiting"]);
-    const legs = { rest: { next: 5, aside: [0, 1, 4], frozen: { as: "", by: { "inc-1": [2] } }, returned: [3] } };
+    const stageRuns = { rest: { next: 5, aside: [0, 1, 4], frozen: { as: "", by: { "inc-1": [2] } }, returned: [3] } };
     const states = { canary: ["Succeeded"], rest: ["Waiting", "Waiting", "Waiting", "Waiting", "Waiting"] } as const;
-    const [, rest] = await storeRollout(api, { number: 2, states, legs });
+    const [, rest] = await storeRollout(api, { number: 2, states, stageRuns });
     if (rest === undefined) throw new Error("it was stored");
-    const old = { content: 1, stage: "rest", seal: 0 };
+    const old = { rollout: 1, stage: "rest", snapshot: 0 };
     await api.table.write([
-      { put: slotRow(rest, { order: 0, cluster: "c2" }, { leg: old, content: 1 }) },
-      { put: slotRow(rest, { order: 1, cluster: "c3" }, { leg: old, content: 1, parking: { fence: 3 } }) },
+      { put: slotRow(rest, { order: 0, cluster: "c2" }, { stageRun: old, rollout: 1 }) },
+      { put: slotRow(rest, { order: 1, cluster: "c3" }, { stageRun: old, rollout: 1, releasing: { fence: 3 } }) },
     ]);
     const { items } = (await api.call("GET", `${path}/2/targets?state=Waiting`)).body;
     expect(items.map(({ cluster, reason }: Record<string, string>) => [cluster, reason])).toEqual([
@@ -336,10 +343,14 @@ describe("rollouts", () => {
   test("give those of a leg that another one took the place of", async () => {
     const api = await withTargets(["Succeeded", "Succeeded", "Waiting", "Waiting"]);
     const message = "content 3 took over";
-    const legs = {
+    const stageRuns = {
       rest: { phase: "Superseded", message, returned: [], supersededBy: 3, endedAt: "2026-11-20T07:53:00.000Z" },
     } as const;
-    await storeRollout(api, { number: 2, states: { canary: ["Succeeded"], rest: ["Succeeded", "Waiting"] }, legs });
+    await storeRollout(api, {
+      number: 2,
+      states: { canary: ["Succeeded"], rest: ["Succeeded", "Waiting"] },
+      stageRuns,
+    });
     const { items } = (await api.call("GET", `${path}/2/targets?stage=rest`)).body;
     expect(items).toMatchObject([
       { cluster: "c2", state: "Succeeded" },
@@ -349,8 +360,8 @@ describe("rollouts", () => {
 
   test("ask to try again while the list of targets is lost", async () => {
     const api = await withTargets(["Succeeded", "Waiting"]);
-    const leg = await api.table.get(keys.leg(shop, { content: 2, stage: "rest", seal: 0 }));
-    for (const { key } of leg?.pages ?? []) api.blobs.lose(key);
+    const stageRun = await api.table.get(keys.stageRun(shop, { rollout: 2, stage: "rest", snapshot: 0 }));
+    for (const { key } of stageRun?.pages ?? []) api.blobs.lose(key);
     const answer = await api.call("GET", `${path}/2/targets`);
     expect(answer).toMatchObject({ status: 503, body: { code: "TargetsLost" } });
     expect(answer.body.message).toMatch(/^the list of targets in stage rest is lost/);

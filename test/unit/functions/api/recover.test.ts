@@ -37,8 +37,8 @@ async function withRefused(remembered: Remembered = theirs, api = apiFixture()) 
 
 async function rowsOf(api: ReturnType<typeof apiFixture>) {
   const sync = await api.table.get(keys.sync("c1", "payments", "shop.web"));
-  const subject = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
-  return { sync, subject };
+  const owner = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
+  return { sync, owner };
 }
 
 describe("recovering a cluster", () => {
@@ -47,7 +47,7 @@ describe("recovering a cluster", () => {
     const body = { syncs: [seen], sources: looked, reason: "restored" };
     const answer = await api.call("POST", path, body);
     expect(answer).toMatchObject({ status: 200, body: { recovered: ["payments/shop.web"], moved: [] } });
-    const { sync, subject } = await rowsOf(api);
+    const { sync, owner } = await rowsOf(api);
     expect(sync).toMatchObject({
       desired: { action: "orphan", attempt: 10, token: "token-2" },
       observed: { inventory: theirs.inventory, clusterUid: "uid" },
@@ -55,10 +55,10 @@ describe("recovering a cluster", () => {
     });
     expect(sync === undefined ? [] : tokensOf(sync)).toEqual(["token-2", "token-9-of-others"]);
     expect(sync?.observed).not.toHaveProperty("remembered");
-    expect(subject?.operations.recovered).toMatchObject({ by: principal, reason: "restored", number: 1 });
+    expect(owner?.operations.recovered).toMatchObject({ by: principal, reason: "restored", number: 1 });
     expect(await api.table.get(keys.sync("c1", "payments", "shop.other"))).toEqual(syncRow("c1", "shop.other"));
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
+      { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
     ]);
     expect(api.log.at(-1)).toMatchObject({ audit: true, verb: "recover (payments/shop.web)", principal: principal });
     // Done again, there is nothing to do.
@@ -74,8 +74,8 @@ describe("recovering a cluster", () => {
       status: 200,
       body: { recovered: ["payments/shop.web"] },
     });
-    const { subject } = await rowsOf(api);
-    expect(subject?.operations.recovered).toMatchObject({ by: principal, all: true, from: "another-installation" });
+    const { owner } = await rowsOf(api);
+    expect(owner?.operations.recovered).toMatchObject({ by: principal, all: true, from: "another-installation" });
   });
 
   test("writes what was seen, and leaves alone what has moved on or is somebody's", async () => {
@@ -151,8 +151,8 @@ describe("recovering several subjects of a cluster", () => {
       ["shop", "shop.web"],
       ["tools", "tools.web"],
     ] as const) {
-      const subject = await api.table.get(keys.object("payments", "SyncGroup", group));
-      expect(subject?.operations.recovered).toMatchObject({ by: principal });
+      const owner = await api.table.get(keys.object("payments", "SyncGroup", group));
+      expect(owner?.operations.recovered).toMatchObject({ by: principal });
       const sync = await api.table.get(keys.sync("c1", "payments", name));
       expect(sync?.stateSk).toBe(`Orphaned#c1#${name}`);
     }
@@ -175,7 +175,7 @@ describe("recovering several subjects of a cluster", () => {
       refused: [{ syncs: [`payments/${broken}.web`], code: "SourceNotReady" }],
     });
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: sound }, clusters: [] },
+      { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: sound }, clusters: [] },
     ]);
     expect(api.log.filter(({ verb }) => String(verb).startsWith("recover"))).toHaveLength(1);
   });
@@ -234,7 +234,7 @@ describe("recovering several subjects of a cluster", () => {
     const api = await withRefused();
     await api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
     await api.call("POST", path, { syncs: [seen], sources: looked });
-    expect((await rowsOf(api)).subject?.operations).toMatchObject({
+    expect((await rowsOf(api)).owner?.operations).toMatchObject({
       suspended: { number: 1 },
       recovered: { number: 2 },
     });
@@ -283,7 +283,7 @@ describe("recovering while others write", () => {
     const both = { syncs: [seen, { ...seen, name: "tools.web" }], sources: looked };
     expect(await api.call("POST", path, both)).toMatchObject({ status: 503, body: { code: "TableBusy" } });
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
+      { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
     ]);
     expect(api.log).toContainEqual(expect.objectContaining({ audit: true, verb: "recover (payments/shop.web)" }));
     const again = await api.call("POST", path, both);

@@ -2,19 +2,19 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import { noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
 import { desiredPlan, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
-import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import { type Artifact, newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { keys, type Owner, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { type Artifact, newestAct, type OwnerRow, type SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
-  ContentRow,
-  LegRef,
-  LegRow,
+  RolloutRow,
+  RolloutStateRow,
   SlotRow,
+  StageRecord,
+  StageRunRef,
+  StageRunRow,
   TargetRow,
   TargetState,
-  UnitRow,
-  UnitStage,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -22,7 +22,7 @@ import type { Table } from "#shared/ports.ts";
 import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 
 const row = { schema: 1, version: 1 } as const;
-export const shop: Subject = { namespace: "payments", kind: "SyncGroup", name: "shop" };
+export const shop: Owner = { namespace: "payments", kind: "SyncGroup", name: "shop" };
 
 /** A Sync on a cluster as planner and worker leave it. */
 export function syncRow(
@@ -32,19 +32,19 @@ export function syncRow(
 ): SyncRow {
   const phase = observed.phase ?? "Ready";
   const [group = name] = name.split(".");
-  const subject: Subject = { namespace: "payments", kind: name.includes(".") ? "SyncGroup" : "Sync", name: group };
+  const owner: Owner = { namespace: "payments", kind: name.includes(".") ? "SyncGroup" : "Sync", name: group };
   return {
     ...keys.sync(cluster, "payments", name),
     ...row,
     type: "SyncOnCluster",
-    statePk: stateIndex.pk(subject),
+    statePk: stateIndex.pk(owner),
     stateSk: stateIndex.sk(phase, { cluster, name }),
     cluster,
     namespace: "payments",
     name,
     uid: `uid-${cluster}-${name}`,
-    subject,
-    subjectUid: "uid-of-the-subject",
+    owner,
+    ownerUid: "uid-of-the-subject",
     desired: {
       action: "apply",
       attempt: 2,
@@ -65,20 +65,20 @@ export function syncRow(
       at: "2026-11-20T07:59:00.000Z",
       tries: 0,
       objects: { total: 4, ready: phase === "Ready" ? 4 : 3, failed: phase === "Failed" ? 1 : 0, foreign: 0 },
-      troubles: [],
+      problems: [],
       fence: 1,
       conditions: [],
     },
   };
 }
 
-export function contentRow(number: number, change: Partial<ContentRow> = {}): ContentRow {
-  const { subject = shop } = change;
+export function rolloutRow(number: number, change: Partial<RolloutRow> = {}): RolloutRow {
+  const { owner = shop } = change;
   return {
-    ...keys.content(subject, number),
+    ...keys.rollout(owner, number),
     ...row,
-    type: "Content",
-    subject,
+    type: "Rollout",
+    owner,
     number,
     identity: `sha256:${number}`,
     plan: {
@@ -92,7 +92,7 @@ export function contentRow(number: number, change: Partial<ContentRow> = {}): Co
           apply: { prune: true, drift: "correct", interval: "10m" },
         },
       ],
-      contentHash: "sha256:c0",
+      planHash: "sha256:c0",
     },
     revision: "main@sha1:9f2c1ab",
     trigger: "plan",
@@ -102,28 +102,28 @@ export function contentRow(number: number, change: Partial<ContentRow> = {}): Co
 }
 
 /** A leg with targets in these states, in their order. */
-export function legRow(
-  { content, stage, seal = 0 }: Omit<LegRef, "seal"> & { readonly seal?: number },
+export function stageRunRow(
+  { rollout, stage, snapshot = 0 }: Omit<StageRunRef, "snapshot"> & { readonly snapshot?: number },
   states: readonly TargetState[],
-  change: Partial<LegRow> = {},
-): LegRow {
-  const { subject = shop } = change;
+  change: Partial<StageRunRow> = {},
+): StageRunRow {
+  const { owner = shop } = change;
   const counts: Record<TargetState, number> = { ...noTargets };
   for (const state of states) counts[countedAs(state)]++;
   const isOpen = counts.Waiting + counts.Rendering + counts.Assigned > 0;
   const next = states.findLastIndex((state) => state !== "Waiting") + 1;
-  const ordersOf = (wanted: TargetState) =>
-    states.flatMap((state, order) => (state === wanted && order < next ? [order] : []));
+  const ordersOf = (desired: TargetState) =>
+    states.flatMap((state, order) => (state === desired && order < next ? [order] : []));
   return {
-    ...keys.leg(subject, { content, stage, seal }),
+    ...keys.stageRun(owner, { rollout, stage, snapshot }),
     ...row,
-    type: "Leg",
-    subject,
-    content,
+    type: "StageRun",
+    owner,
+    rollout,
     stage,
-    seal,
-    phase: isOpen ? "Moving" : "Passed",
-    reason: isOpen ? "Moving" : "Passed",
+    snapshot,
+    phase: isOpen ? "Updating" : "Passed",
+    reason: isOpen ? "Updating" : "Passed",
     message: isOpen ? `stage ${stage} goes on` : `stage ${stage} passed`,
     size: states.length,
     pages: [],
@@ -149,53 +149,59 @@ function countedAs(state: TargetState): TargetState {
 }
 
 export function slotRow(
-  leg: LegRow,
+  stageRun: StageRunRow,
   { order, cluster }: Pick<TargetRow, "order" | "cluster">,
   change: Partial<SlotRow> = {},
 ): SlotRow {
   return {
-    ...keys.slot(leg.subject, cluster),
+    ...keys.slot(stageRun.owner, cluster),
     ...row,
     type: "Slot",
     cluster,
-    leg: refOf(leg),
+    stageRun: refOf(stageRun),
     order,
-    stage: leg.stage,
-    content: leg.content,
-    attempts: { [`${leg.subject.name}.web`]: 2 },
+    stage: stageRun.stage,
+    rollout: stageRun.rollout,
+    attempts: { [`${stageRun.owner.name}.web`]: 2 },
     since: "2026-11-20T07:50:00.000Z",
     ...change,
   };
 }
 
-function targetRow(leg: LegRow, { order, cluster, state }: Pick<TargetRow, "order" | "cluster" | "state">): TargetRow {
+function targetRow(
+  stageRun: StageRunRow,
+  { order, cluster, state }: Pick<TargetRow, "order" | "cluster" | "state">,
+): TargetRow {
   return {
-    ...keys.target(leg.subject, leg, cluster),
+    ...keys.target(stageRun.owner, stageRun, cluster),
     ...row,
     type: "Target",
-    leg: refOf(leg),
+    stageRun: refOf(stageRun),
     order,
     cluster,
     state,
     reason: state === "Failed" ? "ApplyFailed: 1 of 4 objects failed" : "",
-    attempts: { [`${leg.subject.name}.web`]: 2 },
+    attempts: { [`${stageRun.owner.name}.web`]: 2 },
     endedAt: "2026-11-20T07:52:00.000Z",
   };
 }
 
-export function unitRow(stages: readonly UnitStage[], change: Partial<UnitRow> = {}): UnitRow {
-  const { subject = shop } = change;
-  const last = Math.max(0, ...stages.flatMap(({ on = 0, moving }) => [on, moving?.content ?? 0]));
+export function rolloutStateRow(
+  stages: readonly StageRecord[],
+  change: Partial<RolloutStateRow> = {},
+): RolloutStateRow {
+  const { owner = shop } = change;
+  const last = Math.max(0, ...stages.flatMap(({ current = 0, updatingTo }) => [current, updatingTo?.rollout ?? 0]));
   return {
-    ...keys.unit(subject),
+    ...keys.rolloutState(owner),
     ...row,
-    type: "Unit",
-    subject,
+    type: "RolloutState",
+    owner,
     uid: "uid-of-the-subject",
     last,
-    seals: last,
+    snapshots: last,
     stages,
-    arrivals: { waiting: 0, changing: 0, failed: 0 },
+    catchUps: { waiting: 0, changing: 0, failed: 0 },
     ledger: Array.from({ length: last }, (_, index) => ({
       number: last - index,
       identity: `sha256:${last - index}`,
@@ -211,30 +217,30 @@ export function unitRow(stages: readonly UnitStage[], change: Partial<UnitRow> =
 }
 
 /** A stage as its leg leaves it: moving, or on the content that it passed. */
-export function unitStage(leg: LegRow, change: Partial<UnitStage> = {}): UnitStage {
-  const { content, stage: name, size: members, counts, phase } = leg;
-  const place = phase === "Passed" ? { on: content, passed: refOf(leg) } : { moving: refOf(leg) };
-  return { name, members, changing: counts.Assigned, failedArrivals: 0, ...place, ...change };
+export function stageRecord(stageRun: StageRunRow, change: Partial<StageRecord> = {}): StageRecord {
+  const { rollout, stage: name, size: members, counts, phase } = stageRun;
+  const place = phase === "Passed" ? { current: rollout, passed: refOf(stageRun) } : { updatingTo: refOf(stageRun) };
+  return { name, members, changing: counts.Assigned, failedCatchUps: 0, ...place, ...change };
 }
 
 export interface StoredRollout {
   readonly number: number;
   /** Targets by stage, in the order of stages; clusters are `c1` and on, through all of them. */
   readonly states: Readonly<Record<string, readonly TargetState[]>>;
-  readonly subject?: Subject;
+  readonly owner?: Owner;
   /** Of the legs, by stage. */
-  readonly legs?: Readonly<Record<string, Partial<LegRow>>>;
-  readonly content?: Partial<ContentRow>;
-  readonly unit?: Partial<UnitRow>;
+  readonly stageRuns?: Readonly<Record<string, Partial<StageRunRow>>>;
+  readonly rollout?: Partial<RolloutRow>;
+  readonly rolloutState?: Partial<RolloutStateRow>;
 }
 
 /** Everything that the planner leaves of a content that is the newest of its subject; what was there before stays. */
 export async function storeRollout(
   { table, blobs }: { readonly table: Table; readonly blobs: MemoryBlobStore },
-  { number, states, subject = shop, legs: changes = {}, content, unit }: StoredRollout,
-): Promise<readonly LegRow[]> {
-  const legs: LegRow[] = [];
-  const rows: Row[] = [contentRow(number, { subject, ...content })];
+  { number, states, owner = shop, stageRuns: changes = {}, rollout, rolloutState }: StoredRollout,
+): Promise<readonly StageRunRow[]> {
+  const stageRuns: StageRunRow[] = [];
+  const rows: Row[] = [rolloutRow(number, { owner, ...rollout })];
   let first = 1;
   for (const [stage, own] of Object.entries(states)) {
     const clusters = own.map((_, order) => `c${first + order}`);
@@ -242,35 +248,43 @@ export async function storeRollout(
     const list = clusters.map((cluster) => ({ cluster, uid: `uid-${cluster}`, inputs: [] }));
     const key = blobKeys.members(digestOf(list));
     await blobs.overwrite(key, Buffer.from(canonicalJson(list)));
-    const leg = legRow({ content: number, stage }, own, { subject, pages: [{ key, first: 0 }], ...changes[stage] });
-    legs.push(leg);
-    rows.push(leg);
+    const stageRun = stageRunRow({ rollout: number, stage }, own, {
+      owner,
+      pages: [{ key, first: 0 }],
+      ...changes[stage],
+    });
+    stageRuns.push(stageRun);
+    rows.push(stageRun);
     for (const [order, state] of own.entries()) {
       const target = { order, cluster: clusters[order] ?? "", state };
-      if (countedAs(state) === "Assigned") rows.push(slotRow(leg, target));
-      else if (state !== "Waiting" && state !== "Rendering") rows.push(targetRow(leg, target));
+      if (countedAs(state) === "Assigned") rows.push(slotRow(stageRun, target));
+      else if (state !== "Waiting" && state !== "Rendering") rows.push(targetRow(stageRun, target));
     }
   }
-  const { namespace, kind, name } = subject;
+  const { namespace, kind, name } = owner;
   const [object, before] = await Promise.all([
     table.get(keys.object(namespace, kind, name)),
-    table.get(keys.unit(subject)),
+    table.get(keys.rolloutState(owner)),
   ]);
-  const stages = legs.map((leg) => {
-    const known = before?.stages.find((stage) => stage.name === leg.stage);
-    return { ...(known?.on === undefined ? {} : { on: known.on }), ...unitStage(leg) };
+  const stages = stageRuns.map((stageRun) => {
+    const known = before?.stages.find((stage) => stage.name === stageRun.stage);
+    return { ...(known?.current === undefined ? {} : { current: known.current }), ...stageRecord(stageRun) };
   });
-  const made = unitRow(stages, { subject, ...(object === undefined ? {} : { uid: object.uid }), ...unit });
+  const made = rolloutStateRow(stages, {
+    owner,
+    ...(object === undefined ? {} : { uid: object.uid }),
+    ...rolloutState,
+  });
   for (const put of [...rows, made]) await table.write([{ put }]);
   if (object !== undefined && !isNewer(object)) await saySeen(object, table);
-  return legs;
+  return stageRuns;
 }
 
 /** What the Source has is what the newest content was made of: nothing else is wanted. */
-export async function sayTaken(table: Table, { kind, namespace, name }: Subject, artifact: Artifact): Promise<void> {
+export async function sayTaken(table: Table, { kind, namespace, name }: Owner, artifact: Artifact): Promise<void> {
   const object = await table.get(keys.object(namespace, kind, name));
-  const unit = await table.get(keys.unit({ kind, namespace, name }));
-  if (object === undefined || unit === undefined) throw new Error("they were stored");
+  const rolloutState = await table.get(keys.rolloutState({ kind, namespace, name }));
+  if (object === undefined || rolloutState === undefined) throw new Error("they were stored");
   const sources = new Map<string, SourceRow>();
   for (const { source } of relationOf(object).templates) {
     const key = keys.object(namespace, "Source", source);
@@ -283,12 +297,14 @@ export async function sayTaken(table: Table, { kind, namespace, name }: Subject,
   const desired = desiredPlan(object, sources);
   if (!desired.ok) throw new Error(desired.message);
   const identity = identityOf(desired.plan, { inputsVersion: 0, recovered: undefined });
-  const ledger = unit.ledger.map((entry) => (entry.number === unit.last ? { ...entry, identity } : entry));
-  await table.write([{ update: keys.unit(unit.subject), set: { ledger } }]);
+  const ledger = rolloutState.ledger.map((entry) =>
+    entry.number === rolloutState.last ? { ...entry, identity } : entry,
+  );
+  await table.write([{ update: keys.rolloutState(rolloutState.owner), set: { ledger } }]);
 }
 
 /** The planner has taken up what the subject is now, and its Sources were looked at. */
-async function saySeen(object: SubjectRow, table: Table): Promise<void> {
+async function saySeen(object: OwnerRow, table: Table): Promise<void> {
   const seen = {
     observedGeneration: object.generation,
     ...defined({ observedOperation: newestAct(object.operations) }),

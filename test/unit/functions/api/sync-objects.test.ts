@@ -54,7 +54,7 @@ test("each with its kind, health and age; those that are not well come first, an
   const api = await holding([entry("ConfigMap", "settings"), entry("Secret", "token"), entry("Deployment", "web")], {
     phase: "Verifying",
     objects: { total: 3, ready: 2, failed: 0, foreign: 0 },
-    troubles: [{ object: "Deployment shop/web", reason: "NotReady", message: "0/1 available" }],
+    problems: [{ object: "Deployment shop/web", reason: "NotReady", message: "0/1 available" }],
   });
   const { status, body } = await api.call("GET", path);
   expect(status).toBe(200);
@@ -85,7 +85,7 @@ test("more that are not ready than the row has names for are unknown, and none o
     phase: "Failed",
     applied: { renderDigest: "sha256:77ab", revision: "r1", attempt: 1, at: "2026-11-20T07:00:00.000Z" },
     objects: { total: 3, ready: 1, failed: 2, foreign: 0 },
-    troubles: [{ object: "Deployment shop/b", reason: "Failed", message: "" }],
+    problems: [{ object: "Deployment shop/b", reason: "Failed", message: "" }],
   });
   const { body } = await api.call("GET", path);
   expect(said(body)).toEqual(["Deployment shop/b NotReady", "ConfigMap shop/a Unknown", "Deployment shop/c Unknown"]);
@@ -97,13 +97,13 @@ test("while not everything is applied, the others are not said to be unready: no
     phase: "Retrying",
     applied: { renderDigest: "sha256:before", revision: "r1", attempt: 1, at: "2026-11-20T07:00:00.000Z" },
     objects: { total: 3, ready: 0, failed: 1, foreign: 0 },
-    troubles: [{ object: "ConfigMap nowhere/c", reason: "NotFound", message: "there is no Namespace nowhere" }],
+    problems: [{ object: "ConfigMap nowhere/c", reason: "NotFound", message: "there is no Namespace nowhere" }],
   });
   const { body } = await api.call("GET", path);
   expect(body.items.map(({ object, reason }: Answer) => `${object} ${reason}`)).toEqual([
     "ConfigMap nowhere/c NotFound",
-    "ConfigMap shop/a NotLookedAt",
-    "ConfigMap shop/b NotLookedAt",
+    "ConfigMap shop/a NotChecked",
+    "ConfigMap shop/b NotChecked",
   ]);
 });
 
@@ -115,7 +115,7 @@ test("nothing is known of a cluster that does not answer", async () => {
 test("what could not be applied is among them, though nobody recorded it", async () => {
   const api = await holding([], {
     phase: "Failed",
-    troubles: [
+    problems: [
       { object: "Service shop/web", reason: "Invalid", message: "port is taken" },
       { object: "3 objects", reason: "Forbidden", message: "of several kinds" },
     ],

@@ -1,14 +1,14 @@
 /** The widget of the dashboard, over rows that a planner has made: what it says, and what it can be brought to say. */
 import { describe, expect, test } from "vitest";
 import { dashboardHandler } from "#functions/dashboard/dashboard-handler.ts";
-import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Table } from "#shared/ports.ts";
 import { tableIn, textOf } from "#test/support/html-tables.ts";
-import { PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+import { owner, PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 
 const arn = "arn:aws:lambda:eu-west-1:111122223333:function:starling-Dashboard";
 const invocation = { invokedFunctionArn: arn, awsRequestId: "7f3a" };
-const group = `/syncgroups/${subject.namespace}/${subject.name}`;
+const group = `/syncgroups/${owner.namespace}/${owner.name}`;
 
 function widget(world: PlannerWorld, table: Table = world.table) {
   const faults: unknown[] = [];
@@ -33,24 +33,31 @@ async function fleetOf(size: number): Promise<PlannerWorld> {
     maxFailures: "20%",
     maxUnreachable: "20%",
   });
-  await world.table.write([{ put: { ...entryOf(), type: "SubjectEntry" } as never }]);
+  await world.table.write([{ put: { ...entryOf(), type: "OwnerEntry" } as never }]);
   return world;
 }
 
 function entryOf() {
-  const { namespace, kind, name } = subject;
-  return { pk: "SUBJECTS", sk: `${namespace}#${kind}#${name}`, schema: 1, version: 1 };
+  const { namespace, kind, name } = owner;
+  return { pk: "OWNERS", sk: `${namespace}#${kind}#${name}`, schema: 1, version: 1 };
 }
 
 /** What a stage's numbers are by the rows of single targets, of those that wait and of those that have a turn. */
-function recount(world: PlannerWorld, leg: LegRow) {
-  const targets = world.targets(leg.content).filter((row) => row.leg.stage === leg.stage && row.leg.seal === leg.seal);
+function recount(world: PlannerWorld, stageRun: StageRunRow) {
+  const targets = world
+    .targets(stageRun.rollout)
+    .filter((row) => row.stageRun.stage === stageRun.stage && row.stageRun.snapshot === stageRun.snapshot);
   const of = (...states: string[]) => targets.filter(({ state }) => states.includes(state)).length;
   const changing = world
     .slots()
-    .filter((slot) => slot.leg?.stage === leg.stage && slot.leg.content === leg.content && slot.parking === undefined);
+    .filter(
+      (slot) =>
+        slot.stageRun?.stage === stageRun.stage &&
+        slot.stageRun.rollout === stageRun.rollout &&
+        slot.releasing === undefined,
+    );
   return {
-    done: `${of("Succeeded", "Unchanged")}/${leg.size}`,
+    done: `${of("Succeeded", "Unchanged")}/${stageRun.size}`,
     failed: of("Failed"),
     unreachable: of("Unreachable"),
     changing: changing.length,
@@ -66,23 +73,23 @@ describe("counts", () => {
       await world.plan();
       const html = await see({ path: group });
       const stages = tableIn(html, "Stages in their order");
-      for (const [at, stage] of world.unit().stages.entries()) {
+      for (const [at, stage] of world.rolloutState().stages.entries()) {
         const [name, members, , , , done, failed, unreachable, changing, state] = stages[at] ?? [];
         expect(name).toBe(`${at + 1} ${stage.name}`);
         expect(members).toBe(String(stage.name === "canary" ? 2 : 10));
         states.add(state ?? "");
-        const ref = stage.moving ?? stage.passed;
+        const ref = stage.updatingTo ?? stage.passed;
         if (ref === undefined) continue;
-        const leg = world
-          .legs()
-          .find((one) => one.content === ref.content && one.stage === stage.name && one.seal === ref.seal);
-        if (leg === undefined) throw new Error("the leg of a stage has no row");
+        const stageRun = world
+          .stageRuns()
+          .find((one) => one.rollout === ref.rollout && one.stage === stage.name && one.snapshot === ref.snapshot);
+        if (stageRun === undefined) throw new Error("the leg of a stage has no row");
         const told = { done, failed: Number(failed?.split("/")[0]), unreachable: Number(unreachable?.split("/")[0]) };
-        expect({ ...told, changing: Number(changing) }).toEqual(recount(world, leg));
+        expect({ ...told, changing: Number(changing) }).toEqual(recount(world, stageRun));
       }
       // The bar of the fleet's page is all who are selected.
       const [[, , , , , ready = ""] = []] = tableIn(await see({ path: "/" }), "SyncGroups and Syncs, the worst first");
-      if (world.unit().stages.length > 0) expect(ready.split("/")[1]).toBe("12");
+      if (world.rolloutState().stages.length > 0) expect(ready.split("/")[1]).toBe("12");
     };
     await check();
     await world.renderAll();

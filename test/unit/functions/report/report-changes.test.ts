@@ -6,7 +6,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { ReportMessage } from "#shared/messages.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { silentLog, silentMetrics, subject } from "#test/support/planner-world.ts";
+import { owner, silentLog, silentMetrics } from "#test/support/planner-world.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
 let table: MemoryTable;
@@ -46,7 +46,7 @@ test("Syncs that changed are told as events and counted, and the planner is woke
     ["SyncPhase", 1, { phase: "Failed" }],
     ["SyncPhase", 1, { phase: "Verifying" }],
   ]);
-  expect(sender.take()).toEqual([{ to: "rollout", subject, clusters: ["c1", "c2", "c3"] }]);
+  expect(sender.take()).toEqual([{ to: "rollout", owner, clusters: ["c1", "c2", "c3"] }]);
 });
 
 test("told twice, there is nothing new to read", async () => {
@@ -60,20 +60,20 @@ test("told twice, there is nothing new to read", async () => {
 test("what is gone meanwhile is nothing to tell", async () => {
   await report([
     aboutSync("gone"),
-    { to: "report", about: { kind: "Rollout", subject, leg: { content: 9, stage: "all", seal: 1 } } },
+    { to: "report", about: { kind: "Rollout", owner, stageRun: { rollout: 9, stage: "all", snapshot: 1 } } },
   ]);
   expect(table.all()).toEqual([]);
   expect(sender.take()).toEqual([]);
 });
 
 test("a content in a stage is told about, and does not wake its own planner", async () => {
-  const leg = { content: 4, stage: "canary", seal: 1 };
+  const stageRun = { rollout: 4, stage: "canary", snapshot: 1 };
   const at = "2026-11-21T08:00:00.000Z";
   const transitions = [{ at, phase: "Halted", reason: "TooManyFailures", message: "1 cluster failed" }];
-  const common = { schema: rowSchema, version: 1, type: "Leg", phase: "Halted" } as const;
-  const row = { ...keys.leg(subject, leg), ...common, ...leg, subject, transitions };
+  const common = { schema: rowSchema, version: 1, type: "StageRun", phase: "Halted" } as const;
+  const row = { ...keys.stageRun(owner, stageRun), ...common, ...stageRun, owner, transitions };
   await table.write([{ put: row }]);
-  await report([{ to: "report", about: { kind: "Rollout", subject, leg } }]);
+  await report([{ to: "report", about: { kind: "Rollout", owner, stageRun } }]);
   expect(events().map(({ reason, message }) => [reason, message])).toEqual([
     ["RolloutHalted", "web-4: 1 cluster failed"],
   ]);
@@ -90,16 +90,16 @@ test("more events than a transaction takes are written all the same", async () =
 });
 
 test("each subject is told of its own Syncs, with the push that they are about, whatever a newer version wrote", async () => {
-  const other = { ...subject, name: "api" };
+  const other = { ...owner, name: "api" };
   await table.write([
     { put: syncRowOf("c1", { observed: { phase: "Ready" } }) },
-    { put: { ...syncRowOf("c2", { observed: { phase: "Ready" } }), subject: other } },
+    { put: { ...syncRowOf("c2", { observed: { phase: "Ready" } }), owner: other } },
     { put: { ...syncRowOf("c3", { observed: { phase: "Ready" } }), schema: rowSchema + 1 } },
   ]);
   const told = ["c1", "c2", "c3"].map((cluster) => ({ ...aboutSync(cluster), correlationId: `push-${cluster}` }));
   await report(told);
   expect(sender.take()).toEqual([
-    { to: "rollout", subject, clusters: ["c1"], correlationId: "push-c1" },
-    { to: "rollout", subject: other, clusters: ["c2"], correlationId: "push-c2" },
+    { to: "rollout", owner, clusters: ["c1"], correlationId: "push-c1" },
+    { to: "rollout", owner: other, clusters: ["c2"], correlationId: "push-c2" },
   ]);
 });

@@ -1,6 +1,6 @@
 /** Rows of contents that are history no more: what of them is left, and whether anything that is needed ever goes. */
 import { describe, expect, test } from "vitest";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -8,25 +8,28 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { allSay, ana, names, playOn, revise, rings } from "#test/support/planner-story.ts";
-import { PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { owner, PlannerWorld } from "#test/support/planner-world.ts";
 
-const rollouts = new Set(["Unit", "Content", "Leg", "Target", "Slot", "Arrival"]);
+const rollouts = new Set(["RolloutState", "Rollout", "StageRun", "Target", "Slot", "CatchUp"]);
 const count = (made: PlannerWorld) => made.table.all().filter(({ type }) => rollouts.has(type)).length;
-const numbers = (made: PlannerWorld) => made.contents().map(({ number }) => number);
+const numbers = (made: PlannerWorld) => made.rollouts().map(({ number }) => number);
 
 /** What a unit names is there, and with it all that a leg counts. */
 function checkNeeded(made: PlannerWorld): void {
-  const { stages, last, ledger } = made.unit();
-  const contents = new Set(numbers(made));
-  const legs = new Map(made.legs().map((leg) => [legKey(leg), leg]));
-  const needed = new Set([last, ...stages.flatMap(({ on, moving }) => [on ?? [], moving?.content ?? []].flat())]);
-  expect([...needed].filter((number) => number > 0 && !contents.has(number))).toEqual([]);
-  expect(ledger.map(({ number }) => number).filter((number) => !contents.has(number))).toEqual([]);
-  for (const ref of stages.flatMap(({ moving, passed }) => [moving ?? [], passed ?? []].flat())) {
-    const leg = legs.get(legKey(ref));
-    expect(leg).toMatchObject(ref);
-    const { Succeeded = 0, Unchanged = 0, Failed = 0 } = leg?.counts ?? {};
-    const targets = made.targets(ref.content).filter((target) => legKey(target.leg) === legKey(ref));
+  const { stages, last, ledger } = made.rolloutState();
+  const rollouts = new Set(numbers(made));
+  const stageRuns = new Map(made.stageRuns().map((stageRun) => [stageRunKey(stageRun), stageRun]));
+  const needed = new Set([
+    last,
+    ...stages.flatMap(({ current, updatingTo }) => [current ?? [], updatingTo?.rollout ?? []].flat()),
+  ]);
+  expect([...needed].filter((number) => number > 0 && !rollouts.has(number))).toEqual([]);
+  expect(ledger.map(({ number }) => number).filter((number) => !rollouts.has(number))).toEqual([]);
+  for (const ref of stages.flatMap(({ updatingTo, passed }) => [updatingTo ?? [], passed ?? []].flat())) {
+    const stageRun = stageRuns.get(stageRunKey(ref));
+    expect(stageRun).toMatchObject(ref);
+    const { Succeeded = 0, Unchanged = 0, Failed = 0 } = stageRun?.counts ?? {};
+    const targets = made.targets(ref.rollout).filter((target) => stageRunKey(target.stageRun) === stageRunKey(ref));
     expect(targets.length).toBeGreaterThanOrEqual(Succeeded + Unchanged + Failed);
   }
 }
@@ -53,7 +56,7 @@ async function addTargets(made: PlannerWorld, many: number): Promise<void> {
   const [first] = made.targets(1);
   if (first === undefined) throw new Error("nothing was recorded");
   for (const cluster of names(many)) {
-    const put: TargetRow = { ...first, ...keys.target(subject, first.leg, cluster), cluster };
+    const put: TargetRow = { ...first, ...keys.target(owner, first.stageRun, cluster), cluster };
     await made.table.write([{ put }]);
   }
 }
@@ -61,7 +64,7 @@ async function addTargets(made: PlannerWorld, many: number): Promise<void> {
 async function push(made: PlannerWorld, many: number, from = 1): Promise<void> {
   for (let commit = from; commit < from + many; commit++) {
     await revise(made, `c${commit}`);
-    for (let stage = 0; stage < made.unit().stages.length; stage++) await allSay(made, "Ready");
+    for (let stage = 0; stage < made.rolloutState().stages.length; stage++) await allSay(made, "Ready");
     checkNeeded(made);
   }
 }
@@ -72,7 +75,7 @@ describe("contents, one after the other", { timeout: 60_000 }, () => {
     await push(made, 14);
     const few = count(made);
     await push(made, 15, 15);
-    expect(made.unit()).toMatchObject({ last: 30, stages: [{ on: 30 }, { on: 30 }] });
+    expect(made.rolloutState()).toMatchObject({ last: 30, stages: [{ current: 30 }, { current: 30 }] });
     expect(count(made)).toBe(few);
     expect(numbers(made)).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30]);
   });
@@ -89,7 +92,7 @@ describe("contents, one after the other", { timeout: 60_000 }, () => {
     await playOn(made, 2);
     await push(made, 1, 15);
     expect(numbers(made)).toEqual([8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
-    expect(made.unit().past).toBeUndefined();
+    expect(made.rolloutState().past).toBeUndefined();
   });
 
   test("leave a row of a newer version alone", async () => {
@@ -100,7 +103,7 @@ describe("contents, one after the other", { timeout: 60_000 }, () => {
     await push(made, 12);
     expect(made.table.all().filter(({ schema }) => schema > rowSchema)).toHaveLength(1);
     expect(numbers(made)).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
-    expect(made.unit().past).toBeUndefined();
+    expect(made.rolloutState().past).toBeUndefined();
   });
 
   /** Only the first stage gets on. */
@@ -123,11 +126,11 @@ describe("a planner that dies while it collects", { timeout: 60_000 }, () => {
     await push(made, 9);
     await addTargets(made, 200);
     await made.setSource("last");
-    const wanted = await copyOf(made);
-    await wanted.plan();
-    expect(numbers(wanted)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-    expect(wanted.targets(1)).toEqual([]);
-    const found = await dieEverywhere(made, keysOf(wanted), checkNeeded);
+    const desired = await copyOf(made);
+    await desired.plan();
+    expect(numbers(desired)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    expect(desired.targets(1)).toEqual([]);
+    const found = await dieEverywhere(made, keysOf(desired), checkNeeded);
     // It died between pages, too.
     expect(new Set(found).size).toBeGreaterThanOrEqual(4);
   });
@@ -139,15 +142,15 @@ describe("a planner that dies while it collects", { timeout: 60_000 }, () => {
     await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
     await made.plan();
     await made.finish("c1");
-    const wanted = await copyOf(made);
-    await wanted.plan();
-    expect(wanted.rows("SyncGroup")).toEqual([]);
-    const found = await dieEverywhere(made, keysOf(wanted), () => {});
+    const desired = await copyOf(made);
+    await desired.plan();
+    expect(desired.rows("SyncGroup")).toEqual([]);
+    const found = await dieEverywhere(made, keysOf(desired), () => {});
     expect(new Set(found).size).toBeGreaterThanOrEqual(3);
   });
 
   /** @returns how many targets of the first content were left, each time that it died. */
-  async function dieEverywhere(made: PlannerWorld, wanted: readonly string[], check: (copy: PlannerWorld) => void) {
+  async function dieEverywhere(made: PlannerWorld, desired: readonly string[], check: (copy: PlannerWorld) => void) {
     const found: number[] = [];
     for (const when of ["before", "after"] as const) {
       for (let at = 1, hasDied = true; hasDied; at++) {
@@ -157,8 +160,8 @@ describe("a planner that dies while it collects", { timeout: 60_000 }, () => {
         check(copy);
         found.push(copy.targets(1).length);
         await copy.plan();
-        expect(keysOf(copy)).toEqual(wanted);
-        expect(copy.unit().past).toBeUndefined();
+        expect(keysOf(copy)).toEqual(desired);
+        expect(copy.rolloutState().past).toBeUndefined();
       }
     }
     return found;
@@ -184,13 +187,13 @@ describe("a subject that is deleted", { timeout: 60_000 }, () => {
       for (const { cluster } of made.slots()) await made.finish(cluster);
     }
     expect(made.rows("SyncGroup")).toEqual([]);
-    expect(made.unit().last).toBe(last);
+    expect(made.rolloutState().last).toBe(last);
     const left = made.table.all().filter(({ type }) => rollouts.has(type));
     const inThirtyDays = made.now.getTime() / 1000 + 30 * 86_400;
     expect(left.map(({ type, expiresAt }) => [type, expiresAt])).toEqual([
-      ["Content", inThirtyDays],
-      ["Leg", inThirtyDays],
-      ["Unit", undefined],
+      ["Rollout", inThirtyDays],
+      ["StageRun", inThirtyDays],
+      ["RolloutState", undefined],
     ]);
     // Another one of its name goes on with its numbers, and needs nothing of it.
     await made.setSource("ddd");
@@ -218,7 +221,7 @@ describe("what another one of its name left", { timeout: 60_000 }, () => {
     await push(made, 9);
     await addTargets(made, 300);
     await made.setSource("last");
-    for (let at = 1; made.unit().past === undefined; at++) {
+    for (let at = 1; made.rolloutState().past === undefined; at++) {
       const { table } = new DisturbedPorts(made, { crash: { at, when: "after" } });
       await made.plan(table).catch(() => {});
     }
@@ -227,7 +230,7 @@ describe("what another one of its name left", { timeout: 60_000 }, () => {
     await made.rollOut();
     await made.plan();
     expect(made.targets(1)).toEqual([]);
-    expect(numbers(made)).toEqual([made.unit().last]);
+    expect(numbers(made)).toEqual([made.rolloutState().last]);
   });
 
   test("is collected where it goes before anything was planned for it", async () => {

@@ -11,7 +11,7 @@ function refusing(made: PlannerWorld, isRefused: (writes: readonly Write[]) => P
   const { table } = made;
   return {
     get: (key) => table.get(key),
-    getMany: (wanted, reading) => table.getMany(wanted, reading),
+    getMany: (desired, reading) => table.getMany(desired, reading),
     query: (query) => table.query(query),
     queryIndex: (query) => table.queryIndex(query),
     async write(writes) {

@@ -63,13 +63,13 @@ async function costOf(clusters: number, shape: { readonly templates: number; rea
   const first = { ...cost };
   Object.assign(cost, nothing);
   await group.rollOut("two", call);
-  const moving = { ...cost };
+  const updatingTo = { ...cost };
   group.anHourLater();
   await call();
   Object.assign(cost, nothing);
   group.anHourLater();
   await call();
-  return { first, moving, idle: cost };
+  return { first, updatingTo, idle: cost };
 }
 
 const [small, large] = [100, 300];
@@ -85,11 +85,11 @@ describe.each(shapes)("$templates templates, $maxConcurrent at once", { timeout:
     const few = await costOf(small, shape);
     const many = await costOf(large, shape);
     for (const name of ["requests", "rowsRead", "rowsWritten"] as const)
-      expect(many.moving[name] / large, name).toBeLessThanOrEqual((1.1 * few.moving[name]) / small);
+      expect(many.updatingTo[name] / large, name).toBeLessThanOrEqual((1.1 * few.updatingTo[name]) / small);
     expect(many.idle).toEqual(few.idle);
     // Nobody arrives where nothing has passed yet: the first legs have everybody.
-    expect(many.first.requests).toBeLessThanOrEqual(1.1 * many.moving.requests);
+    expect(many.first.requests).toBeLessThanOrEqual(1.1 * many.updatingTo.requests);
     // To ask for its rendering, to give it its turn, to see that it is done; and a few whose turn comes in the next step.
-    expect(many.moving.syncsRead / large / shape.templates).toBeLessThan(3.5);
+    expect(many.updatingTo.syncsRead / large / shape.templates).toBeLessThan(3.5);
   });
 });

@@ -1,10 +1,10 @@
 /** A deletion does not wait for what was begun before it: an attempt may never be done, and everything of it is to go. */
 import { expect, test } from "vitest";
-import { readSubject } from "#functions/rollout/read-subject.ts";
+import { readOwner } from "#functions/rollout/read-owner.ts";
 import { slotWaits } from "#shared/fleet/waits/slot-waits.ts";
 import { ana, begin, lease, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
-import { subject } from "#test/support/planner-world.ts";
+import { owner } from "#test/support/planner-world.ts";
 
 const remove = (made: PlannerWorld) => made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
 
@@ -20,8 +20,8 @@ test.each(["Applying", "Retrying", "Verifying"] as const)(
     await made.observe("z", phase);
     await remove(made);
     await begin(made);
-    expect(made.slots()).toMatchObject([{ cluster: "a", content: 3 }]);
-    expect((await made.sync("z"))?.parked).toMatchObject({ reason: "everything of it is to be deleted" });
+    expect(made.slots()).toMatchObject([{ cluster: "a", rollout: 3 }]);
+    expect((await made.sync("z"))?.paused).toMatchObject({ reason: "everything of it is to be deleted" });
     await playOn(made, 4);
     expect(made.rows("SyncGroup")).toEqual([]);
   },
@@ -37,10 +37,10 @@ test("and nobody else has its slot before its worker can no longer write", async
   await lease(made, "z", { fence: 4, seconds: 40 });
   await remove(made);
   await begin(made);
-  expect(made.slots()).toMatchObject([{ cluster: "z", parking: { fence: 4 } }]);
+  expect(made.slots()).toMatchObject([{ cluster: "z", releasing: { fence: 4 } }]);
   made.advanceClock(41);
   await made.plan();
-  expect(made.slots()).toMatchObject([{ cluster: "a", content: 3 }]);
+  expect(made.slots()).toMatchObject([{ cluster: "a", rollout: 3 }]);
 });
 
 test("a wait for a slot names what helps: the pace of what is being deleted cannot be changed any more", async () => {
@@ -48,10 +48,10 @@ test("a wait for a slot names what helps: the pace of what is being deleted cann
   await made.rollOut();
   await remove(made);
   await begin(made);
-  const known = await readSubject(subject, made);
+  const known = await readOwner(owner, made);
   if (known === undefined) throw new Error("the group is gone");
-  const brake = { ok: true, brake: known.brake } as const;
-  const facts = { ...known, brake, now: made.now, slots: made.slots(), syncs: new Map(), leases: new Map() };
-  const waits = slotWaits({ ...facts, failedArrivals: [] });
+  const freezeState = { ok: true, freezeState: known.freezeState } as const;
+  const facts = { ...known, freezeState, now: made.now, slots: made.slots(), syncs: new Map(), leases: new Map() };
+  const waits = slotWaits({ ...facts, failedCatchUps: [] });
   expect(waits.map(({ clear }) => clear)).toEqual([[{ verb: "orphan" }]]);
 });

@@ -37,7 +37,7 @@ async function rowsReadBy(made: PlannerWorld): Promise<number> {
 }
 
 async function selected(made: PlannerWorld): Promise<readonly string[]> {
-  const { members = "" } = made.unit();
+  const { members = "" } = made.rolloutState();
   const bytes = await made.blobs.get(members);
   return (JSON.parse(Buffer.from(bytes).toString()) as { readonly cluster: string }[]).map(({ cluster }) => cluster);
 }
@@ -58,14 +58,14 @@ describe("a group of one cluster among 1,000", () => {
 
   test("has another list only when its members are others", async () => {
     const made = await smallGroup(10);
-    const { members, membersVersion } = made.unit();
+    const { members, membersVersion } = made.rolloutState();
     await made.addCluster("c003", "another");
     await made.removeCluster("c004");
     await made.plan();
-    expect(made.unit()).toMatchObject({ members, membersVersion });
+    expect(made.rolloutState()).toMatchObject({ members, membersVersion });
     await made.addCluster("c003", "own");
     await made.plan();
-    expect(made.unit().membersVersion).toBe(membersVersion + 1);
+    expect(made.rolloutState().membersVersion).toBe(membersVersion + 1);
     expect(await selected(made)).toEqual(["c003", "own"]);
   });
 
@@ -134,7 +134,7 @@ const act = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant("remove" as const), cluster }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("unnamed" as const), cluster }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("select" as const), ring: fc.constantFrom("own", "other") }) },
-  { weight: 3, arbitrary: fc.constant({ do: "look" as const }) },
+  { weight: 3, arbitrary: fc.constant({ do: "check" as const }) },
 );
 
 test.each(propertySeeds)(
@@ -144,7 +144,7 @@ test.each(propertySeeds)(
       fc.asyncProperty(fc.array(act, { maxLength: 60 }), async (acts) => {
         const made = await smallGroup(12);
         let ring = "own";
-        for (const one of [...acts, { do: "look" as const }]) {
+        for (const one of [...acts, { do: "check" as const }]) {
           if (one.do === "put") await made.addCluster(one.cluster, one.ring);
           if (one.do === "remove") await made.removeCluster(one.cluster);
           if (one.do === "unnamed")
@@ -153,10 +153,10 @@ test.each(propertySeeds)(
             ring = one.ring;
             await made.setGroup({}, web, ofRing(ring));
           }
-          if (one.do !== "look") continue;
+          if (one.do !== "check") continue;
           await made.plan();
-          const wanted = made.rows<FleetRow>("Fleet").filter(({ labels }) => labels.ring === ring);
-          expect(await selected(made)).toEqual(wanted.map(({ name }) => name).sort());
+          const desired = made.rows<FleetRow>("Fleet").filter(({ labels }) => labels.ring === ring);
+          expect(await selected(made)).toEqual(desired.map(({ name }) => name).sort());
         }
       }),
       { seed, numRuns: propertyRuns(60) },

@@ -6,34 +6,34 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 const pace = { maxConcurrent: 2, progressDeadline: "1h" } as const;
 
 type Seen = Parameters<PlannerWorld["observe"]>;
-const trouble = (reason: string) => ({ object: "ConfigMap shop/c", reason, message: "in its own words" });
+const problem = (reason: string) => ({ object: "ConfigMap shop/c", reason, message: "in its own words" });
 
 /** Legend: name; the phase, and what is said, of an attempt that nothing in this rollout can help. */
 const doomed: readonly (readonly [string, Seen[1], Seen[2]])[] = [
-  ["misses a kind", "Retrying", { reason: "ApplyFailed", troubles: [trouble("NoMatch")] }],
-  ["misses a Namespace", "Retrying", { reason: "ApplyFailed", troubles: [trouble("NotFound")] }],
+  ["misses a kind", "Retrying", { reason: "ApplyFailed", problems: [problem("NoMatch")] }],
+  ["misses a Namespace", "Retrying", { reason: "ApplyFailed", problems: [problem("NotFound")] }],
   [
     "misses a kind whose API does not answer",
     "Retrying",
-    { reason: "ApplyFailed", troubles: [trouble("KindUnavailable"), trouble("NoMatch")] },
+    { reason: "ApplyFailed", problems: [problem("KindUnavailable"), problem("NoMatch")] },
   ],
   [
     "waits for what a finalizer holds, and for what goes after that",
     "Applying",
-    { reason: "Pruning", troubles: [trouble("Terminating"), trouble("Waiting")] },
+    { reason: "Pruning", problems: [problem("Terminating"), problem("Waiting")] },
   ],
   ["waits until an object is gone that git has again", "Applying", { reason: "Terminating" }],
 ];
 
 /** Legend: the same of an attempt that goes on by itself. */
 const goingOn: readonly (readonly [string, Seen[1], Seen[2]])[] = [
-  ["is tried again for another reason", "Retrying", { reason: "ApplyFailed", troubles: [trouble("InternalError")] }],
+  ["is tried again for another reason", "Retrying", { reason: "ApplyFailed", problems: [problem("InternalError")] }],
   [
     "is tried again for another reason beside a missing kind",
     "Retrying",
-    { reason: "ApplyFailed", troubles: [trouble("NoMatch"), trouble("Conflict")] },
+    { reason: "ApplyFailed", problems: [problem("NoMatch"), problem("Conflict")] },
   ],
-  ["waits for a step", "Applying", { reason: "StepNotReady", troubles: [trouble("LessReplicas")] }],
+  ["waits for a step", "Applying", { reason: "StepNotReady", problems: [problem("LessReplicas")] }],
   ["had no time to delete all", "Applying", { reason: "OutOfTime" }],
 ];
 
@@ -104,7 +104,7 @@ test("a doomed attempt fails at its deadline all the same, where nothing newer c
   expect(made.slots()).toMatchObject([{ cluster: "a" }]);
   made.advanceClock(3_600);
   await begin(made);
-  expect(made.leg("canary")).toMatchObject({ phase: "Halted", counts: { Failed: 1 } });
+  expect(made.stageRun("canary")).toMatchObject({ phase: "Halted", counts: { Failed: 1 } });
   expect(await made.sync("z")).toBeUndefined();
 });
 
@@ -121,7 +121,7 @@ test("nothing newer goes past a stage that is doomed", async () => {
 test("a deletion of a Sync that a finalizer holds keeps a deletion of all no longer than its worker may write", async () => {
   const made = await worldOf(["a"], pace);
   await made.rollOut();
-  await made.observe("a", "Applying", { reason: "Pruning", troubles: [trouble("Terminating")] });
+  await made.observe("a", "Applying", { reason: "Pruning", problems: [problem("Terminating")] });
   await lease(made, "a", { fence: 4, seconds: -1 });
   await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
   await playOn(made, 4);

@@ -1,6 +1,6 @@
 /** A template that is dropped, put back, given back and dropped again while one content goes through its stage. */
 import { describe, expect, test } from "vitest";
-import type { ContentRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { ana, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
@@ -8,10 +8,10 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 const both = [...web, { name: "data", source: "app" }];
 const pace = { maxConcurrent: 4 };
 const data = async (made: PlannerWorld) => (await made.sync("a", "web.data"))?.desired;
-const contents = (made: PlannerWorld) => made.rows<ContentRow>("Content").map(({ number }) => number);
+const rollouts = (made: PlannerWorld) => made.rows<RolloutRow>("Rollout").map(({ number }) => number);
 
 /** `a` is through with a content that drops `data`, and has it again, as its stage has it. */
-async function givenBack(): Promise<PlannerWorld> {
+async function restored(): Promise<PlannerWorld> {
   const made = await worldOf(["a", "b", "c"], pace, both);
   await made.rollOut();
   await made.setGroup(pace, web);
@@ -33,17 +33,19 @@ async function drop(made: PlannerWorld): Promise<void> {
 }
 
 /** As one leaves it that died between taking a removal back and saying so: nothing tells that anybody has it. */
-async function untold(): Promise<PlannerWorld> {
-  const made = await givenBack();
-  const { putBack: _putBack, ...leg } = made.leg("all");
-  await made.table.write([{ put: { ...leg, version: leg.version + 1 }, when: { version: leg.version } }]);
+async function pendingReports(): Promise<PlannerWorld> {
+  const made = await restored();
+  const { putBack: _putBack, ...stageRun } = made.stageRun("all");
+  await made.table.write([
+    { put: { ...stageRun, version: stageRun.version + 1 }, when: { version: stageRun.version } },
+  ]);
   await drop(made);
-  expect(made.leg("all").putBack).toBeUndefined();
+  expect(made.stageRun("all").putBack).toBeUndefined();
   return made;
 }
 
 async function rest(made: PlannerWorld): Promise<void> {
-  for (let look = 0; look < 6; look++) {
+  for (let check = 0; check < 6; check++) {
     made.advanceClock(700);
     await made.plan();
   }
@@ -53,25 +55,25 @@ async function deleteGroup(made: PlannerWorld, cascade: "delete" | "orphan"): Pr
   await made.operate({ deletion: { ...ana(made.now), cascade } });
   for (let round = 0; round < 20 && made.rows("SyncGroup").length > 0; round++) {
     await made.plan();
-    for (const { cluster, parking } of made.slots()) if (parking === undefined) await made.finish(cluster);
+    for (const { cluster, releasing } of made.slots()) if (releasing === undefined) await made.finish(cluster);
   }
   expect(made.rows("SyncGroup")).toEqual([]);
 }
 
 describe("what was given back and is dropped again is deleted", () => {
   test("by a content of its own, once its stage is through, and then no more follow", async () => {
-    const made = await givenBack();
+    const made = await restored();
     await drop(made);
     await playOn(made, 20);
     expect(await data(made)).toBeUndefined();
     expect(made.stages()).toEqual({ all: "3" });
     await rest(made);
-    expect(contents(made).at(-1)).toBe(3);
-    expect(made.unit().templates).toEqual(["app"]);
+    expect(rollouts(made).at(-1)).toBe(3);
+    expect(made.rolloutState().templates).toEqual(["app"]);
   });
 
   test("where it is dropped again when its stage is through, and nothing else was taken yet", async () => {
-    const made = await givenBack();
+    const made = await restored();
     await made.operate({ suspended: ana(made.now) });
     await playOn(made, 20);
     expect(made.stages()).toEqual({ all: "2" });
@@ -86,20 +88,20 @@ describe("what was given back and is dropped again is deleted", () => {
   });
 
   test("where nothing tells that it was given back, once everything is at rest", async () => {
-    const made = await untold();
+    const made = await pendingReports();
     await playOn(made, 20);
     await rest(made);
     await playOn(made, 20);
     expect(await data(made)).toBeUndefined();
     await rest(made);
     expect(made.stages()).toEqual({ all: "3" });
-    expect(made.unit().templates).toEqual(["app"]);
+    expect(made.rolloutState().templates).toEqual(["app"]);
   });
 });
 
 describe("a template of which a Sync is there still", () => {
   test("is not forgotten, and no content follows another for it, where no content comes to its cluster", async () => {
-    const made = await untold();
+    const made = await pendingReports();
     const { pk, sk } = (await made.sync("a", "web.data")) as SyncRow;
     const row = (await made.sync("a", "web.data")) as SyncRow;
     const stray = { ...row, version: 1, cluster: "z", pk: pk.replace(/a$/, "z"), sk };
@@ -111,20 +113,20 @@ describe("a template of which a Sync is there still", () => {
     await playOn(made, 20);
     await rest(made);
     expect(made.stages()).toEqual({ all: "2" });
-    expect(made.unit().templates).toEqual(["app", "data"]);
+    expect(made.rolloutState().templates).toEqual(["app", "data"]);
   });
 
   test.each(["delete", "orphan"] as const)(
     "goes with its group by %s, although its unit has forgotten it",
     async (cascade) => {
-      const made = await untold();
+      const made = await pendingReports();
       await playOn(made, 1);
       await made.operate({ suspended: ana(made.now) });
       await playOn(made, 20);
       expect(await data(made)).toMatchObject({ action: "apply" });
-      const unit = made.unit();
-      const put = { ...unit, templates: ["app"], version: unit.version + 1 };
-      await made.table.write([{ put, when: { version: unit.version } }]);
+      const rolloutState = made.rolloutState();
+      const put = { ...rolloutState, templates: ["app"], version: rolloutState.version + 1 };
+      await made.table.write([{ put, when: { version: rolloutState.version } }]);
       await deleteGroup(made, cascade);
       if (cascade === "delete") expect(await data(made)).toBeUndefined();
       else expect(await data(made)).toMatchObject({ action: "orphan" });

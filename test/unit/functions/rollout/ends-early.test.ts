@@ -1,7 +1,7 @@
 /** A call whose time is used up in the middle of a look: what it had found, and whom it had asked, is not for nothing. */
 import { expect, test } from "vitest";
 import { toldOf } from "#functions/rollout/plan-batch.ts";
-import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -10,7 +10,7 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { begin, names, worldOf } from "#test/support/planner-story.ts";
-import { PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+import { owner, PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 
 /** @param over - its time is, with that call to the table. @returns with what it is called next, where it did not get through. */
 async function call(made: PlannerWorld, messages: readonly RolloutMessage[], over = 0, seconds = 60) {
@@ -20,11 +20,11 @@ async function call(made: PlannerWorld, messages: readonly RolloutMessage[], ove
   const until = new Date(made.now.getTime() + seconds * 1000);
   const ports = { table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog };
   const clock = { now: () => made.now };
-  await planSubject(subject, { until, ...toldOf(messages) }, { ...ports, clock, installation: "test" });
+  await planOwner(owner, { until, ...toldOf(messages) }, { ...ports, clock, installation: "test" });
   return made.sender.take().flatMap((message) => (message.to === "rollout" ? message : []));
 }
 
-const everybody: readonly RolloutMessage[] = [{ to: "rollout", subject }];
+const everybody: readonly RolloutMessage[] = [{ to: "rollout", owner }];
 
 test("a newer content is let in by what a look found of used-up deadlines, wherever that look ends", async () => {
   let calls = 0;
@@ -56,7 +56,7 @@ test("those that may answer again, and of whom there is nothing to write, are as
       ...row,
       ...keys.sync(cluster, "shop", "web.app"),
       cluster,
-      statePk: stateIndex.pk(subject),
+      statePk: stateIndex.pk(owner),
       stateSk: stateIndex.sk("Reachable", { cluster, name: row.name }),
     },
   }));
@@ -67,7 +67,7 @@ test("those that may answer again, and of whom there is nothing to write, are as
     expect(messages).toHaveLength(1);
     messages = await call(made, messages, 10);
   }
-  expect(messages).toEqual([{ to: "rollout", subject, after: "c999" }]);
+  expect(messages).toEqual([{ to: "rollout", owner, after: "c999" }]);
   expect(await call(made, messages)).toEqual([]);
   expect(made.stages()).toEqual({ all: "1 (2)" });
 });
@@ -80,10 +80,10 @@ test("whom a message names besides is asked, wherever a look at everybody has co
   await made.plan();
   expect(made.stages()).toEqual({ all: "1" });
   await made.observe("a", "Reachable");
-  const later: RolloutMessage = { to: "rollout", subject, after: "b" };
+  const later: RolloutMessage = { to: "rollout", owner, after: "b" };
   expect(await call(made, [later])).toEqual([]);
   expect(made.slots()).toEqual([]);
-  const told: readonly RolloutMessage[] = [later, { to: "rollout", subject, clusters: ["a"] }];
+  const told: readonly RolloutMessage[] = [later, { to: "rollout", owner, clusters: ["a"] }];
   const left = await call(made, told, 0, 0);
   expect(left).toEqual(told);
   expect(await call(made, left)).toEqual([]);
@@ -94,7 +94,7 @@ test("of more clusters than fit into a message none is forgotten, nor anybody el
   const made = await worldOf(["a"], {});
   await made.rollOut();
   const clusters = [...names(1300)];
-  const left = await call(made, [{ to: "rollout", subject, clusters }], 1);
+  const left = await call(made, [{ to: "rollout", owner, clusters }], 1);
   expect(left.map((one) => one.clusters?.length)).toEqual([1000, 280]);
   // A page of them was asked.
   expect(left.flatMap((one) => one.clusters ?? [])).toEqual(clusters.toSorted().slice(20));

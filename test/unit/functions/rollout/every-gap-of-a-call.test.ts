@@ -3,18 +3,18 @@ import { describe, expect, test } from "vitest";
 import { fates, type Story, tellWithGap } from "#test/support/planner-model/gap-story.ts";
 
 const stories: Readonly<Record<string, Story>> = {
-  "a rollout": [[0, { do: "revise", content: 1 }]],
+  "a rollout": [[0, { do: "revise", rollout: 1 }]],
   "an undo in the middle": [
     [0, { do: "template", what: "drop", at: 1 }],
     [14, { do: "template", what: "drop", at: 1 }],
   ],
   "a deletion in the middle": [
-    [0, { do: "revise", content: 1 }],
+    [0, { do: "revise", rollout: 1 }],
     [8, { do: "delete" }],
   ],
   "a suspend in the middle, and a resume": [
     [0, { do: "join", cluster: 2 }],
-    [0, { do: "revise", content: 1 }],
+    [0, { do: "revise", rollout: 1 }],
     [8, { do: "suspend" }],
     [4, { do: "resume" }],
   ],
@@ -43,7 +43,17 @@ describe.each(Object.entries(stories))("%s", (what, story) => {
 });
 
 test("every kind of row that a call of the planner writes is among these effects", () => {
-  const rows = ["Unit", "SyncGroup", "Content", "Leg", "Slot", "Target", "Arrival", "SyncOnCluster", "Rendering"];
+  const rows = [
+    "RolloutState",
+    "SyncGroup",
+    "Rollout",
+    "StageRun",
+    "Slot",
+    "Target",
+    "CatchUp",
+    "SyncOnCluster",
+    "Rendering",
+  ];
   expect([...kinds].sort()).toEqual(
     expect.arrayContaining([...rows, "message", "check", "delete SLOT", "delete SyncGroup"].sort()),
   );

@@ -1,8 +1,8 @@
 /** Every step of the planner makes progress or throws; a slot stays small enough for one transaction, whatever people rename. */
 import { describe, expect, test } from "vitest";
 import { requireProgress } from "#functions/rollout/no-progress.ts";
-import { readSubject } from "#functions/rollout/read-subject.ts";
-import { tellUnplanned } from "#functions/rollout/tell-unplanned.ts";
+import { readOwner } from "#functions/rollout/read-owner.ts";
+import { reportUnplanned } from "#functions/rollout/report-unplanned.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
@@ -10,7 +10,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { begin, lease, names, worldOf } from "#test/support/planner-story.ts";
-import { type PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+import { owner, type PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 
 const pace = { maxConcurrent: 2, progressDeadline: "5m" as const };
 const templates = (renames: number) => names(20, `r${renames}-t`).map((name) => ({ name, source: "app" }));
@@ -67,7 +67,7 @@ describe("20 templates that are renamed before a worker begins", { timeout: 60_0
     await lease(made, "c1", { fence: 3, seconds: 40 });
     await made.finish("c1");
     await made.plan();
-    expect(made.slots()).toMatchObject([{ parking: { fence: 3 } }]);
+    expect(made.slots()).toMatchObject([{ releasing: { fence: 3 } }]);
     made.advanceClock(41);
     await made.rollOut();
     expect(applied(made, "c1")).toEqual(templates(4).map(({ name }) => `apply web.${name}`));
@@ -78,11 +78,11 @@ describe("a step that changes nothing", () => {
   async function stuck(): Promise<StarlingError> {
     const made = await worldOf(["c1"], pace);
     await begin(made);
-    const known = await readSubject(subject, made);
+    const known = await readOwner(owner, made);
     if (known === undefined) throw new Error("the group is gone");
     const transaction = new Transaction(known, made.now);
     // Written anew, and the same.
-    transaction.edit({ jobs: [...known.unit.jobs] });
+    transaction.edit({ jobs: [...known.rolloutState.jobs] });
     const [slot] = made.slots();
     const remaining = { slot, counts: [1, 0, 0, 0] };
     expect(() =>
@@ -110,7 +110,7 @@ describe("a step that changes nothing", () => {
     await begin(made);
     const error = await stuck();
     const ports = { ...made, clock: { now: () => made.now }, log: silentLog, installation: "test" };
-    const key = keys.object(subject.namespace, subject.kind, subject.name);
+    const key = keys.object(owner.namespace, owner.kind, owner.name);
     for (const [dispatches, seconds] of [
       [0, 30],
       [1, 60],
@@ -119,7 +119,7 @@ describe("a step that changes nothing", () => {
     ] as const) {
       const row = await made.group();
       await made.table.write([{ put: { ...row, ...key, dispatches, version: row.version + 1 } }]);
-      await tellUnplanned(subject, error, { ...ports, ids: { unique: () => "" } });
+      await reportUnplanned(owner, error, { ...ports, ids: { unique: () => "" } });
       const { status, dueKey = "" } = await made.group();
       expect(status.conditions).toMatchObject([{ status: "False", reason: "NoProgress", message: error.message }]);
       expect(dueAtOf(dueKey), `after ${dispatches}`).toBe(later(made.now, seconds));

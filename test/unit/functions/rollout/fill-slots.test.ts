@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { render } from "#functions/render/render.ts";
-import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { digestOf } from "#shared/base/digest.ts";
@@ -9,7 +9,7 @@ import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { allSay, begin, counting, names, ownPaths, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
-import { type PlannerWorld, silentLog, silentMetrics, subject } from "#test/support/planner-world.ts";
+import { owner, type PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-world.ts";
 
 describe("slots", () => {
   test("pass over a target whose rendering does not come", async () => {
@@ -20,7 +20,7 @@ describe("slots", () => {
       await made.plan();
       await allSay(made, "Ready");
     }
-    expect(made.leg("all").counts).toMatchObject({ Succeeded: 39, Rendering: 1 });
+    expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 39, Rendering: 1 });
   });
 
   test("pass over many whose renderings do not come, for those whose did", async () => {
@@ -32,7 +32,7 @@ describe("slots", () => {
       await made.plan();
       await allSay(made, "Ready");
     }
-    expect(made.leg("all").counts).toMatchObject({ Succeeded: 10, Rendering: 10 });
+    expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 10, Rendering: 10 });
   });
 
   test("pass over those that hang, however many they are, and ask for few ahead", async () => {
@@ -45,7 +45,7 @@ describe("slots", () => {
       await made.plan();
       await allSay(made, "Ready");
     }
-    expect(made.leg("all").counts).toMatchObject({ Succeeded: 20, Rendering: 40 });
+    expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 20, Rendering: 40 });
   });
 
   test("pass over joiners whose renderings hang, and read none of them at a worker's word", async () => {
@@ -53,8 +53,8 @@ describe("slots", () => {
       const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, ownPaths);
       await made.rollOut();
       for (const name of names(joining)) await made.addCluster(name, "all");
-      for (let look = 0; look < 12; look++) await made.plan();
-      expect(made.unit().arrivalsHeld).toMatchObject({ rendering: joining });
+      for (let check = 0; check < 12; check++) await made.plan();
+      expect(made.rolloutState().catchUpsHeld).toMatchObject({ rendering: joining });
       const counted = counting(made.table);
       await made.plan(counted.table, ["a"]);
       await made.renderAll(undefined, ({ path }) => path === "clusters/c003");
@@ -74,7 +74,7 @@ describe("slots", () => {
       await revise(made, `commit${commit}`);
       await allSay(made, "Ready");
     }
-    expect(made.unit().stages.map(({ on = 0 }) => on > 3)).toEqual([true, true]);
+    expect(made.rolloutState().stages.map(({ current = 0 }) => current > 3)).toEqual([true, true]);
     expect((await made.sync("z"))?.observed?.phase).toBe("Ready");
   });
 
@@ -118,7 +118,7 @@ describe("slots", () => {
     for (const name of names(3, "z")) await made.addCluster(name, "rest");
     await made.plan();
     for (let wave = 0; wave < 6; wave++) await allSay(made, "Ready");
-    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
     expect(made.stages()).toEqual({ canary: "2 (3)", rest: "1 (2)" });
   });
 
@@ -172,7 +172,7 @@ describe("slots", () => {
       await allSay(made, "Ready");
     }
     expect(made.rows<SyncRow>("SyncOnCluster")).toHaveLength(31);
-    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
   test("are given to no further catch-up after a second one failed, and legs go on", async () => {
@@ -185,7 +185,7 @@ describe("slots", () => {
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["n001"]);
     await allSay(made, "Failed");
     expect(made.slots()).toEqual([]);
-    expect(made.unit()).toMatchObject({ arrivals: { waiting: 2, failed: 2 }, stages: [{ failedArrivals: 2 }] });
+    expect(made.rolloutState()).toMatchObject({ catchUps: { waiting: 2, failed: 2 }, stages: [{ failedCatchUps: 2 }] });
     await made.setSource("bbb");
     await made.rollOut();
     expect(made.stages()).toEqual({ all: "2" });
@@ -221,7 +221,7 @@ test("a rendering that was asked for knows whom to tell, even when the message w
   const [row] = made.rows<RenderingRow>("Rendering");
   if (row === undefined) throw new Error("no rendering was asked for");
   const told = { to: "render", input: row.input } as const;
-  expect(made.sender.take()).toContainEqual(expect.objectContaining({ ...told, notify: subject }));
+  expect(made.sender.take()).toContainEqual(expect.objectContaining({ ...told, notify: owner }));
   made.advanceClock(31);
   const { table, sender, blobs } = made;
   const ports = { table, sender, clock: { now: () => made.now }, log: silentLog, metrics: silentMetrics };
@@ -230,13 +230,15 @@ test("a rendering that was asked for knows whom to tell, even when the message w
   expect(made.sender.take()).toContainEqual(told);
   const built = { digest: digestOf("built"), objects: 1, bytes: Buffer.from("built") };
   await render(told, { ...ports, blobs, ids: randomIds, turns: 1, builder: { build: async () => built } });
-  expect(made.sender.take()).toEqual([expect.objectContaining({ to: "rollout", subject })]);
+  expect(made.sender.take()).toEqual([expect.objectContaining({ to: "rollout", owner })]);
 });
 
 describe.each(["before", "after"] as const)("killed %s any of its calls", (when) => {
   /** What does not depend on when it was killed. */
   const outcome = (made: PlannerWorld) => ({
-    legs: made.legs().map(({ content, stage, phase, counts, size }) => ({ content, stage, phase, counts, size })),
+    stageRuns: made
+      .stageRuns()
+      .map(({ rollout, stage, phase, counts, size }) => ({ rollout, stage, phase, counts, size })),
     slots: made.slots().map(({ cluster, order, attempts }) => ({ cluster, order, attempts })),
     syncs: made
       .rows<SyncRow>("SyncOnCluster")
@@ -268,7 +270,7 @@ describe.each(["before", "after"] as const)("killed %s any of its calls", (when)
     const [clock, until] = [{ now: () => made.now }, new Date(made.now.getTime() + 60_000)];
     try {
       const ports = { table, sender, clock, blobs: made.blobs, ids: randomIds, log: silentLog, installation: "test" };
-      await planSubject(subject, { until }, ports);
+      await planOwner(owner, { until }, ports);
       return false;
     } catch (error) {
       if (error instanceof Crash) return true;
@@ -282,9 +284,9 @@ test("a call that has no time left asks for another, and that goes on", async ()
   const clock = { now: () => made.now };
   const { table, sender, blobs } = made;
   const ports = { table, sender, clock, blobs, ids: randomIds, log: silentLog, installation: "test" };
-  await planSubject(subject, { until: made.now }, ports);
-  expect(made.sender.take()).toEqual([{ to: "rollout", subject }]);
-  expect(made.rows("Unit")).toEqual([]);
+  await planOwner(owner, { until: made.now }, ports);
+  expect(made.sender.take()).toEqual([{ to: "rollout", owner }]);
+  expect(made.rows("RolloutState")).toEqual([]);
 });
 
 test("a call whose time is over while it looks for somebody who does not wait asks for another", async () => {
@@ -299,7 +301,7 @@ test("a call whose time is over while it looks for somebody who does not wait as
       return table.getMany(keys, reading);
     },
   });
-  expect(made.sender.take()).toEqual([{ to: "rollout", subject, clusters: [] }]);
+  expect(made.sender.take()).toEqual([{ to: "rollout", owner, clusters: [] }]);
 });
 
 test("a cluster that moves to a stage that is behind keeps what it has when that takes something older", async () => {
@@ -321,6 +323,6 @@ test("a cluster that moves to a stage that is behind keeps what it has when that
   await begin(made);
   await made.finish("r1");
   await begin(made);
-  expect(made.unit().stages.at(-1)?.on).toBe(2);
+  expect(made.rolloutState().stages.at(-1)?.current).toBe(2);
   expect((await made.sync("a2"))?.desired).toMatchObject({ revision: "main@sha1:ccc", attempt: 3 });
 });

@@ -29,7 +29,7 @@ describe("a reconcile", () => {
     await made.rollOut();
     for (const cluster of ["a", "b"]) await made.observe(cluster, "Reachable");
     await made.plan();
-    expect(made.unit().arrivals).toMatchObject({ changing: 1, waiting: 1 });
+    expect(made.rolloutState().catchUps).toMatchObject({ changing: 1, waiting: 1 });
     for (const cluster of ["b", "c"]) {
       const row = await made.sync(cluster);
       if (row === undefined) throw new Error("it was assigned");
@@ -103,7 +103,7 @@ describe("a reconcile", () => {
     await made.observe("a", "Ready");
     await made.plan();
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 4 });
-    expect(made.unit()).not.toHaveProperty("looking");
+    expect(made.rolloutState()).not.toHaveProperty("checking");
   });
 
   test("is not answered by a look of before it, whatever the clocks say", async () => {
@@ -150,13 +150,13 @@ describe("a reconcile", () => {
     const env = { selector: { matchLabels: { env: "prod" } }, text: "env=prod" };
     await made.addCluster("a", "all", { labels: { env: "prod" } });
     const freeze = { name: "inc-1", by: "ana", at: made.now.toISOString(), reason: "INC-1", clusters: env };
-    await made.setBrake({ freezes: [freeze] });
+    await made.setFreezes({ freezes: [freeze] });
     await asked(made, 1);
     await made.observe("b", "Ready");
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Moving", counts: { Waiting: 1, Failed: 0 } });
-    expect(made.unit().looking).toMatchObject({ looked: 0 });
-    await made.setBrake({});
+    expect(made.stageRun("all")).toMatchObject({ phase: "Updating", counts: { Waiting: 1, Failed: 0 } });
+    expect(made.rolloutState().checking).toMatchObject({ checked: 0 });
+    await made.setFreezes({});
     await made.plan();
     await made.finish("a");
     await made.plan();
@@ -171,7 +171,7 @@ describe("a reconcile", () => {
     await made.plan();
     await asked(made, 1);
     await made.observe("b", "Ready");
-    for (let look = 0; look < 3; look++) {
+    for (let check = 0; check < 3; check++) {
       await made.plan();
       expect(await status(made)).toMatchObject({ reconciled: 1, clusters: { ready: 1, failed: 1, waiting: 0 } });
     }
@@ -185,7 +185,7 @@ describe("a reconcile", () => {
     const row = await made.sync("a");
     if (row === undefined || before?.stateSk === undefined) throw new Error("it is there");
     await made.table.write([{ put: { ...row, version: row.version + 1, stateSk: before.stateSk } }]);
-    for (let look = 0; look < 3; look++) {
+    for (let check = 0; check < 3; check++) {
       await made.plan();
       expect(await status(made)).toMatchObject({ state: "Degraded", reconciled: 1, clusters: { ready: 0, failed: 1 } });
     }
@@ -275,29 +275,29 @@ describe("a reconcile of a leg that stands still", () => {
     expect(await status(made)).toMatchObject({ state: "Halted" });
     await asked(made, 1);
     expect(made.states()).toEqual({ a: "Assigned" });
-    expect(made.leg("all")).toMatchObject({ phase: "Moving", counts: { Failed: 0, Assigned: 1 }, failures: [] });
-    expect(await made.sync("a")).not.toHaveProperty("parked");
+    expect(made.stageRun("all")).toMatchObject({ phase: "Updating", counts: { Failed: 0, Assigned: 1 }, failures: [] });
+    expect(await made.sync("a")).not.toHaveProperty("paused");
     await allSay(made, "Failed");
-    for (let look = 0; look < 3; look++) await made.plan();
-    expect(made.leg("all").phase).toBe("Halted");
+    for (let check = 0; check < 3; check++) await made.plan();
+    expect(made.stageRun("all").phase).toBe("Halted");
     expect(await status(made)).toMatchObject({ state: "Halted", reconciled: 1 });
     await asked(made, 2);
     await made.rollOut();
     for (const name of ["a", "b", "c"]) await made.observe(name, "Ready");
     await made.plan();
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 2 });
-    expect(made.legs()).toHaveLength(1);
+    expect(made.stageRuns()).toHaveLength(1);
   });
 
   test("skips neither the bound nor evidence", async () => {
     const made = await worldOf(names(6), { maxConcurrent: 2, maxFailures: 6 });
     await begin(made);
     for (let round = 0; round < 4; round++) await allSay(made, "Failed");
-    expect(made.leg("all").phase).toBe("NothingVerified");
+    expect(made.stageRun("all").phase).toBe("NothingVerified");
     await asked(made, 1);
     expect(made.slots()).toHaveLength(2);
     for (let round = 0; round < 4; round++) await allSay(made, "Failed");
-    expect(made.leg("all").phase).toBe("NothingVerified");
+    expect(made.stageRun("all").phase).toBe("NothingVerified");
   });
 
   test("waits for a slot that is still kept for a worker, and takes the cluster then", async () => {
@@ -307,16 +307,16 @@ describe("a reconcile of a leg that stands still", () => {
     await lease(made, "a", { fence: 1, seconds: 120 });
     made.advanceClock(61);
     await made.plan();
-    expect(made.leg("all").phase).toBe("Halted");
+    expect(made.stageRun("all").phase).toBe("Halted");
     await asked(made, 1);
-    expect(made.slots()).toMatchObject([{ cluster: "a", parking: { fence: 1 } }]);
+    expect(made.slots()).toMatchObject([{ cluster: "a", releasing: { fence: 1 } }]);
     expect((await made.sync("a"))?.desired.attempt).toBe(1);
     made.advanceClock(60);
     await made.plan();
     expect(made.slots()).toHaveLength(1);
     await made.rollOut();
     expect((await made.sync("a"))?.desired.attempt).toBe(2);
-    expect(made.leg("all").counts).toMatchObject({ Succeeded: 2, Failed: 0 });
+    expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 2, Failed: 0 });
   });
 
   test("brings those up, too, that a stage bore", async () => {
@@ -326,7 +326,7 @@ describe("a reconcile of a leg that stands still", () => {
     await made.finish("b");
     await made.plan();
     expect(made.stages()).toEqual({ all: "1" });
-    expect((await made.sync("a"))?.parked).toBeDefined();
+    expect((await made.sync("a"))?.paused).toBeDefined();
     await asked(made, 1);
     expect((await made.sync("a"))?.desired.attempt).toBe(2);
     await allSay(made, "Ready");
@@ -334,7 +334,7 @@ describe("a reconcile of a leg that stands still", () => {
     for (const name of ["a", "b"]) await made.observe(name, "Ready");
     await made.plan();
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 1 });
-    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
   test("of arrivals that failed tries these again, too", async () => {
@@ -344,9 +344,12 @@ describe("a reconcile of a leg that stands still", () => {
     await made.addCluster("c", "all");
     await made.plan();
     await allSay(made, "Failed");
-    expect(made.unit()).toMatchObject({ arrivals: { failed: 2 }, stages: [{ failedArrivals: 2 }] });
+    expect(made.rolloutState()).toMatchObject({ catchUps: { failed: 2 }, stages: [{ failedCatchUps: 2 }] });
     await asked(made, 1);
-    expect(made.unit()).toMatchObject({ arrivals: { failed: 0, changing: 2 }, stages: [{ failedArrivals: 0 }] });
+    expect(made.rolloutState()).toMatchObject({
+      catchUps: { failed: 0, changing: 2 },
+      stages: [{ failedCatchUps: 0 }],
+    });
     await allSay(made, "Ready");
     for (const name of ["a", "b", "c"]) await made.observe(name, "Ready");
     await made.plan();
@@ -357,9 +360,9 @@ describe("a reconcile of a leg that stands still", () => {
     const made = await worldOf(names(90), { maxConcurrent: "100%", maxFailures: "100%" });
     await begin(made);
     await allSay(made, "Failed");
-    expect(made.leg("all").counts.Failed).toBe(90);
+    expect(made.stageRun("all").counts.Failed).toBe(90);
     await asked(made, 1);
-    expect(made.leg("all").counts).toMatchObject({ Failed: 0, Assigned: 90 });
+    expect(made.stageRun("all").counts).toMatchObject({ Failed: 0, Assigned: 90 });
   });
 });
 
@@ -367,8 +370,8 @@ describe("all is not well with a group", () => {
   test("one of whose clusters the revision could not be rendered for, within its budget", async () => {
     const made = await settled("a", "b");
     await made.setGroup(group, [{ name: "app", source: "app", path: "{{ cluster.values.dir }}" }]);
-    for (let look = 0; look < 3; look++) await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "NothingVerified", counts: { Failed: 2 } });
+    for (let check = 0; check < 3; check++) await made.plan();
+    expect(made.stageRun("all")).toMatchObject({ phase: "NothingVerified", counts: { Failed: 2 } });
     expect(await status(made)).toMatchObject({ state: "Stalled", clusters: { selected: 2, ready: 0, failed: 2 } });
   });
 

@@ -6,15 +6,15 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { allSay, ana, begin, playOn, rings, web, worldOf } from "#test/support/planner-story.ts";
-import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 
 const both = [...web, { name: "data", source: "app" }];
 const pace = { maxConcurrent: 4, maxUnreachable: 1 };
-const numbers = (made: PlannerWorld) => made.contents().map(({ number }) => number);
+const numbers = (made: PlannerWorld) => made.rollouts().map(({ number }) => number);
 
 /** Looks at what rests, each of which ends. */
 async function rest(made: PlannerWorld): Promise<void> {
-  for (let look = 0; look < 4; look++) {
+  for (let check = 0; check < 4; check++) {
     made.advanceClock(700);
     await made.plan(new DisturbedPorts(made, { mostCalls: 300 }).table);
   }
@@ -37,13 +37,13 @@ test("no content follows another for a cluster that nothing can be taken from ye
   await playOn(made, 4);
   await rest(made);
   expect(numbers(made)).toEqual([1, 2]);
-  expect(made.unit().templates).toEqual(["app", "data"]);
+  expect(made.rolloutState().templates).toEqual(["app", "data"]);
   expect(await made.sync("b", "web.data")).toMatchObject({ desired: { action: "apply" } });
   await setSchema(made, keys.fleet("b"), rowSchema);
   await playOn(made, 4);
   expect(await made.sync("b", "web.data")).toBeUndefined();
   await rest(made);
-  expect(made.unit().templates).toEqual(["app"]);
+  expect(made.rolloutState().templates).toEqual(["app"]);
 });
 
 test("no content follows one that is halfway through the stages of a suspended group", async () => {
@@ -70,19 +70,19 @@ test("a suspended group skips nothing for what the next content takes away anywa
   // As one finds it that was given back, and nobody told.
   const app = await made.sync("a");
   if (app === undefined) throw new Error("nothing was assigned");
-  const key = keys.sync("a", subject.namespace, "web.data");
+  const key = keys.sync("a", owner.namespace, "web.data");
   const stateSk = app.stateSk?.replace("web.app", "web.data");
   const put: SyncRow = { ...app, ...key, name: "web.data", version: 1, ...(stateSk && { stateSk }) };
   await made.table.write([{ put }]);
-  const { pk, sk } = made.unit();
+  const { pk, sk } = made.rolloutState();
   await made.table.write([{ update: { pk, sk }, set: { templates: ["app", "data"] } }]);
   await made.operate({ suspended: ana(made.now) });
   await made.setSource("bbb");
   await rest(made);
-  const { inputsVersion, skipped } = made.unit();
+  const { inputsVersion, skipped } = made.rolloutState();
   expect(skipped).toBeUndefined();
   await rest(made);
-  expect(made.unit()).toMatchObject({ inputsVersion, templates: ["app", "data"] });
+  expect(made.rolloutState()).toMatchObject({ inputsVersion, templates: ["app", "data"] });
   await made.operate({ resumed: ana(made.now) });
   await playOn(made, 6);
   expect(made.stages()).toEqual({ all: "3" });
@@ -94,7 +94,7 @@ test("one is known for who is no member and has what only a newer version can re
   await made.rollOut();
   const row = await made.sync("a", "web.data");
   if (row === undefined) throw new Error("nothing was assigned");
-  const key = keys.sync("z", subject.namespace, "web.data");
+  const key = keys.sync("z", owner.namespace, "web.data");
   // As the version after this one left it, before it was taken back.
   const stateSk = row.stateSk?.replace("#a#", "#z#");
   const stray = { ...row, ...key, cluster: "z", version: 1, schema: rowSchema + 1, ...(stateSk && { stateSk }) };
@@ -102,7 +102,7 @@ test("one is known for who is no member and has what only a newer version can re
   await made.setGroup(pace, web);
   await playOn(made, 4);
   await rest(made);
-  expect(made.unit().templates).toEqual(["app", "data"]);
+  expect(made.rolloutState().templates).toEqual(["app", "data"]);
   await setSchema(made, key, rowSchema);
   await made.addCluster("z", "all");
   await playOn(made, 4);

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
+import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { ana, begin, counting, lease, names, ownPaths, playOn, revise, web } from "#test/support/planner-story.ts";
-import { PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { owner, PlannerWorld } from "#test/support/planner-world.ts";
 
 function freezeAt(made: PlannerWorld, more: Partial<Freeze> = {}): Freeze {
   return { name: "inc-4711", by: "ana", at: made.now.toISOString(), reason: "INC-4711", ...more };
@@ -22,7 +22,7 @@ async function frozenWorld(frozen: number): Promise<PlannerWorld> {
   for (const name of names(frozen, "p")) await world.addCluster(name, "all", { labels: { env: "prod" } });
   await world.setSource("aaa");
   await world.setGroup({ maxConcurrent: 1 });
-  await world.setBrake({ freezes: [freezeAt(world, { clusters: prod })] });
+  await world.setFreezes({ freezes: [freezeAt(world, { clusters: prod })] });
   await begin(world);
   return world;
 }
@@ -44,32 +44,32 @@ describe("a leg under a freeze", () => {
   });
 
   const lift = (freeze: Freeze) =>
-    made.setBrake({ lifted: [{ ...freeze, lifted: { by: "bo", at: made.now.toISOString() } }] });
+    made.setFreezes({ lifted: [{ ...freeze, lifted: { by: "bo", at: made.now.toISOString() } }] });
 
   test("of every cluster assigns nothing, says so by name, and goes on by itself after the thaw", async () => {
-    await made.setBrake({ freezes: [freezeAt(made)] });
+    await made.setFreezes({ freezes: [freezeAt(made)] });
     await made.plan();
     made.advanceClock(600);
     await made.plan();
     expect(await made.sync("a1")).toBeUndefined();
-    expect(made.leg("all").phase).toBe("Moving");
+    expect(made.stageRun("all").phase).toBe("Updating");
     const { status } = await made.group();
     expect(status).toMatchObject({ state: "Frozen" });
     expect(status.conditions[0]?.message).toContain("frozen by ana (INC-4711); starling thaw inc-4711");
-    await made.setBrake({});
+    await made.setFreezes({});
     await made.rollOut();
-    expect(made.leg("all").phase).toBe("Passed");
+    expect(made.stageRun("all").phase).toBe("Passed");
   });
 
   test("of some assigns to the others, and looks again when the freeze ends", async () => {
     const until = later(made.now, 20);
-    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod, until })] });
+    await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod, until })] });
     await made.plan();
     expect(made.states()).toEqual({ a1: "Assigned" });
-    expect(made.leg("all").counts).toMatchObject({ Waiting: 2, Assigned: 1 });
+    expect(made.stageRun("all").counts).toMatchObject({ Waiting: 2, Assigned: 1 });
     await made.observe("a1", "Ready");
     await made.plan();
-    expect(dueAtOf(made.unit().dueKey ?? "")).toBe(until);
+    expect(dueAtOf(made.rolloutState().dueKey ?? "")).toBe(until);
     made.advanceClock(21);
     await made.plan();
     expect(made.states()).toEqual({ a1: "Succeeded", p1: "Assigned", p2: "Assigned" });
@@ -80,7 +80,7 @@ describe("a leg under a freeze", () => {
     for (const name of ["a1", "p1", "p2"]) await made.observe(name, "Applying");
     made.advanceClock(30);
     const freeze = freezeAt(made);
-    await made.setBrake({ freezes: [freeze] });
+    await made.setFreezes({ freezes: [freeze] });
     made.advanceClock(120);
     await made.plan();
     expect(made.states()).toEqual({ a1: "Assigned", p1: "Assigned", p2: "Assigned" });
@@ -90,7 +90,7 @@ describe("a leg under a freeze", () => {
     expect(made.states()).toEqual({ a1: "Assigned", p1: "Assigned", p2: "Assigned" });
     made.advanceClock(2);
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Halted", reason: "TooManyFailures" });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Halted", reason: "TooManyFailures" });
   });
 
   test("that came and went between two looks spends none either", async () => {
@@ -114,7 +114,7 @@ describe("a leg under a freeze", () => {
     await made.plan();
     await made.observe("p1", "Applying");
     const freeze = freezeAt(made, { clusters: prod });
-    await made.setBrake({ freezes: [freeze] });
+    await made.setFreezes({ freezes: [freeze] });
     made.advanceClock(600);
     await revise(made, "ccc");
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a1"]);
@@ -129,14 +129,14 @@ describe("a leg under a freeze", () => {
     for (let index = 2; index < 10; index++) await made.addCluster(`a${index}`, "all", { labels: { env: "prod" } });
     for (const name of ["z1", "z2"]) await made.addCluster(name, "all", { labels: { env: "dev" } });
     await made.setGroup({ maxConcurrent: 1 });
-    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
+    await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     await playOn(made, 4);
-    expect(made.leg("all").counts).toMatchObject({ Waiting: 10, Succeeded: 3 });
+    expect(made.stageRun("all").counts).toMatchObject({ Waiting: 10, Succeeded: 3 });
   });
 
   test.each([
     ["word of a worker", ["p010"]],
-    ["look", undefined],
+    ["check", undefined],
   ])("of many is not read again at each %s", async (_what, told) => {
     async function rowsRead(frozen: number): Promise<number> {
       const world = await frozenWorld(frozen);
@@ -148,7 +148,7 @@ describe("a leg under a freeze", () => {
   });
 
   test.each([
-    ["freezes are others", (world: PlannerWorld) => world.setBrake({})],
+    ["freezes are others", (world: PlannerWorld) => world.setFreezes({})],
     ["its labels are", (world: PlannerWorld) => world.addCluster("p039", "all", { labels: { env: "dev" } })],
   ])("of many lets one go when %s, after a look at nothing but labels", async (_what, change) => {
     const world = await frozenWorld(40);
@@ -162,7 +162,7 @@ describe("a leg under a freeze", () => {
   test.each(["pipeline", "finish"] as const)("of some keeps nothing newer from the others (%s)", async (supersede) => {
     await made.setGroup({ maxConcurrent: 3, supersede });
     const freeze = freezeAt(made, { clusters: prod });
-    await made.setBrake({ freezes: [freeze] });
+    await made.setFreezes({ freezes: [freeze] });
     await made.plan();
     await made.setSource("bbb");
     await begin(made);
@@ -181,7 +181,7 @@ describe("a leg under a freeze", () => {
     await made.plan();
     await made.observe("p1", "Applying");
     const freeze = freezeAt(made, { clusters: prod });
-    await made.setBrake({ freezes: [freeze] });
+    await made.setFreezes({ freezes: [freeze] });
     await made.finish("a1");
     await made.finish("p2");
     made.advanceClock(61);
@@ -202,73 +202,73 @@ describe("a leg under a freeze", () => {
     ["selected", () => made.setGroup({ maxConcurrent: 3 }, web, { selector: { matchLabels: { env: "dev" } } })],
     ["registered", async () => Promise.all(["p1", "p2"].map((name) => made.removeCluster(name))).then(() => {})],
   ])("keeps no leg for those who are no longer %s", async (_what, act) => {
-    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
+    await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.plan();
     await made.finish("a1");
     await made.plan();
     await act();
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Skipped: 2 } });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Skipped: 2 } });
   });
 
   test("keeps in mind those whom another still holds when one of two thaws", async () => {
     const p2 = { text: "name=p2", selector: { matchLabels: { name: "p2" } } };
     await made.addCluster("p2", "all", { labels: { env: "prod", name: "p2" } });
     const two = freezeAt(made, { name: "two", clusters: p2 });
-    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod, until: later(made.now, 60) }), two] });
+    await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod, until: later(made.now, 60) }), two] });
     await made.plan();
-    expect(made.leg("all").frozen?.by).toEqual({ "inc-4711": [1], two: [2] });
-    await made.setBrake({ freezes: [two] });
+    expect(made.stageRun("all").frozen?.by).toEqual({ "inc-4711": [1], two: [2] });
+    await made.setFreezes({ freezes: [two] });
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ frozen: { by: { two: [2] } }, counts: { Waiting: 1, Assigned: 2 } });
+    expect(made.stageRun("all")).toMatchObject({ frozen: { by: { two: [2] } }, counts: { Waiting: 1, Assigned: 2 } });
     await lift(two);
     await playOn(made, 3);
-    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 3 } });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 3 } });
   });
 
   test("leaves nothing behind in a leg when it thaws, and lets go whom it can read", async () => {
-    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
+    await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ frozen: { by: { "inc-4711": [1, 2] } } });
+    expect(made.stageRun("all")).toMatchObject({ frozen: { by: { "inc-4711": [1, 2] } } });
     await made.table.write([{ update: keys.fleet("p2"), set: { schema: rowSchema + 1 } }]);
-    await made.setBrake({});
+    await made.setFreezes({});
     await made.plan();
-    expect(made.leg("all")).not.toHaveProperty("frozen");
+    expect(made.stageRun("all")).not.toHaveProperty("frozen");
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a1", "p1"]);
   });
 
   test("is known to hold joiners, and so is what else they wait for", async () => {
     await made.setGroup({ maxConcurrent: 3 }, ownPaths);
     await made.rollOut();
-    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
+    await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     for (const name of ["p3", "p4"]) await made.addCluster(name, "all", { labels: { env: "prod" } });
     await begin(made);
-    expect(made.unit().arrivalsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 0, worker: 0 });
+    expect(made.rolloutState().catchUpsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 0, worker: 0 });
     await made.addCluster("a2", "all", { labels: { env: "dev" } });
     await made.plan();
-    expect(made.unit().arrivalsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 1 });
+    expect(made.rolloutState().catchUpsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 1 });
     await made.renderAll();
     await made.plan();
-    expect(made.unit().arrivalsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 0 });
+    expect(made.rolloutState().catchUpsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 0 });
     expect((await made.sync("a2"))?.desired.action).toBe("apply");
   });
 
   test("keeps joiners bare only where it holds", async () => {
     await made.rollOut();
-    await made.setBrake({ freezes: [freezeAt(made, { clusters: prod })] });
+    await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.addCluster("a2", "all", { labels: { env: "dev" } });
     await made.addCluster("p3", "all", { labels: { env: "prod" } });
     await begin(made);
     expect((await made.sync("a2"))?.desired.action).toBe("apply");
     expect(await made.sync("p3")).toBeUndefined();
-    await made.setBrake({});
+    await made.setFreezes({});
     await made.plan();
     expect((await made.sync("p3"))?.desired.action).toBe("apply");
   });
 
   test.each([
     ["word of a worker", ["a1"]],
-    ["look", undefined],
+    ["check", undefined],
   ])("of many joiners is not read again at each %s, and lets others in", async (_what, told) => {
     async function rowsRead(frozen: number): Promise<number> {
       const world = worldOfPages();
@@ -276,7 +276,7 @@ describe("a leg under a freeze", () => {
       await world.setSource("aaa");
       await world.setGroup({ maxConcurrent: 3 });
       await world.rollOut();
-      await world.setBrake({ freezes: [freezeAt(world, { clusters: prod })] });
+      await world.setFreezes({ freezes: [freezeAt(world, { clusters: prod })] });
       for (const name of names(frozen, "p")) await world.addCluster(name, "all", { labels: { env: "prod" } });
       await begin(world);
       const counted = counting(world.table);
@@ -284,7 +284,7 @@ describe("a leg under a freeze", () => {
       await world.addCluster("z1", "all", { labels: { env: "dev" } });
       await begin(world);
       expect(world.slots().map(({ cluster }) => cluster)).toEqual(["z1"]);
-      await world.setBrake({});
+      await world.setFreezes({});
       await begin(world);
       expect(world.slots().map(({ cluster }) => cluster)).toEqual(["p000", "z1"]);
       return counted.read();
@@ -295,7 +295,7 @@ describe("a leg under a freeze", () => {
   describe("that comes over one with a slot", () => {
     const freezeProd = async () => {
       const freeze = freezeAt(made, { clusters: prod });
-      await made.setBrake({ freezes: [freeze] });
+      await made.setFreezes({ freezes: [freeze] });
       return freeze;
     };
     const holders = () => made.slots().map(({ cluster }) => cluster);
@@ -319,19 +319,19 @@ describe("a leg under a freeze", () => {
       made.advanceClock(1);
       await made.plan();
       expect(holders()).toEqual(["z1"]);
-      expect(made.leg("all").counts).toMatchObject({ Waiting: 2, Assigned: 1, Failed: 0 });
-      expect((await made.sync("p1"))?.parked).toMatchObject({ freeze: "inc-4711" });
+      expect(made.stageRun("all").counts).toMatchObject({ Waiting: 2, Assigned: 1, Failed: 0 });
+      expect((await made.sync("p1"))?.paused).toMatchObject({ freeze: "inc-4711" });
       await made.finish("z1");
       await lift(freeze);
       await playOn(made, 3);
-      expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 4 } });
-      expect((await made.sync("p1"))?.parked).toBeUndefined();
+      expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 4 } });
+      expect((await made.sync("p1"))?.paused).toBeUndefined();
     });
 
     test("leaves it the slot for that long from when the freeze came", async () => {
-      await made.setBrake({});
+      await made.setFreezes({});
       await heldUp();
-      await made.setBrake({});
+      await made.setFreezes({});
       made.advanceClock(50);
       await freezeProd();
       made.advanceClock(59);
@@ -344,7 +344,7 @@ describe("a leg under a freeze", () => {
 
     test("leaves the slot where only a newer worker can say what it does", async () => {
       await heldUp();
-      const key = keys.sync("p1", subject.namespace, "web.app");
+      const key = keys.sync("p1", owner.namespace, "web.app");
       await made.table.write([{ update: key, set: { schema: rowSchema + 1 } }]);
       made.advanceClock(61);
       await made.plan();
@@ -365,11 +365,11 @@ describe("a leg under a freeze", () => {
 
     test("gives no slot to anybody where it is over all", async () => {
       await heldUp();
-      await made.setBrake({ freezes: [freezeAt(made, { clusters: prod }), freezeAt(made, { name: "all" })] });
+      await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod }), freezeAt(made, { name: "all" })] });
       made.advanceClock(600);
       await made.plan();
       expect(holders()).toEqual(["p1"]);
-      expect((await made.sync("p1"))?.parked).toBeUndefined();
+      expect((await made.sync("p1"))?.paused).toBeUndefined();
     });
 
     test("takes nothing from it while the group is suspended", async () => {
@@ -378,7 +378,7 @@ describe("a leg under a freeze", () => {
       made.advanceClock(600);
       await made.plan();
       expect(holders()).toEqual(["p1"]);
-      expect((await made.sync("p1"))?.parked).toBeUndefined();
+      expect((await made.sync("p1"))?.paused).toBeUndefined();
     });
 
     test("is no failure, is told as waiting, and answers a reconcile", async () => {
@@ -407,12 +407,12 @@ describe("a leg under a freeze", () => {
       expect(holders()).toEqual(["z1"]);
       await made.finish("z1");
       await made.plan();
-      expect(made.unit().arrivals).toEqual({ waiting: 1, changing: 0, failed: 0 });
-      expect(made.unit().arrivalsHeld).toMatchObject({ frozen: { "inc-4711": 1 } });
+      expect(made.rolloutState().catchUps).toEqual({ waiting: 1, changing: 0, failed: 0 });
+      expect(made.rolloutState().catchUpsHeld).toMatchObject({ frozen: { "inc-4711": 1 } });
       await lift(freeze);
       await playOn(made, 2);
       expect((await made.sync("p3"))?.observed?.phase).toBe("Ready");
-      expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+      expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
     });
 
     test("whose leg is halted meanwhile keeps it parked after the thaw", async () => {
@@ -421,11 +421,11 @@ describe("a leg under a freeze", () => {
       await made.plan();
       await made.finish("z1", "Failed");
       await made.plan();
-      expect(made.leg("all").phase).toBe("Halted");
+      expect(made.stageRun("all").phase).toBe("Halted");
       await lift(freeze);
       await made.plan();
       expect(holders()).toEqual([]);
-      expect(await made.sync("p1")).toMatchObject({ desired: { attempt: 1 }, parked: { freeze: "inc-4711" } });
+      expect(await made.sync("p1")).toMatchObject({ desired: { attempt: 1 }, paused: { freeze: "inc-4711" } });
       await revise(made, "bbb");
       await playOn(made, 4);
       expect((await made.sync("p1"))?.desired.revision).toBe("main@sha1:bbb");
@@ -449,7 +449,7 @@ describe("a leg under a freeze", () => {
   });
 
   test("that cannot be read assigns nothing", async () => {
-    await made.table.write([{ put: { ...keys.brake, type: "Brake", schema: rowSchema, version: 1 } }]);
+    await made.table.write([{ put: { ...keys.freezeState, type: "Freezes", schema: rowSchema, version: 1 } }]);
     await expect(made.plan()).rejects.toThrow("the freezes cannot be read");
     expect(await made.sync("a1")).toBeUndefined();
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
-import type { SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutStateRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 import { ana, begin, names, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
@@ -27,7 +27,7 @@ test.each([
       await act(made);
     }
     await write(writes);
-    for (const { sk, leg } of writes.flatMap(slotIn)) given.push(`${sk} ${leg?.seal}`);
+    for (const { sk, stageRun } of writes.flatMap(slotIn)) given.push(`${sk} ${stageRun?.snapshot}`);
   };
   await made.plan();
   expect(given).toEqual(expected);
@@ -72,7 +72,7 @@ test("the deadline of a group is no later for a slot that is given after others"
   await made.addCluster("c", "all");
   await made.plan(made.table, []);
   expect(made.slots()).toHaveLength(2);
-  expect(made.unit().deadline).toBe(first);
+  expect(made.rolloutState().deadline).toBe(first);
 });
 
 describe("a cluster that has more of a group than fits a transaction", () => {
@@ -82,8 +82,12 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     await made.rollOut();
     const templates = names(130, "old");
     for (const name of templates) await putOld(made, "a", name);
-    const unit = made.unit();
-    const remembers: UnitRow = { ...unit, templates: ["app", ...templates], version: unit.version + 1 };
+    const rolloutState = made.rolloutState();
+    const remembers: RolloutStateRow = {
+      ...rolloutState,
+      templates: ["app", ...templates],
+      version: rolloutState.version + 1,
+    };
     await made.table.write([{ put: remembers }]);
     return made;
   }
@@ -116,7 +120,7 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     await act(made);
     await playOn(made, 4);
     expect(left(made)).toEqual([]);
-    expect([made.rows("Slot"), made.rows("Arrival")]).toEqual([[], []]);
+    expect([made.rows("Slot"), made.rows("CatchUp")]).toEqual([[], []]);
   });
 
   test("and is selected no more when its group goes is forgotten when it is unregistered, and so is another", async () => {
@@ -128,7 +132,7 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     await made.setGroup({ maxConcurrent: 1 }, web, { names: ["b"] });
     await made.plan();
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b"]);
-    expect(made.leg("all").size).toBe(3);
+    expect(made.stageRun("all").size).toBe(3);
     // As one is left whose cluster was selected no more before.
     const old = await made.sync("a", "web.old000");
     if (old === undefined) throw new Error("nothing was assigned");
@@ -152,9 +156,9 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     await made.rollOut();
     const old = names(130, "old");
     for (const name of old) await putOld(made, "a", name);
-    const unit = made.unit();
-    const templates = [...unit.templates, ...old];
-    const remembers: UnitRow = { ...unit, templates, version: unit.version + 1 };
+    const rolloutState = made.rolloutState();
+    const templates = [...rolloutState.templates, ...old];
+    const remembers: RolloutStateRow = { ...rolloutState, templates, version: rolloutState.version + 1 };
     await made.table.write([{ put: remembers }]);
     const overrides = [{ clusters: { all: true }, disabled: true }];
     await made.setGroup({ stages: [...stages, rest] }, [...web, ...parts.map((part) => ({ ...part, overrides }))]);
@@ -168,7 +172,7 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     await made.addCluster("a", "all", { uid: "another" });
     await playOn(made, 4);
     expect(left(made).map(({ name }) => name)).toEqual(["web.app"]);
-    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 });
 
@@ -193,7 +197,7 @@ test("a slot that goes on with something else is no longer for what its cluster 
   await revise(made, "bbb");
   await made.finish("b", "Failed");
   await made.plan();
-  expect(made.leg("all").phase).toBe("Halted");
+  expect(made.stageRun("all").phase).toBe("Halted");
   await made.setGroup(rollout, [
     ...web,
     { name: "old", source: "app", overrides: [{ clusters: left, disabled: true }] },

@@ -7,7 +7,7 @@ import { countedTable } from "#test/support/counted-table.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { ana, begin, names, ownPaths, revise, worldOf } from "#test/support/planner-story.ts";
-import { PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { owner, PlannerWorld } from "#test/support/planner-world.ts";
 
 /** A group whose content is everywhere, in a table with pages as large as DynamoDB's. */
 async function settledWorld(clusters: number, templates: number): Promise<PlannerWorld> {
@@ -30,9 +30,9 @@ describe("clusters that join a first leg one by one", { timeout: 60_000 }, () =>
       await made.addCluster(name, "all");
       await made.plan();
     }
-    expect(made.leg("all")).toMatchObject({ size: 13, pages: [{ first: 0 }], counts: { Assigned: 1 } });
+    expect(made.stageRun("all")).toMatchObject({ size: 13, pages: [{ first: 0 }], counts: { Assigned: 1 } });
     await made.rollOut();
-    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 13 } });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 13 } });
   });
 });
 
@@ -90,7 +90,7 @@ describe("a look at everybody", { timeout: 60_000 }, () => {
     await made.plan();
     for (const name of names(clusters).slice(1)) await made.observe(name, "Reachable", { name: "web.app" });
     await made.plan();
-    expect(made.unit().arrivals).toMatchObject({ waiting: clusters - 2, changing: 1 });
+    expect(made.rolloutState().catchUps).toMatchObject({ waiting: clusters - 2, changing: 1 });
     const { table, counts } = countedTable(made.table);
     await made.plan(table);
     return counts;
@@ -123,7 +123,7 @@ describe("a look at everybody", { timeout: 60_000 }, () => {
     };
     await made.plan(slow);
     const [told] = made.sender.take();
-    expect(told).toEqual({ to: "rollout", subject, after: "c079" });
+    expect(told).toEqual({ to: "rollout", owner, after: "c079" });
     expect(calls).toBe(6);
   });
 });
@@ -133,10 +133,10 @@ test("a leg keeps the beginning of what clusters say of their failures", { timeo
   await begin(made);
   for (const { cluster } of made.slots()) await made.observe(cluster, "Failed", { reason: `E${"x".repeat(2000)}` });
   await made.plan();
-  const leg = made.leg("all");
-  expect(leg).toMatchObject({ phase: "Halted", counts: { Failed: 12 } });
-  expect(leg.failures.map(({ reason }) => reason.length)).toEqual(Array.from({ length: 10 }, () => 300));
-  expect(Math.max(...leg.transitions.map(({ message }) => message.length))).toBe(300);
+  const stageRun = made.stageRun("all");
+  expect(stageRun).toMatchObject({ phase: "Halted", counts: { Failed: 12 } });
+  expect(stageRun.failures.map(({ reason }) => reason.length)).toEqual(Array.from({ length: 10 }, () => 300));
+  expect(Math.max(...stageRun.transitions.map(({ message }) => message.length))).toBe(300);
 });
 
 describe("a group that names its clusters", { timeout: 60_000 }, () => {

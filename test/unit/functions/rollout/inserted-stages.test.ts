@@ -22,13 +22,13 @@ describe("a canary is put before a first stage", () => {
   test("that has no cluster: nobody else gets what the canary has not passed", async () => {
     const made = await worldOf(fleet, { stages: [stage("nobody"), rest], maxConcurrent: "100%" });
     await begin(made);
-    expect(made.leg("nobody").phase).toBe("NothingVerified");
+    expect(made.stageRun("nobody").phase).toBe("NothingVerified");
     await stagesOf(made, "canary", "nobody");
     await lookOften(made);
     expect(working(made)).toEqual(["a"]);
     await allSay(made, "Failed");
     await lookOften(made);
-    expect(made.leg("canary").phase).toBe("Halted");
+    expect(made.stageRun("canary").phase).toBe("Halted");
     expect(working(made)).toEqual([]);
     expect(await revisionOf(made, "c")).toBeUndefined();
   });
@@ -68,7 +68,7 @@ describe("a canary is put before a first stage", () => {
     expect(made.stages()).toEqual({ canary: "2", early: "1 (2)", rest: "1" });
     expect(working(made)).toEqual(["e"]);
     await playOn(made);
-    expect(made.leg("early").counts).toMatchObject({ Succeeded: 2, Unchanged: 0 });
+    expect(made.stageRun("early").counts).toMatchObject({ Succeeded: 2, Unchanged: 0 });
     expect((await made.group()).status.state).toBe("Complete");
   });
 
@@ -124,6 +124,6 @@ test("a stage that lost the cluster on which it failed passes nothing by a stage
   await made.removeCluster("b");
   await made.setGroup({ stages: [stages[0], stage("nobody"), ...stages.slice(1)] as never, maxConcurrent: "100%" });
   await lookOften(made);
-  expect(made.leg("early").phase).toBe("NothingVerified");
+  expect(made.stageRun("early").phase).toBe("NothingVerified");
   expect(await revisionOf(made, "c")).toBe("main@sha1:aaa");
 });

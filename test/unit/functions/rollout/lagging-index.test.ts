@@ -61,7 +61,7 @@ describe("while the index says that everybody is ready", () => {
       await made.plan(behind, ["c"]);
       expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { ready: 2, ...counts } });
       // And it is looked at soon, for the index has heard of it by then.
-      expect((made.unit().dueKey ?? "") < new Date(made.now.getTime() + 90_000).toISOString()).toBe(true);
+      expect((made.rolloutState().dueKey ?? "") < new Date(made.now.getTime() + 90_000).toISOString()).toBe(true);
       made.advanceClock(60);
       await made.plan();
       expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { ready: 2, ...counts } });
@@ -82,11 +82,11 @@ describe("while the index says that everybody is ready", () => {
       await begin(made);
       await made.finish("b", phase);
       await made.plan(behind, ["b"]);
-      const { arrivals, stages } = made.unit();
+      const { catchUps, stages } = made.rolloutState();
       expect((await made.group()).status.state).not.toBe("Complete");
-      expect(arrivals).toMatchObject(phase === "Failed" ? { failed: 1 } : { away: 1 });
+      expect(catchUps).toMatchObject(phase === "Failed" ? { failed: 1 } : { away: 1 });
       // One that does not answer says nothing of what it was given.
-      expect(stages.map(({ failedArrivals }) => failedArrivals)).toEqual([phase === "Failed" ? 1 : 0]);
+      expect(stages.map(({ failedCatchUps }) => failedCatchUps)).toEqual([phase === "Failed" ? 1 : 0]);
     },
   );
 });

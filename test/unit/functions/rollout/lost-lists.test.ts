@@ -27,7 +27,7 @@ describe.each([
   ["was cut off", written('[{"cluster":"a","inp')],
 ] as const)("a list of clusters that %s", (_what, loseOne) => {
   async function lose(made: PlannerWorld): Promise<void> {
-    const keys = [made.unit().members, ...made.legs().flatMap(({ pages }) => pages.map(({ key }) => key))];
+    const keys = [made.rolloutState().members, ...made.stageRuns().flatMap(({ pages }) => pages.map(({ key }) => key))];
     for (const key of keys) if (key !== undefined) await loseOne(made.blobs, key);
   }
 
@@ -36,7 +36,7 @@ describe.each([
     await lose(made);
     made.advanceClock(700);
     await made.plan();
-    expect(made.contents()).toHaveLength(1);
+    expect(made.rollouts()).toHaveLength(1);
     expect((await made.sync("a"))?.desired).toMatchObject({ action: "apply", attempt: 1 });
     expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { selected: 2, ready: 2 } });
   });
@@ -81,7 +81,7 @@ describe.each([
       renderDigest: digestOf(`${digestOf("aaa")}other`),
     });
     expect((await made.sync("a"))?.desired.attempt).toBe(1);
-    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
   test("holds up no reconcile", async () => {
@@ -106,7 +106,7 @@ describe.each([
     const made = await settled("a", "b");
     await revise(made, "bbb");
     await allSay(made, "Failed");
-    expect(made.leg("all").phase).toBe("Halted");
+    expect(made.stageRun("all").phase).toBe("Halted");
     await lose(made);
     await made.setSource("ccc");
     await made.rollOut();
@@ -117,10 +117,10 @@ describe.each([
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
     await begin(made);
     await allSay(made, "Failed");
-    for (const { key } of made.leg("all").pages) await loseOne(made.blobs, key);
+    for (const { key } of made.stageRun("all").pages) await loseOne(made.blobs, key);
     made.advanceClock(700);
     await made.plan();
-    expect(made.legs().map(({ phase }) => phase)).toEqual(["Halted"]);
+    expect(made.stageRuns().map(({ phase }) => phase)).toEqual(["Halted"]);
     expect((await made.group()).status).toMatchObject({ state: "Halted", clusters: { selected: 3, failed: 1 } });
   });
 
@@ -129,15 +129,15 @@ describe.each([
   }, async () => {
     const made = await worldOf(names(200), group);
     await begin(made);
-    expect(made.leg("all").counts.Assigned).toBe(10);
+    expect(made.stageRun("all").counts.Assigned).toBe(10);
     await lose(made);
     await allSay(made, "Ready");
     await made.rollOut();
-    expect(made.legs().map(({ content, phase }) => [content, phase])).toEqual([
+    expect(made.stageRuns().map(({ rollout, phase }) => [rollout, phase])).toEqual([
       [1, "Superseded"],
       [1, "Passed"],
     ]);
-    expect(made.leg("all").counts).toMatchObject({ Succeeded: 200, Unchanged: 0 });
+    expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 200, Unchanged: 0 });
     expect((await made.sync("c000"))?.desired.attempt).toBe(1);
   });
 
@@ -154,17 +154,17 @@ test("the list of a leg that has passed is needed by nobody, also where somethin
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 }, ownPaths);
   await made.plan();
   const isOfA = ({ path }: RenderingRow) => path === "clusters/a";
-  await made.renderAll({ message: "tried 5 times", restsUntil: "2026-11-21T12:00:00.000Z" }, isOfA);
+  await made.renderAll({ message: "tried 5 times", retryAt: "2026-11-21T12:00:00.000Z" }, isOfA);
   await made.renderAll();
   await made.plan();
   await allSay(made, "Ready");
-  expect(made.leg("all")).toMatchObject({ phase: "Passed", unrendered: [0] });
-  for (const { key } of made.leg("all").pages) made.blobs.lose(key);
+  expect(made.stageRun("all")).toMatchObject({ phase: "Passed", unrendered: [0] });
+  for (const { key } of made.stageRun("all").pages) made.blobs.lose(key);
   await made.plan();
   await made.renderRested();
   await made.rollOut();
   expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
-  expect(made.legs().map(({ content, seal }) => [content, seal])).toEqual([[1, 1]]);
+  expect(made.stageRuns().map(({ rollout, snapshot }) => [rollout, snapshot])).toEqual([[1, 1]]);
 });
 
 test("the list of who came or left keeps nobody bare, or assigned, whenever it is lost", async () => {
@@ -172,7 +172,7 @@ test("the list of who came or left keeps nobody bare, or assigned, whenever it i
     const made = await settled("a", "b");
     await made.addCluster("c", "all");
     await made.removeCluster("b");
-    const lists = () => made.unit().jobs.flatMap((job) => ("clusters" in job ? [job.clusters] : []));
+    const lists = () => made.rolloutState().jobs.flatMap((job) => ("clusters" in job ? [job.clusters] : []));
     const act = async () => {
       for (const key of lists()) made.blobs.lose(key);
     };
@@ -220,7 +220,7 @@ describe("a planner that died, and whose list is lost before another begins,", {
     const made = await worldOf(["a", "b", ...leavers], all);
     await made.rollOut();
     for (const name of leavers) await made.removeCluster(name);
-    const job = () => made.unit().jobs.find((one): one is Job & { do: "leave" } => one.do === "leave");
+    const job = () => made.rolloutState().jobs.find((one): one is Job & { do: "leave" } => one.do === "leave");
     await dieWith(made, () => isThere(job()?.at ?? -1));
     made.blobs.lose(job()?.clusters ?? "");
     await goOn(made);
@@ -235,8 +235,8 @@ describe("a planner that died, and whose list is lost before another begins,", {
     const made = await worldOf(fleet, all);
     await made.rollOut();
     await made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } });
-    await dieWith(made, () => (made.unit().sweep?.at ?? 0) > 0);
-    made.blobs.lose(made.unit().sweep?.clusters ?? "");
+    await dieWith(made, () => (made.rolloutState().sweep?.at ?? 0) > 0);
+    made.blobs.lose(made.rolloutState().sweep?.clusters ?? "");
     await goOn(made);
     expect(made.rows("SyncGroup")).toEqual([]);
     for (const name of fleet) expect((await made.sync(name))?.desired.action).toBe("orphan");

@@ -20,7 +20,7 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 const fleetOfWeb = { notNames: ["none"], all: true };
 const group = { ...rings, maxConcurrent: 6, maxUnreachable: 0 };
 
-describe.each(["idle", "moving", "halted"] as const)("in a group that is %s", (situation) => {
+describe.each(["idle", "updatingTo", "halted"] as const)("in a group that is %s", (situation) => {
   let made: PlannerWorld;
 
   beforeEach(async () => {
@@ -42,7 +42,7 @@ describe.each(["idle", "moving", "halted"] as const)("in a group that is %s", (s
     await made.addCluster("r9", "rest");
     await made.plan();
     expect([await revision("c9"), await revision("r9")]).toEqual([`main@sha1:${ofCanary}`, `main@sha1:${ofRest}`]);
-    expect(made.contents()).toHaveLength(situation === "idle" ? 1 : 2);
+    expect(made.rollouts()).toHaveLength(situation === "idle" ? 1 : 2);
   });
 
   test("one that leaves is forgotten, its slot with it, and its objects stay", async () => {
@@ -67,7 +67,7 @@ describe.each(["idle", "moving", "halted"] as const)("in a group that is %s", (s
 
   test("one that moves to a stage that is further gets what that is on", async () => {
     await made.addCluster("r2", "canary");
-    if (situation === "moving") await allSay(made, "Ready");
+    if (situation === "updatingTo") await allSay(made, "Ready");
     await playOn(made, 2);
     expect(await revision("r2")).toBe(`main@sha1:${ofCanary}`);
   });
@@ -78,7 +78,7 @@ describe.each(["idle", "moving", "halted"] as const)("in a group that is %s", (s
     await made.plan();
     expect(await revision("c2")).toBe(`main@sha1:${ofCanary}`);
     expect((await made.sync("c2"))?.desired.attempt).toBe(before);
-    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
   test("one that is registered anew under its name starts over", async () => {
@@ -97,7 +97,7 @@ describe.each(["idle", "moving", "halted"] as const)("in a group that is %s", (s
       if (range.pk === "FLEET") reads++;
       return query(range);
     };
-    for (let look = 0; look < 3; look++) await made.plan();
+    for (let check = 0; check < 3; check++) await made.plan();
     expect(reads).toBe(0);
   });
 });
@@ -136,7 +136,7 @@ describe("who is not selected any more", () => {
     await made.finish("b", "Failed");
     await made.plan();
     await revise(made, "ccc");
-    expect(made.slots().map(({ cluster, content }) => [cluster, content])).toEqual([
+    expect(made.slots().map(({ cluster, rollout }) => [cluster, rollout])).toEqual([
       ["a", 2],
       ["b", 3],
     ]);
@@ -145,8 +145,8 @@ describe("who is not selected any more", () => {
     expect((await made.sync("a"))?.desired.action).toBe("orphan");
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b", "c"]);
     await playOn(made, 3);
-    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 2, Skipped: 1 } });
-    expect(made.legs().map(({ content, phase }) => `${content} ${phase}`)).toEqual([
+    expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 2, Skipped: 1 } });
+    expect(made.stageRuns().map(({ rollout, phase }) => `${rollout} ${phase}`)).toEqual([
       "1 Passed",
       "2 Superseded",
       "3 Passed",
@@ -159,10 +159,13 @@ describe("who is not selected any more", () => {
     await made.finish("b");
     await made.finish("a", "Unreachable");
     await made.plan();
-    expect(made.leg("all").phase).toBe("TooManyUnreachable");
+    expect(made.stageRun("all").phase).toBe("TooManyUnreachable");
     await made.addCluster("a", "none");
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Skipped: 1, Unreachable: 0 } });
+    expect(made.stageRun("all")).toMatchObject({
+      phase: "Passed",
+      counts: { Succeeded: 1, Skipped: 1, Unreachable: 0 },
+    });
   });
 
   test("is forgotten by a group whatever else is under way", async () => {
@@ -208,7 +211,7 @@ describe("a group that has the name of one before it", () => {
     await made.addCluster("waits", "rest");
     await made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } });
     await made.plan();
-    expect([made.rows("SyncGroup"), made.rows("Slot"), made.rows("Arrival")]).toEqual([[], [], []]);
+    expect([made.rows("SyncGroup"), made.rows("Slot"), made.rows("CatchUp")]).toEqual([[], [], []]);
     await made.setGroup({ ...rings, maxConcurrent: 4 });
     const row = await made.group();
     const another: SyncGroupRow = { ...row, version: row.version + 1, uid: "uid-of-another" };
@@ -312,7 +315,7 @@ describe("a stage of which everybody left who was to verify a content", () => {
     await add("c2", "canary", "two");
     await add("r1", "rest", "two");
     await made.plan();
-    expect(made.leg("canary").counts).toMatchObject({ Unchanged: 1, Rendering: 1 });
+    expect(made.stageRun("canary").counts).toMatchObject({ Unchanged: 1, Rendering: 1 });
     await made.removeCluster("c2");
     await made.addCluster("c2", "canary", { uid: "anew", labels: { part: "two" } });
     await begin(made);
@@ -326,7 +329,7 @@ describe("a stage of which everybody left who was to verify a content", () => {
     await begin(made);
     expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
     const message = "nothing verified in stage canary: 1 cluster left before it was verified";
-    expect(made.leg("canary")).toMatchObject({ phase: "NothingVerified", message });
+    expect(made.stageRun("canary")).toMatchObject({ phase: "NothingVerified", message });
     await playOn(made, 3);
     expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });
   });
@@ -346,12 +349,12 @@ describe("a stage of which everybody left who was to verify a content", () => {
     await begin(made);
     await made.finish("c2", "Failed");
     await made.plan();
-    expect(made.leg("canary").phase).toBe("Halted");
+    expect(made.stageRun("canary").phase).toBe("Halted");
     await made.removeCluster("c2");
     await begin(made);
     await made.operate({ restart: ana(made.now) });
     await playOn(made, 3);
-    expect(made.leg("canary")).toMatchObject({ phase: "NothingVerified", counts: { Unchanged: 1 } });
+    expect(made.stageRun("canary")).toMatchObject({ phase: "NothingVerified", counts: { Unchanged: 1 } });
     expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });
   });
 
@@ -367,10 +370,10 @@ describe("a stage of which everybody left who was to verify a content", () => {
       await made.addCluster("c1", "canary", { uid: "three" });
     };
     await made.plan();
-    expect(made.unit().membersVersion).toBe(2);
-    expect(made.leg("canary")).toMatchObject({ phase: "Moving", counts: { Skipped: 0, Waiting: 1 } });
+    expect(made.rolloutState().membersVersion).toBe(2);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Updating", counts: { Skipped: 0, Waiting: 1 } });
     await begin(made);
-    expect(made.leg("canary")).toMatchObject({ membersVersion: 3, phase: "Moving", counts: { Skipped: 0 } });
+    expect(made.stageRun("canary")).toMatchObject({ membersVersion: 3, phase: "Updating", counts: { Skipped: 0 } });
     expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
   });
 });
@@ -386,10 +389,10 @@ test("a fleet that changes at every look adds nothing to the work that is under 
     made.advanceClock(60);
     await table.write(writes);
   };
-  for (let look = 0; look < 4; look++) {
-    await made.addCluster(`late${look}`, "all");
+  for (let check = 0; check < 4; check++) {
+    await made.addCluster(`late${check}`, "all");
     await made.plan(slow);
-    expect(made.unit().jobs.length, `${look}`).toBeLessThan(2);
+    expect(made.rolloutState().jobs.length, `${check}`).toBeLessThan(2);
   }
 });
 

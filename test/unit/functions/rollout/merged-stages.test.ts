@@ -41,7 +41,7 @@ test("nor when what goes through their stage is sealed anew, with them", async (
   const made = await merged();
   await made.operate({ restart: ana(made.now) });
   await begin(made);
-  expect(made.leg("rest")).toMatchObject({ content: 2, size: 3 });
+  expect(made.stageRun("rest")).toMatchObject({ rollout: 2, size: 3 });
   await playOn(made);
   expect(made.stages()).toEqual({ rest: "3" });
   expect((await made.sync("c1"))?.desired).toMatchObject({ attempt: 3, rollout: 3 });
@@ -70,7 +70,7 @@ test("nor while one of the other stages is behind that still, though another is 
   await made.plan();
   // `c1` waits in `rest`, which is on the first.
   expect(made.stages()).toEqual({ early: "3", rest: "1 (3)" });
-  expect(made.unit().former).toBe(2);
+  expect(made.rolloutState().former).toBe(2);
   expect((await made.sync("c1"))?.desired.rollout).toBeGreaterThan(1);
 });
 
@@ -84,10 +84,10 @@ test("nor when many contents were taken since, and what it had passed is remembe
     for (const { cluster } of made.slots()) await made.finish(cluster, "Failed");
     await made.plan();
   }
-  expect(made.unit()).toMatchObject({ former: 3, stages: [{ on: 1 }] });
-  expect(made.unit().ledger.map(({ number }) => number)).toContain(3);
+  expect(made.rolloutState()).toMatchObject({ former: 3, stages: [{ current: 1 }] });
+  expect(made.rolloutState().ledger.map(({ number }) => number)).toContain(3);
   await revise(made, "zzz");
   await playOn(made);
   expect(made.stages()).toEqual({ rest: "17" });
-  expect(made.unit()).not.toHaveProperty("former");
+  expect(made.rolloutState()).not.toHaveProperty("former");
 });

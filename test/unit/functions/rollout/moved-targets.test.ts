@@ -75,7 +75,7 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
   if (state === "Pending") await model.freeze({ name: "own", labels: odd });
   await model.revise("bbb", "bbb");
   await deliver(model, state === "Failed" ? "Failed" : isChanging ? "Verifying" : "Ready");
-  const { counts } = world.leg(`s${at}`);
+  const { counts } = world.stageRun(`s${at}`);
   const as = isAway ? "Unreachable" : isChanging ? "Assigned" : state === "Failed" ? state : "Waiting";
   expect(counts[as], "it is there").toBeGreaterThan(0);
 
@@ -94,21 +94,22 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
   }
   await deliver(model, "Ready");
   expect(await model.calm()).toBe(true);
-  const isBarred = world.unit().stages.some(({ bar }) => bar !== undefined);
+  const isBarred = world.rolloutState().stages.some(({ bar }) => bar !== undefined);
   if (isBarred) {
     // It had not passed the stage that is no more: the next one comes through.
     expect(move).toBe("merged");
     await model.revise("ccc", "ccc");
     expect(await model.calm()).toBe(true);
   }
-  const stalled = world.unit().stages.find(({ moving }) => moving !== undefined);
-  const isUnverified = stalled?.moving !== undefined && world.leg(stalled.moving.stage).phase === "NothingVerified";
+  const stalled = world.rolloutState().stages.find(({ updatingTo }) => updatingTo !== undefined);
+  const isUnverified =
+    stalled?.updatingTo !== undefined && world.stageRun(stalled.updatingTo.stage).phase === "NothingVerified";
   if (isUnverified) {
     // Nobody is left who could verify it: no later stage has it, and the next one comes through where a later stage is empty.
     expect(isAlone).toBe(true);
     for (const ring of others.filter((one) => one > at))
       expect((await world.sync(`c${ring}`))?.desired.revision, `c${ring}`).toMatch(/aaa$/);
-    if (stalled.name === world.unit().stages[0]?.name) return;
+    if (stalled.name === world.rolloutState().stages[0]?.name) return;
     await model.revise("ccc", "ccc");
     expect(await model.calm()).toBe(true);
   } else if (stalled !== undefined) {
@@ -129,7 +130,7 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
   expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
   expect(world.isThrough(), JSON.stringify(world.stages())).toBe(true);
   expect(has).toEqual(Object.fromEntries(members.map((name) => [name, isUnverified || isBarred ? "ccc" : "bbb"])));
-  expect(world.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  expect(world.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   expect(model.servers.excesses()).toEqual([]);
 }
 

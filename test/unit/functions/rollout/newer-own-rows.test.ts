@@ -4,7 +4,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { allSay, ana, begin, lease, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
-import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 
 const setSchema = (made: PlannerWorld, key: RowKey, schema: number) =>
   made.table.write([{ update: key, set: { schema } }]);
@@ -22,7 +22,7 @@ async function makeReadable(made: PlannerWorld, key: RowKey): Promise<void> {
   made.advanceClock(700);
   await playOn(made);
   expect((await made.group()).status.state).toBe("Complete");
-  expect(made.unit().unreadable ?? []).toEqual([]);
+  expect(made.rolloutState().unreadable ?? []).toEqual([]);
 }
 
 const revision = async (made: PlannerWorld, cluster: string) => (await made.sync(cluster))?.desired.revision;
@@ -32,9 +32,9 @@ const message = async (made: PlannerWorld) => (await made.group()).status.condit
 const all = { maxConcurrent: "100%", maxUnreachable: "50%" } as const;
 
 describe("a slot", () => {
-  const key = keys.slot(subject, "b");
+  const key = keys.slot(owner, "b");
 
-  async function moving(): Promise<PlannerWorld> {
+  async function updatingTo(): Promise<PlannerWorld> {
     const made = await worldOf(["a", "b", "c", "d"], { ...all, maxConcurrent: 2 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -42,19 +42,19 @@ describe("a slot", () => {
   }
 
   test("is one of those that may be changing, and the others get theirs", async () => {
-    const made = await moving();
+    const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     await playOn(made);
     expect(made.states()).toMatchObject({ a: "Succeeded", c: "Succeeded", d: "Succeeded" });
-    expect(made.leg("all")).toMatchObject({ phase: "Moving", counts: { Assigned: 1, Succeeded: 3 } });
-    expect(made.unit().stages[0]?.changing).toBe(1);
+    expect(made.stageRun("all")).toMatchObject({ phase: "Updating", counts: { Assigned: 1, Succeeded: 3 } });
+    expect(made.rolloutState().stages[0]?.changing).toBe(1);
     expect(await message(made)).toMatch(named("b"));
     isLeftAlone();
     await makeReadable(made, key);
   });
 
   test("is counted where it was given, though its stage was gone meanwhile", async () => {
-    const made = await moving();
+    const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     const two = { stages: [{ name: "one", clusters: { names: ["a"] } }, { name: "two" }] };
     await made.setGroup({ ...all, maxConcurrent: 2, ...two });
@@ -62,17 +62,17 @@ describe("a slot", () => {
     await made.setGroup({ ...all, maxConcurrent: 2 });
     await playOn(made);
     // In whatever stage it was given: nobody else has its room meanwhile.
-    expect(made.unit().arrivals.changing).toBe(1);
+    expect(made.rolloutState().catchUps.changing).toBe(1);
     isLeftAlone();
     // What the stages that were removed had not passed goes nowhere else.
     await made.setSource("ccc");
     await makeReadable(made, key);
     expect(made.slots()).toEqual([]);
-    expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ changing: 0, arriving: 0 }] });
+    expect(made.rolloutState()).toMatchObject({ catchUps: { changing: 0 }, stages: [{ changing: 0, catchingUp: 0 }] });
   });
 
   test("is not waited for by what is sealed anew, nor its cluster assigned anything", async () => {
-    const made = await moving();
+    const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     const before = await made.sync("b");
     await made.operate({ restart: ana(made.now) });
@@ -81,8 +81,8 @@ describe("a slot", () => {
       await made.finish(cluster);
       await made.plan();
     }
-    expect(made.leg("all").phase).toBe("Passed");
-    expect(made.targets().filter((row) => row.leg.seal === 3 && row.cluster === "b")).toMatchObject([
+    expect(made.stageRun("all").phase).toBe("Passed");
+    expect(made.targets().filter((row) => row.stageRun.snapshot === 3 && row.cluster === "b")).toMatchObject([
       { state: "Unreachable", reason: expect.stringMatching(/^NewerRow: .* update the stack/) },
     ]);
     expect(await made.sync("b")).toEqual(before);
@@ -91,7 +91,7 @@ describe("a slot", () => {
   });
 
   test("is passed by when its subject is resumed, and whoever else stood still is told", async () => {
-    const made = await moving();
+    const made = await updatingTo();
     await made.operate({ suspended: ana(made.now) });
     await made.plan();
     made.sender.take();
@@ -104,7 +104,7 @@ describe("a slot", () => {
   });
 
   test("stays where it is when its subject is forgotten", async () => {
-    const made = await moving();
+    const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     await made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } });
     await made.plan();
@@ -114,7 +114,7 @@ describe("a slot", () => {
   });
 
   test("keeps a deletion of its subject waiting, by name, when all others are through", async () => {
-    const made = await moving();
+    const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
     for (let round = 0; round < 6; round++) {
@@ -139,7 +139,7 @@ describe("a target", () => {
     await made.rollOut();
     await revise(made, "bbb");
     await allSay(made, "Failed");
-    expect(made.leg("all").phase).toBe("Halted");
+    expect(made.stageRun("all").phase).toBe("Halted");
     return made;
   }
 
@@ -163,7 +163,7 @@ describe("a target", () => {
     await made.plan();
     expect(made.slots().map(({ cluster }) => cluster)).toContain("a");
     expect(made.slots().map(({ cluster }) => cluster)).not.toContain("b");
-    expect(made.unit().unreadable).toEqual(["b"]);
+    expect(made.rolloutState().unreadable).toEqual(["b"]);
     isLeftAlone();
     await setSchema(made, key, rowSchema);
     await made.operate({ reconcile: ana(made.now) });
@@ -195,18 +195,18 @@ describe("a target", () => {
 describe("an arrival", () => {
   const joined = ["n1", "n2", "n3"];
 
-  async function arriving(): Promise<PlannerWorld> {
+  async function catchingUp(): Promise<PlannerWorld> {
     const made = await worldOf(["a", "b"], { ...all, maxConcurrent: 1, maxFailures: 1 }, web);
     await made.rollOut();
     for (const name of joined) await made.addCluster(name, "all");
     await made.plan();
-    expect(made.unit().arrivals).toEqual({ waiting: 2, changing: 1, failed: 0 });
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 2, changing: 1, failed: 0 });
     return made;
   }
 
   test("that waits keeps nobody else waiting", async () => {
-    const made = await arriving();
-    const key = keys.arrival(subject, "waiting", "n2");
+    const made = await catchingUp();
+    const key = keys.catchUp(owner, "waiting", "n2");
     const isLeftAlone = await makeNewer(made, key);
     await playOn(made);
     expect(await Promise.all(joined.map((name) => revision(made, name)))).toEqual([
@@ -221,9 +221,9 @@ describe("an arrival", () => {
 
   test.each([
     ["entry in the fleet", { ...keys.fleet("n2"), type: "Fleet" }],
-    ["slot", { ...keys.slot(subject, "n2"), type: "Slot" }],
+    ["slot", { ...keys.slot(owner, "n2"), type: "Slot" }],
   ])("of a cluster whose %s cannot be read waits, and the others go on", async (_, key) => {
-    const made = await arriving();
+    const made = await catchingUp();
     await made.table.write([{ put: { ...key, type: key.type, schema: rowSchema, version: 9 } as Row }]);
     const isLeftAlone = await makeNewer(made, key);
     for (const name of ["n1", "n3"]) {
@@ -231,19 +231,19 @@ describe("an arrival", () => {
       await made.finish(name);
     }
     await made.plan();
-    expect(made.unit().arrivals).toEqual({ waiting: 1, changing: 0, failed: 0 });
-    expect(made.rows("Arrival")).toMatchObject([{ cluster: "n2" }]);
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 1, changing: 0, failed: 0 });
+    expect(made.rows("CatchUp")).toMatchObject([{ cluster: "n2" }]);
     expect(await message(made)).toMatch(named("n2"));
     isLeftAlone();
   });
 
   test("that failed is named while others have another turn, or are looked at", async () => {
-    const made = await arriving();
+    const made = await catchingUp();
     for (let round = 0; round < 3; round++) await allSay(made, "Failed");
-    expect(made.unit().arrivals.failed).toBe(2);
-    const [first] = made.rows<{ cluster: string }>("Arrival").filter((row) => "stage" in row);
+    expect(made.rolloutState().catchUps.failed).toBe(2);
+    const [first] = made.rows<{ cluster: string }>("CatchUp").filter((row) => "stage" in row);
     const cluster = first?.cluster ?? "";
-    const key = keys.arrival(subject, "failed", cluster);
+    const key = keys.catchUp(owner, "failed", cluster);
     const isLeftAlone = await makeNewer(made, key);
     await made.operate({ reconcile: ana(made.now) });
     await playOn(made);
@@ -256,8 +256,8 @@ describe("an arrival", () => {
   });
 
   test("does not keep its subject from being deleted", async () => {
-    const made = await arriving();
-    const isLeftAlone = await makeNewer(made, keys.arrival(subject, "waiting", "n2"));
+    const made = await catchingUp();
+    const isLeftAlone = await makeNewer(made, keys.catchUp(owner, "waiting", "n2"));
     await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
     await playOn(made);
     expect(made.rows("SyncGroup")).toEqual([]);

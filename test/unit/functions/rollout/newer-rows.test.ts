@@ -7,7 +7,7 @@ import type { FleetRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { owner, PlannerWorld } from "#test/support/planner-world.ts";
 
 let world: PlannerWorld;
 
@@ -45,8 +45,8 @@ async function playOn(): Promise<void> {
   }
 }
 
-const wanted = async (cluster: string) => (await world.sync(cluster))?.desired;
-const syncKey = keys.sync("c2", subject.namespace, "web.app");
+const desired = async (cluster: string) => (await world.sync(cluster))?.desired;
+const syncKey = keys.sync("c2", owner.namespace, "web.app");
 
 describe("a cluster of which the fleet's row cannot be read", () => {
   beforeEach(() => makeNewer(keys.fleet("c2")));
@@ -55,45 +55,45 @@ describe("a cluster of which the fleet's row cannot be read", () => {
     await world.setGroup({ maxUnreachable: "50%", maxConcurrent: "100%" }, undefined, { names: ["c1", "c2"] });
     await playOn();
     expect((await world.group()).status).toMatchObject({ state: "Degraded", clusters: { selected: 2 } });
-    expect((await wanted("c3"))?.action).toBe("orphan");
+    expect((await desired("c3"))?.action).toBe("orphan");
     await world.setSource("bbb");
     await playOn();
-    expect((await wanted("c1"))?.revision).toBe("main@sha1:bbb");
-    expect((await wanted("c2"))?.revision).toBe("main@sha1:aaa");
+    expect((await desired("c1"))?.revision).toBe("main@sha1:bbb");
+    expect((await desired("c2"))?.revision).toBe("main@sha1:aaa");
   });
 
   test("is neither gone nor forgotten, and nothing is rolled out for it", async () => {
-    const before = await wanted("c2");
+    const before = await desired("c2");
     await playOn();
-    expect(world.contents()).toHaveLength(1);
-    expect(await wanted("c2")).toEqual(before);
+    expect(world.rollouts()).toHaveLength(1);
+    expect(await desired("c2")).toEqual(before);
     expect((await world.group()).status.clusters?.selected).toBe(3);
   });
 
   test("keeps no other from a new revision, and gets it when it can be read", async () => {
-    const before = await wanted("c2");
+    const before = await desired("c2");
     await world.setSource("bbb");
     await playOn();
-    expect(world.leg("all").phase).toBe("Passed");
-    expect((await wanted("c1"))?.revision).toBe("main@sha1:bbb");
-    expect(await wanted("c2")).toEqual(before);
+    expect(world.stageRun("all").phase).toBe("Passed");
+    expect((await desired("c1"))?.revision).toBe("main@sha1:bbb");
+    expect(await desired("c2")).toEqual(before);
 
     await makeReadable(keys.fleet("c2"));
     world.advanceClock(700);
     await playOn();
-    expect((await wanted("c2"))?.revision).toBe("main@sha1:bbb");
+    expect((await desired("c2"))?.revision).toBe("main@sha1:bbb");
     expect((await world.group()).status.state).toBe("Complete");
   });
 
   test("is not forgotten either when it leaves unseen: only when it can be read", async () => {
     await world.setSource("bbb");
     await playOn();
-    expect((await wanted("c2"))?.action).toBe("apply");
+    expect((await desired("c2"))?.action).toBe("apply");
     await makeReadable(keys.fleet("c2"));
     await world.removeCluster("c2");
     world.advanceClock(700);
     await playOn();
-    expect((await wanted("c2"))?.action).toBe("orphan");
+    expect((await desired("c2"))?.action).toBe("orphan");
   });
 
   test("is waited for by a deletion of its subject", async () => {
@@ -101,12 +101,12 @@ describe("a cluster of which the fleet's row cannot be read", () => {
     await playOn();
     expect(world.states()).toMatchObject({ c1: "Succeeded", c2: "Unreachable" });
     expect(await world.group()).toBeDefined();
-    expect((await wanted("c2"))?.action).toBe("apply");
+    expect((await desired("c2"))?.action).toBe("apply");
   });
 });
 
 describe("the status outside a rollout", () => {
-  async function looked() {
+  async function checked() {
     world.advanceClock(700);
     await world.plan();
     const { status } = await world.group();
@@ -124,11 +124,11 @@ describe("the status outside a rollout", () => {
   const well = { state: "Complete", reason: "AllClustersReady", clusters: { selected: 3, ready: 3, unreachable: 0 } };
 
   test("names a cluster of which the fleet's row cannot be read", async () => {
-    expect(await looked()).toMatchObject(well);
+    expect(await checked()).toMatchObject(well);
     await makeNewer(keys.fleet("c2"));
-    expect(await looked()).toMatchObject(skipped);
+    expect(await checked()).toMatchObject(skipped);
     await makeReadable(keys.fleet("c2"));
-    expect(await looked()).toMatchObject(well);
+    expect(await checked()).toMatchObject(well);
   });
 
   test("says nothing of clusters that are not selected", async () => {
@@ -136,15 +136,15 @@ describe("the status outside a rollout", () => {
     await world.addCluster("other", "none");
     await playOn();
     await makeNewer(keys.fleet("other"));
-    expect(await looked()).toMatchObject(well);
+    expect(await checked()).toMatchObject(well);
   });
 
   test("names a cluster that a rollout went by because its Sync cannot be read", async () => {
     await makeNewer(syncKey);
     await world.setSource("bbb");
     await playOn();
-    expect(world.leg("all").phase).toBe("Passed");
-    expect(await looked()).toMatchObject(skipped);
+    expect(world.stageRun("all").phase).toBe("Passed");
+    expect(await checked()).toMatchObject(skipped);
   });
 });
 
@@ -161,7 +161,7 @@ describe("a cluster whose Sync cannot be read", () => {
     await makeReadable(syncKey);
     world.advanceClock(700);
     await playOn();
-    expect((await wanted("c2"))?.revision).toBe("main@sha1:bbb");
+    expect((await desired("c2"))?.revision).toBe("main@sha1:bbb");
   });
 
   /** One cluster has the only slot, for a Sync that a newer worker has written. */
@@ -173,7 +173,7 @@ describe("a cluster whose Sync cannot be read", () => {
     await world.plan();
     const slots = world.slots();
     expect(slots).toHaveLength(1);
-    await makeNewer(keys.sync(slots[0]?.cluster ?? "", subject.namespace, "web.app"));
+    await makeNewer(keys.sync(slots[0]?.cluster ?? "", owner.namespace, "web.app"));
     return slots;
   }
 
@@ -213,12 +213,12 @@ describe("a cluster whose Sync cannot be read", () => {
     await world.setSource("bbb");
     await playOn();
     // Only a deletion is about those that are no members.
-    expect(world.leg("all").size).toBe(2);
+    expect(world.stageRun("all").size).toBe(2);
     expect(stored(syncKey)).toEqual(before);
     await makeReadable(syncKey);
     world.advanceClock(700);
     await playOn();
-    expect((await wanted("c2"))?.action).toBe("orphan");
+    expect((await desired("c2"))?.action).toBe("orphan");
   });
 
   test("is forgotten when it can be read, where it was selected no more before that", async () => {
@@ -230,7 +230,7 @@ describe("a cluster whose Sync cannot be read", () => {
     await makeReadable(syncKey);
     world.advanceClock(700);
     await playOn();
-    expect((await wanted("c2"))?.action).toBe("orphan");
+    expect((await desired("c2"))?.action).toBe("orphan");
   });
 
   test("is not written by a reconcile", async () => {
@@ -245,11 +245,11 @@ describe("a cluster whose Sync cannot be read", () => {
 
 describe("a subject of which a row cannot be read", () => {
   const unread: Readonly<Record<string, RowKey>> = {
-    Source: keys.object(subject.namespace, "Source", "app"),
-    Unit: keys.unit(subject),
-    Content: keys.content(subject, 2),
-    "leg that goes through a stage": keys.leg(subject, { content: 2, stage: "all", seal: 2 }),
-    "leg that passed a stage": keys.leg(subject, { content: 1, stage: "all", seal: 1 }),
+    Source: keys.object(owner.namespace, "Source", "app"),
+    Unit: keys.rolloutState(owner),
+    Rollout: keys.rollout(owner, 2),
+    "leg that goes through a stage": keys.stageRun(owner, { rollout: 2, stage: "all", snapshot: 2 }),
+    "leg that passed a stage": keys.stageRun(owner, { rollout: 1, stage: "all", snapshot: 1 }),
   };
 
   test.each(Object.entries(unread))(
@@ -276,7 +276,7 @@ describe("a subject of which a row cannot be read", () => {
   );
 
   test("that cannot be read itself is left alone, without failing again and again", async () => {
-    const key = keys.object(subject.namespace, "SyncGroup", subject.name);
+    const key = keys.object(owner.namespace, "SyncGroup", owner.name);
     await makeNewer(key);
     const before = world.table.all();
     await world.plan();
@@ -313,7 +313,7 @@ test("of more clusters than are named each is brought up when it can be read", {
   await world.setSource("bbb");
   await playOn();
   expect(world.stages()).toEqual({ all: "2" });
-  expect(world.unit().unreadable).toHaveLength(100);
+  expect(world.rolloutState().unreadable).toHaveLength(100);
   world.advanceClock(60);
   await world.plan();
   expect((await world.group()).status.clusters).toMatchObject({ selected: 108, ready: 1, unreachable: 107 });
@@ -322,7 +322,7 @@ test("of more clusters than are named each is brought up when it can be read", {
   await playOn();
   const old = world.rows<SyncRow>("SyncOnCluster").filter(({ desired }) => desired.revision !== "main@sha1:bbb");
   expect(old).toEqual([]);
-  expect(world.unit()).toMatchObject({ unreadable: [], arrivals: { waiting: 0, changing: 0, failed: 0 } });
+  expect(world.rolloutState()).toMatchObject({ unreadable: [], catchUps: { waiting: 0, changing: 0, failed: 0 } });
 });
 
 test("of many whose entries in the fleet cannot be read each goes on when it can be", { timeout: 60_000 }, async () => {
@@ -333,7 +333,7 @@ test("of many whose entries in the fleet cannot be read each goes on when it can
   for (const row of all) await makeNewer(row);
   await world.table.write([fleetVersionUpdate("c1")]);
   await playOn();
-  expect(world.unit().unreadable).toHaveLength(100);
+  expect(world.rolloutState().unreadable).toHaveLength(100);
   // One leaves, and there are fewer than could be named.
   await world.removeCluster("n5");
   world.advanceClock(700);

@@ -46,10 +46,10 @@ test("a look writes nothing, and asks once, while they cannot be read", async ()
   await writeAsNewer(made, names(3));
   await made.plan();
   const before = made.table.all();
-  const looked = counting(made.table);
-  await made.plan(looked.table);
+  const checked = counting(made.table);
+  await made.plan(checked.table);
   expect(made.table.all()).toEqual(before);
-  expect(looked.requests()).toBe(idle.requests() + 1);
+  expect(checked.requests()).toBe(idle.requests() + 1);
   // A version before this one writes an entry.
   await made.table.write([fleetVersionUpdate("c000")]);
   await made.plan();

@@ -1,8 +1,8 @@
 /** A value that few clusters use changes: what is rendered anew, who is assigned, and that nobody else is touched. */
 import { expect, test } from "vitest";
-import { distinctInputs, wantedClusters } from "#shared/fleet/forecast/wanted-clusters.ts";
+import { desiredClusters, distinctInputs } from "#shared/fleet/forecast/desired-clusters.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
-import { desiredPlan, type PlannedSubject } from "#shared/fleet/rollout/plan.ts";
+import { desiredPlan, type PlannedOwner } from "#shared/fleet/rollout/plan.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
@@ -21,13 +21,13 @@ test("three of 10,000 clusters: three other inputs", () => {
     substitute: true,
   };
   const spec = syncGroupSpec.parse({ clusters: { all: true }, templates: [template] });
-  const subject: PlannedSubject = { type: "SyncGroup", namespace: "shop", name: "web", spec, operations: {} };
+  const owner: PlannedOwner = { type: "SyncGroup", namespace: "shop", name: "web", spec, operations: {} };
   const artifact = { revision: "main@sha1:1", digest: "sha256:1" };
-  const desired = desiredPlan(subject, new Map([["app", { status: { artifact } }]]));
+  const desired = desiredPlan(owner, new Map([["app", { status: { artifact } }]]));
   if (!desired.ok) throw new Error(desired.message);
   const inputsWith = (values: (name: string) => FleetRow["values"]) => {
     const fleet = names(10_000).map((name) => ({ name, uid: name, labels: {}, values: values(name) }));
-    return distinctInputs(wantedClusters(subject, desired.plan, fleet)).distinct;
+    return distinctInputs(desiredClusters(owner, desired.plan, fleet)).distinct;
   };
   const before = inputsWith(() => ({}));
   const after = inputsWith((name) => (three.includes(name) ? { size: `of-${name}` } : { other: name }));

@@ -97,12 +97,12 @@ test("a freeze keeps what a cluster has, also from being let go of", async () =>
     reason: "night",
     clusters: { text: "tier=gold", ...gold },
   };
-  await made.setBrake({ freezes: [freeze] });
+  await made.setFreezes({ freezes: [freeze] });
   await made.setGroup({}, [base, { ...app, overrides: [{ clusters: { all: true }, disabled: true }] }]);
   await made.plan();
   expect(await actions(made, "c1")).toEqual({ "web.base": "apply", "web.app": "apply" });
   expect(await actions(made, "c2")).toEqual({ "web.base": "apply", "web.app": "orphan" });
-  await made.setBrake({ lifted: [{ ...freeze, lifted: { by: "ana", at: made.now.toISOString() } }] });
+  await made.setFreezes({ lifted: [{ ...freeze, lifted: { by: "ana", at: made.now.toISOString() } }] });
   await made.plan();
   expect(await actions(made, "c1")).toEqual({ "web.base": "apply", "web.app": "orphan" });
 });

@@ -30,7 +30,7 @@ test("clusters that come to a stage are brought up by its own bound, and others 
     expect(holders(made)).toEqual([next]);
   }
   await playOn(made, 1);
-  expect(made.unit()).toMatchObject({ arrivals: { waiting: 0, changing: 0, failed: 0 } });
+  expect(made.rolloutState()).toMatchObject({ catchUps: { waiting: 0, changing: 0, failed: 0 } });
   expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { ready: 6 } });
 });
 
@@ -49,15 +49,15 @@ test("what goes through the stage waits while one that came changes there, and t
 });
 
 test("those that wait for it are not read at each look, and are under way all the same", async () => {
-  const looks = async (count: number) => {
+  const checks = async (count: number) => {
     const made = await joined(count);
     const counted = counting(made.table);
     await made.plan(counted.table);
-    expect(made.unit().arrivalsHeld).toMatchObject({ bound: { canary: count - 1 }, rendering: 0, worker: 0 });
+    expect(made.rolloutState().catchUpsHeld).toMatchObject({ bound: { canary: count - 1 }, rendering: 0, worker: 0 });
     expect((await made.group()).status).toMatchObject({ state: "Rolling", clusters: { waiting: count - 1 } });
     return counted.read();
   };
-  expect(await looks(40)).toBe(await looks(20));
+  expect(await checks(40)).toBe(await checks(20));
 });
 
 test("of those that wait for it a few are read when one is through, however many they are", async () => {
@@ -67,7 +67,7 @@ test("of those that wait for it a few are read when one is through, however many
     const counted = counting(made.table);
     await made.plan(counted.table, ["c001"]);
     expect(holders(made)).toEqual(["c002"]);
-    expect(made.unit().arrivalsHeld).toMatchObject({ bound: { canary: count - 2 }, rendering: 0, worker: 0 });
+    expect(made.rolloutState().catchUpsHeld).toMatchObject({ bound: { canary: count - 2 }, rendering: 0, worker: 0 });
     await made.addCluster("z", "rest");
     await made.plan();
     expect(holders(made)).toEqual(["c002", "z"]);
@@ -86,13 +86,13 @@ test("one that turns out to have it already, when another gets the slot, is not 
   for (const name of ["c001", "c002", "x", "y"]) await made.addCluster(name, "canary");
   await begin(made);
   expect(holders(made)).toEqual(["c001"]);
-  expect(made.unit().arrivalsHeld).toMatchObject({ bound: { canary: 3 } });
+  expect(made.rolloutState().catchUpsHeld).toMatchObject({ bound: { canary: 3 } });
   await made.finish("c001");
   await made.observe("x", "Ready");
   await made.plan(made.table, ["c001"]);
   await made.plan();
   expect(holders(made)).toEqual(["c002"]);
-  expect(made.unit()).toMatchObject({ arrivals: { waiting: 1 }, arrivalsHeld: { bound: { canary: 1 } } });
+  expect(made.rolloutState()).toMatchObject({ catchUps: { waiting: 1 }, catchUpsHeld: { bound: { canary: 1 } } });
 });
 
 test("a bound that is raised helps at once", async () => {
@@ -107,10 +107,10 @@ test("a slot that a stage's next leg takes over is counted once", async () => {
   await made.rollOut();
   await made.addCluster("c001", "canary");
   await begin(made);
-  expect(made.unit().stages[0]).toMatchObject({ changing: 0, arriving: 1 });
+  expect(made.rolloutState().stages[0]).toMatchObject({ changing: 0, catchingUp: 1 });
   await made.finish("c001");
   await made.plan();
-  expect(made.unit().stages[0]).toMatchObject({ changing: 0, arriving: 0 });
+  expect(made.rolloutState().stages[0]).toMatchObject({ changing: 0, catchingUp: 0 });
 });
 
 test("a stage that is gone and comes back has the slots of its leg, and of no other stage", async () => {
@@ -125,14 +125,14 @@ test("a stage that is gone and comes back has the slots of its leg, and of no ot
   await made.plan();
   await made.setGroup({ ...pace, stages: [{ name: "rest" }] } as never);
   await made.plan();
-  expect(made.unit()).toMatchObject({ arrivals: { changing: 2 }, stages: [{ changing: 2, arriving: 1 }] });
+  expect(made.rolloutState()).toMatchObject({ catchUps: { changing: 2 }, stages: [{ changing: 2, catchingUp: 1 }] });
   await made.setGroup(pace as never);
   await made.plan();
-  expect(made.unit().stages).toMatchObject([
-    { changing: 1, arriving: 0 },
-    { changing: 2, arriving: 1 },
+  expect(made.rolloutState().stages).toMatchObject([
+    { changing: 1, catchingUp: 0 },
+    { changing: 2, catchingUp: 1 },
   ]);
-  expect(made.unit().arrivals).toMatchObject({ changing: 1 });
+  expect(made.rolloutState().catchUps).toMatchObject({ changing: 1 });
 });
 
 test("a stage that is gone and comes back has the slots of those who came to it", async () => {
@@ -141,7 +141,10 @@ test("a stage that is gone and comes back has the slots of those who came to it"
   await made.plan();
   await made.setGroup(pace as never);
   await made.plan();
-  expect(made.unit()).toMatchObject({ arrivals: { changing: 2 }, stages: [{ arriving: 1 }, { arriving: 1 }] });
+  expect(made.rolloutState()).toMatchObject({
+    catchUps: { changing: 2 },
+    stages: [{ catchingUp: 1 }, { catchingUp: 1 }],
+  });
 });
 
 test("who keeps the slot that another stage gave is one of those that a stage's own bound allows", async () => {
@@ -190,11 +193,11 @@ test("who is at work in a slot of another stage waits for room in its own, where
   await made.observe("c1", "Verifying");
   await made.plan();
   expect((await made.sync("c1"))?.desired.revision).toBe("main@sha1:bbb");
-  expect(made.unit().stages).toMatchObject([{ changing: 1, arriving: 0 }]);
+  expect(made.rolloutState().stages).toMatchObject([{ changing: 1, catchingUp: 0 }]);
   for (const last of ["r1", "r2"]) {
     await made.finish(last);
     await made.plan(made.table, [last]);
-    expect(made.unit().stages).toMatchObject([{ changing: 1, arriving: 0 }]);
+    expect(made.rolloutState().stages).toMatchObject([{ changing: 1, catchingUp: 0 }]);
   }
   expect((await made.sync("c1"))?.desired.revision).toBe("main@sha1:ccc");
   await playOn(made);

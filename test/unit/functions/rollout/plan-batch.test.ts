@@ -1,27 +1,27 @@
 import { describe, expect, test } from "vitest";
 import { planBatch } from "#functions/rollout/plan-batch.ts";
-import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { ConflictError } from "#shared/base/errors.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
 import type { RolloutMessage } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
 import { begin, names, ownPaths, worldOf } from "#test/support/planner-story.ts";
-import { type PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+import { owner, type PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 
 async function planned(
   made: PlannerWorld,
-  messages: readonly Omit<RolloutMessage, "to" | "subject">[],
+  messages: readonly Omit<RolloutMessage, "to" | "owner">[],
   table = made.table as Table,
 ) {
   const ports = {
     ...{ table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog, installation: "test" },
     clock: { now: () => made.now },
   };
-  const other = { to: "rollout" as const, subject: { ...subject, name: "other" }, clusters: [] };
-  const [first, ...rest] = messages.map((message) => ({ to: "rollout" as const, subject, ...message }));
+  const other = { to: "rollout" as const, owner: { ...owner, name: "other" }, clusters: [] };
+  const [first, ...rest] = messages.map((message) => ({ to: "rollout" as const, owner, ...message }));
   return planBatch(first === undefined ? [] : [first, other, ...rest], 60_000, ports);
 }
 
@@ -51,8 +51,8 @@ describe("messages of one subject are one look", () => {
   ])("at what is rendered by now where one of them is from %s", async (_whose, messages, assigned) => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 }, ownPaths);
     await made.plan();
-    const restsUntil = "2026-11-21T12:00:00.000Z";
-    await made.renderAll({ message: "tried 5 times", restsUntil }, ({ path }) => path === "clusters/a");
+    const retryAt = "2026-11-21T12:00:00.000Z";
+    await made.renderAll({ message: "tried 5 times", retryAt }, ({ path }) => path === "clusters/a");
     await begin(made);
     await made.renderRested();
     await planned(made, messages);
@@ -73,7 +73,7 @@ describe("messages of one subject are one look", () => {
     const clock = { now: () => (left-- > 0 ? made.now : until) };
     const ports = { table: made.table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog };
     const call = { until, clusters: new Set(told), rendered: true };
-    await planSubject(subject, call, { ...ports, clock, installation: "test" });
+    await planOwner(owner, call, { ...ports, clock, installation: "test" });
     const sent = made.sender.take().filter(({ to }) => to === "rollout");
     expect(sent).toMatchObject([{ clusters: { length: clusters } }, { clusters: { length: 0 } }]);
   });
@@ -81,13 +81,13 @@ describe("messages of one subject are one look", () => {
   test("and all of these come again when it fails, and no other's", async () => {
     const made = await finished();
     const isIts = ({ sk, pk }: { readonly pk: string; readonly sk: string }) =>
-      keyText({ pk, sk }) === keyText(keys.unit(subject));
+      keyText({ pk, sk }) === keyText(keys.rolloutState(owner));
     const table: Table = {
       get: (key) => made.table.get(key),
       update: (write) => made.table.update(write),
-      async getMany(wanted, reading) {
-        if (wanted.some(isIts)) throw new Error("the table is away");
-        return made.table.getMany(wanted, reading);
+      async getMany(desired, reading) {
+        if (desired.some(isIts)) throw new Error("the table is away");
+        return made.table.getMany(desired, reading);
       },
       query: (query) => made.table.query(query),
       queryIndex: (query) => made.table.queryIndex(query),
@@ -101,8 +101,8 @@ describe("messages of one subject are one look", () => {
 test("subjects that take all the time they get leave as much to those behind them", async () => {
   const made = await worldOf(["a"], {});
   const row = await made.group();
-  const subjects = names(10, "g").map((name): Subject => ({ namespace: "shop", kind: "SyncGroup", name }));
-  for (const { name } of subjects) {
+  const owners = names(10, "g").map((name): Owner => ({ namespace: "shop", kind: "SyncGroup", name }));
+  for (const { name } of owners) {
     const group: SyncGroupRow = { ...row, ...keys.object("shop", "SyncGroup", name), name, uid: name };
     await made.table.write([{ put: group }]);
   }
@@ -111,10 +111,10 @@ test("subjects that take all the time they get leave as much to those behind the
   const table: Table = {
     get: (key) => made.table.get(key),
     update: (write) => made.table.update(write),
-    async getMany(wanted, reading) {
+    async getMany(desired, reading) {
       made.advanceClock(0.2);
-      for (const key of wanted) read.add(keyText(key));
-      return made.table.getMany(wanted, reading);
+      for (const key of desired) read.add(keyText(key));
+      return made.table.getMany(desired, reading);
     },
     query: (query) => made.table.query(query),
     queryIndex: (query) => made.table.queryIndex(query),
@@ -126,17 +126,17 @@ test("subjects that take all the time they get leave as much to those behind the
     ...{ table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog, installation: "test" },
     clock: { now: () => made.now },
   };
-  const messages = subjects.map((subject) => ({ to: "rollout" as const, subject, clusters: [] }));
+  const messages = owners.map((owner) => ({ to: "rollout" as const, owner, clusters: [] }));
   expect(await planBatch(messages, 10_000, ports)).toEqual([]);
-  expect(subjects.filter((subject) => !read.has(keyText(keys.unit(subject))))).toEqual([]);
+  expect(owners.filter((owner) => !read.has(keyText(keys.rolloutState(owner))))).toEqual([]);
   expect(made.sender.take()).toHaveLength(10);
 });
 
 test("subjects that are behind slow ones end with their batch all the same", async () => {
   const made = await worldOf(["a"], {});
   const row = await made.group();
-  const subjects = names(6, "g").map((name): Subject => ({ namespace: "shop", kind: "SyncGroup", name }));
-  for (const { name } of subjects) {
+  const owners = names(6, "g").map((name): Owner => ({ namespace: "shop", kind: "SyncGroup", name }));
+  for (const { name } of owners) {
     const group: SyncGroupRow = { ...row, ...keys.object("shop", "SyncGroup", name), name, uid: name };
     await made.table.write([{ put: group }]);
   }
@@ -145,10 +145,10 @@ test("subjects that are behind slow ones end with their batch all the same", asy
   const table: Table = {
     get: (key) => made.table.get(key),
     update: (write) => made.table.update(write),
-    async getMany(wanted, reading) {
+    async getMany(desired, reading) {
       // All of the first ones wait for one answer.
       made.advanceClock(++reads === 5 ? 9 : 0.2);
-      return made.table.getMany(wanted, reading);
+      return made.table.getMany(desired, reading);
     },
     query: (query) => made.table.query(query),
     queryIndex: (query) => made.table.queryIndex(query),
@@ -160,7 +160,7 @@ test("subjects that are behind slow ones end with their batch all the same", asy
     ...{ table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog, installation: "test" },
     clock: { now: () => made.now },
   };
-  const messages = subjects.map((subject) => ({ to: "rollout" as const, subject, clusters: [] }));
+  const messages = owners.map((owner) => ({ to: "rollout" as const, owner, clusters: [] }));
   expect(await planBatch(messages, 10_000, ports)).toEqual([]);
   // And no more than what each of them had begun.
   expect(made.now.getTime() - begun).toBeLessThan(12_000);

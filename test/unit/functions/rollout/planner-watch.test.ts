@@ -19,7 +19,7 @@ test("a cluster that is unregistered while the planner looks at what it said is 
       await model.workers.land(0);
       await model.plan({ midst: [{ at, act: () => model.unregister("c1") }] });
       await model.plan({});
-      expect(model.world.leg("all").size).toBe(2);
+      expect(model.world.stageRun("all").size).toBe(2);
     }
   }
 });

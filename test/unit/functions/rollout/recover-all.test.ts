@@ -27,8 +27,8 @@ async function refuse(made: PlannerWorld, cluster: string, name: string, more: {
 
 /** A worker that finds something else in its cluster than its rows know refuses; the token that `accepted` leaves is known. */
 async function work(made: PlannerWorld): Promise<void> {
-  for (const { cluster, attempts, parking } of made.slots()) {
-    if (parking !== undefined) continue;
+  for (const { cluster, attempts, releasing } of made.slots()) {
+    if (releasing !== undefined) continue;
     for (const name of Object.keys(attempts)) {
       const row = await made.sync(cluster, name);
       if (row?.desired.earlier?.includes(remembered.token) === true) await made.observe(cluster, "Ready", { name });
@@ -78,8 +78,8 @@ test("one recover of all brings back every cluster, though the group had halted 
     expect(desired.attempt).toBeGreaterThan(remembered.attempt);
     expect(recovered).toMatchObject({ by: "ana", remembered });
   }
-  expect(made.legs().filter(({ phase }) => phase === "Halted")).toEqual([]);
-  expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 3, Failed: 0 } });
+  expect(made.stageRuns().filter(({ phase }) => phase === "Halted")).toEqual([]);
+  expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 3, Failed: 0 } });
 });
 
 test("a recover of named clusters is about these alone", async () => {
@@ -99,7 +99,7 @@ test("a Sync goes on once for each recover: where another table takes it again, 
   if (slot === undefined) throw new Error("nothing was given");
   await refuse(made, slot.cluster, "web.app");
   await made.plan();
-  expect(made.leg("all")).toMatchObject({ phase: "Halted", counts: { Failed: 1 } });
+  expect(made.stageRun("all")).toMatchObject({ phase: "Halted", counts: { Failed: 1 } });
 });
 
 test("what another owner has stays that owner's, whatever was recovered", async () => {
@@ -112,5 +112,5 @@ test("what another owner has stays that owner's, whatever was recovered", async 
   if (slot === undefined) throw new Error("nothing was given");
   await refuse(made, slot.cluster, "web.app", { owner: "another-installation" });
   await made.plan();
-  expect(made.leg("all")).toMatchObject({ phase: "Halted", counts: { Failed: 1 } });
+  expect(made.stageRun("all")).toMatchObject({ phase: "Halted", counts: { Failed: 1 } });
 });

@@ -19,7 +19,7 @@ test("a deletion goes on without what one had that does not answer", async () =>
   await made.finish("a");
   await made.finish("z", "Unreachable");
   await made.plan();
-  expect(made.leg("all").phase).toBe("TooManyUnreachable");
+  expect(made.stageRun("all").phase).toBe("TooManyUnreachable");
   await registerAnew(made, "z");
   await playOn(made, 3);
   expect(made.rows("SyncGroup")).toEqual([]);
@@ -35,7 +35,7 @@ test("one goes with the first content again, which keeps its evidence", async ()
   await made.plan();
   await registerAnew(made, "b");
   await made.plan();
-  expect(made.leg("all")).toMatchObject({ phase: "Moving", size: 3 });
+  expect(made.stageRun("all")).toMatchObject({ phase: "Updating", size: 3 });
   await made.finish("c");
   await begin(made);
   expect(made.stages()).toEqual({ all: "- (1)" });
@@ -59,7 +59,7 @@ test("one is not ready while it waits behind what stands still", async () => {
   await made.finish("a", "Failed");
   await made.finish("b");
   await made.plan();
-  expect(made.leg("all").phase).toBe("Halted");
+  expect(made.stageRun("all").phase).toBe("Halted");
   await registerAnew(made, "b");
   made.advanceClock(60);
   await made.plan();

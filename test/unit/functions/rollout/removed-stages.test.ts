@@ -9,7 +9,7 @@ async function removed(): Promise<PlannerWorld> {
   await made.rollOut();
   await revise(made, "bbb");
   await allSay(made, "Failed");
-  expect(made.leg("canary").phase).toBe("Halted");
+  expect(made.stageRun("canary").phase).toBe("Halted");
   await made.setGroup({ maxConcurrent: 2, stages: [{ name: "rest" }] });
   await playOn(made, 3);
   return made;
@@ -29,7 +29,7 @@ describe("a content that failed in a stage that was removed", () => {
     await made.setSource("ccc");
     await made.rollOut();
     expect(made.stages()).toEqual({ rest: "3" });
-    expect(made.unit().stages[0]).not.toHaveProperty("bar");
+    expect(made.rolloutState().stages[0]).not.toHaveProperty("bar");
   });
 
   test("goes through the stages of now, with a number of its own, by a restart", async () => {

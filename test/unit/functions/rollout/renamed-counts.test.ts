@@ -13,7 +13,7 @@ test("one that failed when it came to another stage is counted in that one still
   await begin(made);
   await made.finish("r3", "Failed");
   await made.plan();
-  const counts = () => made.unit().stages.map(({ name, failedArrivals = 0 }) => [name, failedArrivals]);
+  const counts = () => made.rolloutState().stages.map(({ name, failedCatchUps = 0 }) => [name, failedCatchUps]);
   expect(counts()).toEqual([
     ["canary", 0],
     ["rest", 1],
@@ -32,11 +32,11 @@ test("slots of many clusters that came to a stage go by its new name", async () 
   await made.rollOut();
   for (const name of names(220)) await made.addCluster(name, "rest");
   await begin(made);
-  expect(made.unit().stages).toMatchObject([{ arriving: 220 }]);
+  expect(made.rolloutState().stages).toMatchObject([{ catchingUp: 220 }]);
   await made.setGroup({ ...many, stages: [{ name: "all" }] });
   await made.plan();
   expect(new Set(made.slots().map(({ stage }) => stage))).toEqual(new Set(["all"]));
-  expect(made.unit()).toMatchObject({ arrivals: { changing: 220 }, stages: [{ arriving: 220 }], jobs: [] });
+  expect(made.rolloutState()).toMatchObject({ catchUps: { changing: 220 }, stages: [{ catchingUp: 220 }], jobs: [] });
   await playOn(made, 1);
-  expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ changing: 0, arriving: 0 }] });
+  expect(made.rolloutState()).toMatchObject({ catchUps: { changing: 0 }, stages: [{ changing: 0, catchingUp: 0 }] });
 });

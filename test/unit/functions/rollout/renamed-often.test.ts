@@ -19,7 +19,7 @@ async function rollOutWithout(made: PlannerWorld, dead: string): Promise<void> {
     await made.plan();
     if (made.isThrough()) return;
   }
-  throw new Error(`the rollout does not complete: ${JSON.stringify(made.leg("all"))}`);
+  throw new Error(`the rollout does not complete: ${JSON.stringify(made.stageRun("all"))}`);
 }
 
 test.each([
@@ -49,7 +49,7 @@ test.each([
       await made.plan();
     }
     for (const cluster of names(3)) expect(syncsOf(made, cluster).map(({ name }) => name)).toEqual([`web.t${renames}`]);
-    expect(made.unit().templates).toHaveLength(renames + 1);
+    expect(made.rolloutState().templates).toHaveLength(renames + 1);
     const { clusters, conditions } = (await made.group()).status;
     expect(clusters).toMatchObject({ ready: 3, unreachable: 1 });
     expect(conditions[0]?.message).toMatch(
@@ -59,7 +59,7 @@ test.each([
     await playOn(made);
     made.advanceClock(120);
     await made.plan();
-    expect(made.unit().templates).toEqual([`t${renames}`]);
+    expect(made.rolloutState().templates).toEqual([`t${renames}`]);
     expect((await made.group()).status.conditions[0]?.message).not.toContain("gone");
     expect([...new Set(syncsOf(made, "dead").map(({ desired }) => desired.action))].sort()).toEqual(left);
   },

@@ -30,7 +30,7 @@ test("an idle group begins nothing, and tries nobody again who was left behind",
   await playOn(made, 2);
   expect(made.stages()).toEqual({ first: "1", others: "1" });
   expect(await attempts(made)).toEqual(before);
-  expect(made.legs()).toHaveLength(2);
+  expect(made.stageRuns()).toHaveLength(2);
   expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { ready: 4, failed: 1 } });
   await made.addCluster("c4", "canary");
   await playOn(made, 2);
@@ -51,14 +51,14 @@ test("nobody is tried again either when a cluster can be read again at the same 
   await allSay(made, "Ready");
   await setSchema(rowSchema + 1);
   await made.plan();
-  expect(made.unit().unreadable).toEqual(["r2"]);
+  expect(made.rolloutState().unreadable).toEqual(["r2"]);
   const before = await attempts(made);
   await setSchema(rowSchema);
   await made.setGroup({ ...renamed, ...pace });
   await playOn(made, 2);
-  expect(made.unit().unreadable).toEqual([]);
+  expect(made.rolloutState().unreadable).toEqual([]);
   expect(await attempts(made)).toMatchObject({ ...before, r2: expect.any(Number) });
-  expect(made.legs()).toHaveLength(2);
+  expect(made.stageRuns()).toHaveLength(2);
 });
 
 test("one that only a newer version can read stays in its stage, and counts there", async () => {
@@ -67,7 +67,7 @@ test("one that only a newer version can read stays in its stage, and counts ther
   await made.table.write([{ update: keys.fleet("r2"), set: { schema: rowSchema + 1 } }, fleetVersionUpdate("r2")]);
   await made.setGroup({ ...renamed, ...pace });
   await playOn(made, 2);
-  expect(made.unit().stages.map(({ name, members }) => [name, members])).toEqual([
+  expect(made.rolloutState().stages.map(({ name, members }) => [name, members])).toEqual([
     ["first", 3],
     ["others", 2],
   ]);
@@ -88,11 +88,11 @@ test("as many of a large fleet are read as when a commit comes, and none of its 
   };
   await made.plan();
   expect(seen.filter((sk) => sk.startsWith("SYNC#"))).toEqual([]);
-  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
 });
 
 describe("what goes through a stage", () => {
-  async function moving(): Promise<PlannerWorld> {
+  async function updatingTo(): Promise<PlannerWorld> {
     const made = await worldOf(fleet, { ...rings, ...pace });
     await made.rollOut();
     await revise(made, "bbb");
@@ -101,7 +101,7 @@ describe("what goes through a stage", () => {
   }
 
   test("keeps its evidence, and what is on its way; who did not get there has another turn", async () => {
-    const made = await moving();
+    const made = await updatingTo();
     await made.finish("c1");
     await made.finish("c2", "Unreachable");
     await made.plan();
@@ -110,20 +110,20 @@ describe("what goes through a stage", () => {
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c2", "c3"]);
     expect(await attempts(made)).toMatchObject({ c1: 2, c2: 3, c3: 2 });
     expect(made.stages()).toEqual({ first: "1 (2)", others: "1" });
-    expect(made.leg("canary")).toMatchObject({ phase: "Superseded", message: "sealed anew" });
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Superseded", message: "sealed anew" });
     await made.setGroup({ ...renamed, ...pace, maxUnreachable: 2 });
     await allSay(made, "Unreachable");
-    expect(made.leg("first")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Unreachable: 2 } });
+    expect(made.stageRun("first")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Unreachable: 2 } });
     expect(made.stages()).toEqual({ first: "2", others: "1 (2)" });
   });
 
   test("and stands still begins nothing before somebody lets it", async () => {
-    const made = await moving();
+    const made = await updatingTo();
     await made.finish("c1", "Failed");
     await made.finish("c2", "Failed");
     await made.finish("c3");
     await made.plan();
-    expect(made.leg("canary").phase).toBe("Halted");
+    expect(made.stageRun("canary").phase).toBe("Halted");
     const before = await attempts(made);
     await made.setGroup({ ...renamed, ...pace });
     await playOn(made, 2);
@@ -136,7 +136,7 @@ describe("what goes through a stage", () => {
   });
 
   test("and stood still passes by a changed budget", async () => {
-    const made = await moving();
+    const made = await updatingTo();
     await made.finish("c1", "Failed");
     await made.finish("c2", "Failed");
     await made.finish("c3");
@@ -147,7 +147,7 @@ describe("what goes through a stage", () => {
   });
 
   test("gives way to what is newer when it stands still", async () => {
-    const made = await moving();
+    const made = await updatingTo();
     await allSay(made, "Failed");
     await made.setGroup({ ...renamed, ...pace });
     await made.plan();
@@ -167,7 +167,7 @@ test("who comes back to one that stands still is not given again what that took 
   await made.finish("c1");
   await made.plan();
   await allSay(made, "Failed");
-  expect(made.leg("canary").phase).toBe("Halted");
+  expect(made.stageRun("canary").phase).toBe("Halted");
   expect(await made.sync("c1", "web.data")).toBeUndefined();
   await made.setGroup({ ...renamed, ...pace, maxFailures: 0 }, web);
   await made.plan();
@@ -175,7 +175,7 @@ test("who comes back to one that stands still is not given again what that took 
   await made.observe("c1", "Reachable");
   await made.plan();
   expect(await made.sync("c1", "web.data")).toBeUndefined();
-  expect(made.rows("Arrival")).toEqual([]);
+  expect(made.rows("CatchUp")).toEqual([]);
 });
 
 test("one that failed when it came is none any more when its stage has passed something under its new name", async () => {
@@ -185,11 +185,11 @@ test("one that failed when it came is none any more when its stage has passed so
   await begin(made);
   await made.finish("r3", "Failed");
   await made.plan();
-  expect(made.unit().arrivals).toMatchObject({ failed: 1 });
+  expect(made.rolloutState().catchUps).toMatchObject({ failed: 1 });
   await made.setGroup({ ...renamed, ...pace });
   await made.setSource("bbb");
   await made.rollOut();
-  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
 });
 
 test.each([
@@ -204,7 +204,7 @@ test.each([
   await made.setGroup({ ...pace, stages: stages as never });
   await made.plan();
   expect(made.stages().first).toBe("2");
-  expect(made.legs().filter(({ stage }) => stage === "first")).toHaveLength(1);
+  expect(made.stageRuns().filter(({ stage }) => stage === "first")).toHaveLength(1);
 });
 
 test("who is in a stage whose name another had is in that one", async () => {
@@ -215,7 +215,7 @@ test("who is in a stage whose name another had is in that one", async () => {
   expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
   await made.setGroup({ ...pace, stages: [{ ...canary, name: "rest" }, { name: "canary" }] as never });
   await made.plan();
-  expect(made.unit().stages.map(({ name, on }) => [name, on])).toEqual([
+  expect(made.rolloutState().stages.map(({ name, current }) => [name, current])).toEqual([
     ["rest", 1],
     ["canary", 1],
   ]);
@@ -246,12 +246,18 @@ describe("a stage's own bound", () => {
     await made.setGroup(one("first") as never);
     await made.plan();
     expect(holders(made)).toEqual(["c3"]);
-    expect(made.unit()).toMatchObject({ arrivals: { changing: 1 }, stages: [{ changing: 0, arriving: 1 }, {}] });
+    expect(made.rolloutState()).toMatchObject({
+      catchUps: { changing: 1 },
+      stages: [{ changing: 0, catchingUp: 1 }, {}],
+    });
     await made.finish("c3");
     await made.plan();
     expect(holders(made)).toEqual(["c4"]);
     await playOn(made, 1);
-    expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ changing: 0, arriving: 0 }, {}] });
+    expect(made.rolloutState()).toMatchObject({
+      catchUps: { changing: 0 },
+      stages: [{ changing: 0, catchingUp: 0 }, {}],
+    });
   });
 
   test("is kept by what goes through it while one that came changes there", async () => {
@@ -271,7 +277,7 @@ describe("a stage's own bound", () => {
     await made.setGroup(one("first") as never);
     await made.plan();
     expect(holders(made)).toEqual(["c1"]);
-    expect(made.leg("first").counts).toMatchObject({ Assigned: 1, Waiting: 1 });
+    expect(made.stageRun("first").counts).toMatchObject({ Assigned: 1, Waiting: 1 });
     await playOn(made, 4);
     expect(made.stages()).toEqual({ first: "2", rest: "2" });
   });
@@ -284,7 +290,7 @@ describe("a stage's own bound", () => {
     await made.plan();
     await made.setGroup(one("first") as never);
     await made.plan();
-    expect(made.unit().stages).toMatchObject([{ changing: 0, arriving: 1 }, { arriving: 1 }]);
+    expect(made.rolloutState().stages).toMatchObject([{ changing: 0, catchingUp: 1 }, { catchingUp: 1 }]);
   });
 
   test("and slots of many clusters go by its new name", async () => {
@@ -293,7 +299,7 @@ describe("a stage's own bound", () => {
     await begin(made);
     await made.setGroup({ ...many, stages: [{ name: "all" }] });
     await made.plan();
-    expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ changing: 150 }], jobs: [] });
+    expect(made.rolloutState()).toMatchObject({ catchUps: { changing: 0 }, stages: [{ changing: 150 }], jobs: [] });
     expect(new Set(made.slots().map(({ stage }) => stage))).toEqual(new Set(["all"]));
     await playOn(made, 1);
     expect(made.stages()).toEqual({ all: "1" });
@@ -309,9 +315,12 @@ describe("a stage's own bound", () => {
     await made.setGroup(one("first") as never);
     await made.plan();
     expect(holders(made)).toEqual([]);
-    expect(made.unit()).toMatchObject({ arrivals: { waiting: 1, failed: 2 }, stages: [{ failedArrivals: 2 }, {}] });
+    expect(made.rolloutState()).toMatchObject({
+      catchUps: { waiting: 1, failed: 2 },
+      stages: [{ failedCatchUps: 2 }, {}],
+    });
     await made.operate({ reconcile: ana(made.now) });
     await playOn(made, 3);
-    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 });

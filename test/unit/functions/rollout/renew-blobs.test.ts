@@ -4,8 +4,8 @@ import { storedList } from "#shared/adapters/stored-list.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { blobLifeDays } from "#shared/fleet/blob-life.ts";
-import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -34,10 +34,10 @@ async function settled(bucketOf = (store: MemoryBlobStore): MemoryBlobStore => s
 
 /** What the unit and the legs that it names refer to is there, and is what it was. */
 async function checkNeeded(made: PlannerWorld): Promise<void> {
-  const unit = made.unit();
-  const legs = new Map(made.legs().map((leg) => [legKey(leg), leg]));
-  const pages = unit.stages.flatMap((stage) => lastLegOf(stage, legs)?.pages ?? []);
-  for (const key of [unit.members ?? "", ...pages.map((page) => page.key)])
+  const rolloutState = made.rolloutState();
+  const stageRuns = new Map(made.stageRuns().map((stageRun) => [stageRunKey(stageRun), stageRun]));
+  const pages = rolloutState.stages.flatMap((stage) => lastStageRunOf(stage, stageRuns)?.pages ?? []);
+  for (const key of [rolloutState.members ?? "", ...pages.map((page) => page.key)])
     expect(await storedList(made.blobs, key)).not.toEqual([]);
 }
 
@@ -56,7 +56,7 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
     const before = made.blobs.keys();
     await pass(made, 200);
     expect(made.blobs.keys()).toEqual(before);
-    expect(made.unit().membersVersion).toBe(1);
+    expect(made.rolloutState().membersVersion).toBe(1);
   });
 
   test("are there for a leg that waits, and for a suspended group", async () => {
@@ -67,7 +67,7 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
     await made.observe("r1", "Applying");
     await pass(made, 150);
     expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
-    expect(made.leg("rest")).toMatchObject({ seal: 4, size: 1 });
+    expect(made.stageRun("rest")).toMatchObject({ snapshot: 4, size: 1 });
   });
 
   test("are there for a stage that rests, however often others join another", async () => {
@@ -78,7 +78,7 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
       await allSay(made, "Ready");
       await pass(made, 10);
     }
-    expect(made.leg("canary")).toMatchObject({ content: 1, seal: 1 });
+    expect(made.stageRun("canary")).toMatchObject({ rollout: 1, snapshot: 1 });
   });
 
   test("are gone when nothing names them: as many after two hundred days of pushes as before", async () => {
@@ -98,10 +98,10 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
 
   test("keep nobody where one is lost that nobody reads any more", async () => {
     const made = await settled();
-    for (const { key } of made.leg("canary").pages) made.blobs.lose(key);
+    for (const { key } of made.stageRun("canary").pages) made.blobs.lose(key);
     made.advanceClock(30 * days);
     await made.plan();
-    expect(made.unit().blobsAt).toBe(made.now.toISOString());
+    expect(made.rolloutState().blobsAt).toBe(made.now.toISOString());
   });
 
   test("are stored again by the next look where a look dies at any of them", async () => {
@@ -131,9 +131,9 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
 
 describe("artifacts that contents are rendered from", { timeout: 60_000 }, () => {
   const artifacts = (made: PlannerWorld) => made.blobs.keys().filter((key) => key.startsWith("artifacts/"));
-  const ofContents = (made: PlannerWorld) =>
+  const ofRollouts = (made: PlannerWorld) =>
     made
-      .contents()
+      .rollouts()
       .flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => blobKeys.artifact(artifactDigest)))
       .toSorted();
 
@@ -155,8 +155,8 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
     const made = await begun();
     await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
     await pass(made, 365);
-    expect(made.contents()).toHaveLength(2);
-    expect(artifacts(made).toSorted()).toEqual(ofContents(made));
+    expect(made.rollouts()).toHaveLength(2);
+    expect(artifacts(made).toSorted()).toEqual(ofRollouts(made));
   });
 
   test("are gone when no content names them any more", async () => {
@@ -167,8 +167,8 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
       await pass(made, 10);
     }
     await pass(made, 70);
-    expect(made.contents()).toHaveLength(10);
-    expect(artifacts(made).toSorted()).toEqual(ofContents(made));
+    expect(made.rollouts()).toHaveLength(10);
+    expect(artifacts(made).toSorted()).toEqual(ofRollouts(made));
   });
 
   test("are stored once more when a content is made of one that was stored long ago", async () => {
@@ -178,13 +178,13 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
     await made.plan();
     made.advanceClock(2 * days);
     made.blobs.expire(blobLifeDays);
-    expect(made.contents().map(({ number }) => number)).toEqual([1, 2, 3]);
+    expect(made.rollouts().map(({ number }) => number)).toEqual([1, 2, 3]);
     expect(artifacts(made)).toContain(blobKeys.artifact(digestOf("ccc")));
   });
 
   test("are stored again where an old content can be read by a newer version only", async () => {
     const made = await begun();
-    const [first] = made.contents();
+    const [first] = made.rollouts();
     if (first === undefined) throw new Error("nothing was planned");
     await made.table.write([{ update: { pk: first.pk, sk: first.sk }, set: { schema: rowSchema + 1 } }]);
     await pass(made, 100);
@@ -202,9 +202,9 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
   test("are stored at once by the first version that knows of their end", async () => {
     const made = await begun();
     made.advanceClock(30 * days);
-    const { blobsAt: _none, ...unit } = made.unit();
-    await made.table.write([{ put: unit }]);
+    const { blobsAt: _none, ...rolloutState } = made.rolloutState();
+    await made.table.write([{ put: rolloutState }]);
     await made.plan();
-    expect(made.unit().blobsAt).toBe(made.now.toISOString());
+    expect(made.rolloutState().blobsAt).toBe(made.now.toISOString());
   });
 });

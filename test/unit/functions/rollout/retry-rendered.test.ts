@@ -6,9 +6,9 @@ import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Table } from "#shared/ports.ts";
 import { countedTable } from "#test/support/counted-table.ts";
 import { allSay, ana, begin, ownPaths, revise, rings, worldOf } from "#test/support/planner-story.ts";
-import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 
-const struck = { message: "tried 5 times", restsUntil: "2026-11-21T12:00:00.000Z" };
+const struck = { message: "tried 5 times", retryAt: "2026-11-21T12:00:00.000Z" };
 const ofA = (row: RenderingRow) => row.path === "clusters/a";
 
 type Failure = Parameters<PlannerWorld["renderAll"]>[0];
@@ -40,31 +40,31 @@ const renderingOfA = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering"
 describe("a leg that has halted", () => {
   test("asks by a reconcile for what rests, once", async () => {
     const made = await failed(0, struck);
-    expect(made.leg("all")).toMatchObject({ phase: "Halted", unrendered: [0] });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Halted", unrendered: [0] });
     await reconcile(made);
-    expect(made.leg("all").phase).toBe("Moving");
+    expect(made.stageRun("all").phase).toBe("Updating");
     expect(renderingOfA(made)).toMatchObject({ state: "Pending", tries: 0, waiting: [{ name: "web" }] });
-    for (const gone of ["failure", "restsUntil", "strikes"]) expect(renderingOfA(made)).not.toHaveProperty(gone);
+    for (const gone of ["failure", "retryAt", "strikes"]) expect(renderingOfA(made)).not.toHaveProperty(gone);
     const told = made.sender.take().filter((message) => message.to === "render");
     const source = { namespace: "shop", name: "app", revision: "main@sha1:aaa" };
-    expect(told).toEqual([{ to: "render", input: renderingOfA(made)?.input, notify: subject, source }]);
+    expect(told).toEqual([{ to: "render", input: renderingOfA(made)?.input, notify: owner, source }]);
 
     await made.renderAll(struck);
     await made.plan();
     await made.plan();
-    expect(made.leg("all").phase).toBe("Halted");
+    expect(made.stageRun("all").phase).toBe("Halted");
     expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
   });
 
   test("asks by a reconcile for what rests, though it was sealed anew before anybody came to that", async () => {
     const made = await failed(0, struck);
     const at = made.now.toISOString();
-    await made.setBrake({ freezes: [{ name: "f", by: "ana", at, reason: "x" }] });
+    await made.setFreezes({ freezes: [{ name: "f", by: "ana", at, reason: "x" }] });
     await reconcile(made);
     await made.operate({ restart: ana(made.now) });
     await made.plan();
     expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
-    await made.setBrake({ freezes: [] });
+    await made.setFreezes({ freezes: [] });
     await made.plan();
     expect(renderingOfA(made)).toMatchObject({ state: "Pending" });
   });
@@ -77,7 +77,7 @@ describe("a leg that has halted", () => {
     made.advanceClock(600);
     await made.plan();
     const asked = made.sender.take().filter((message) => message.to === "render");
-    expect(asked).toMatchObject([{ input: row.input, notify: subject }]);
+    expect(asked).toMatchObject([{ input: row.input, notify: owner }]);
     expect(renderingOfA(made)).toMatchObject({ state: "Pending", artifactDigest: row.artifactDigest, path: row.path });
     // A hundred and eighty days from now, though nobody were ever to say what became of it.
     expect(renderingOfA(made)?.expiresAt).toBe(made.now.getTime() / 1000 + 15_552_000);
@@ -85,14 +85,14 @@ describe("a leg that has halted", () => {
     expect(made.sender.take().filter((message) => message.to === "render")).toEqual([]);
     await made.renderAll();
     await made.plan();
-    expect(made.leg("all").phase).toBe("Moving");
+    expect(made.stageRun("all").phase).toBe("Updating");
   });
 
   test("asks nothing again by itself that the input itself is wrong about", async () => {
     const made = await failed(0, "no kind");
     made.advanceClock(90_000);
     await made.plan();
-    expect(made.leg("all").phase).toBe("Halted");
+    expect(made.stageRun("all").phase).toBe("Halted");
     expect(renderingOfA(made)).toMatchObject({ state: "Failed", failure: { message: "no kind" } });
     expect(made.sender.take().filter((message) => message.to === "render")).toEqual([]);
   });
@@ -101,11 +101,11 @@ describe("a leg that has halted", () => {
     const made = await failed(0, "no kind");
     await reconcile(made);
     const told = made.sender.take().filter((message) => message.to === "render");
-    expect(told).toMatchObject([{ input: renderingOfA(made)?.input, notify: subject }]);
+    expect(told).toMatchObject([{ input: renderingOfA(made)?.input, notify: owner }]);
     expect(renderingOfA(made)).toMatchObject({ state: "Pending", tries: 0 });
     await made.renderAll();
     await made.plan();
-    expect(made.leg("all").phase).toBe("Moving");
+    expect(made.stageRun("all").phase).toBe("Updating");
     await made.rollOut();
     expect(made.states()).toMatchObject({ a: "Succeeded" });
   });
@@ -113,10 +113,10 @@ describe("a leg that has halted", () => {
   test("goes on by itself when what rested has been rendered", async () => {
     const made = await failed(0, struck);
     await made.plan();
-    expect(made.leg("all").phase).toBe("Halted");
+    expect(made.stageRun("all").phase).toBe("Halted");
     await made.renderRested();
     await made.plan();
-    expect(made.leg("all").phase).toBe("Moving");
+    expect(made.stageRun("all").phase).toBe("Updating");
     await made.rollOut();
     expect(made.states()).toMatchObject({ a: "Succeeded" });
   });
@@ -128,10 +128,10 @@ describe("a leg that has halted", () => {
     await made.renderAll("no kind", ({ path }) => path === "clusters/b");
     await made.renderAll();
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Halted", unrendered: [0, 1] });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Halted", unrendered: [0, 1] });
     await made.renderRested();
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Moving", unrendered: [1], failures: [{ cluster: "b" }] });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Updating", unrendered: [1], failures: [{ cluster: "b" }] });
     await made.rollOut();
     made.advanceClock(60);
     await made.plan();
@@ -149,7 +149,7 @@ describe("a leg that has halted", () => {
     expect(made.states()).toEqual({ a: "Failed", b: "Failed" });
     await made.renderRested();
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Halted", counts: { Failed: 1 } });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Halted", counts: { Failed: 1 } });
     expect(await made.sync("a")).toBeUndefined();
   });
 
@@ -168,7 +168,7 @@ describe("a leg that has halted", () => {
     await made.renderAll("no kind", ofA);
     await made.renderAll();
     await made.plan();
-    expect(made.leg("all").phase).toBe("Halted");
+    expect(made.stageRun("all").phase).toBe("Halted");
     expect(await made.sync("b")).toBeUndefined();
   });
 });
@@ -199,9 +199,9 @@ describe("a stage that bore the failure", () => {
     const read: string[] = [];
     const table: Table = {
       ...countedTable(made.table).table,
-      getMany(wanted, reading) {
-        read.push(...wanted.flatMap((key) => keys.rendering.parse(key)?.input ?? []));
-        return made.table.getMany(wanted, reading);
+      getMany(desired, reading) {
+        read.push(...desired.flatMap((key) => keys.rendering.parse(key)?.input ?? []));
+        return made.table.getMany(desired, reading);
       },
     };
     await made.plan(table, ["b"]);
@@ -226,9 +226,9 @@ describe("a stage that bore the failure", () => {
     await reconcile(made);
     expect(renderingOfA(made)).toMatchObject({ state: "Pending" });
     await made.renderAll("no kind");
-    for (let look = 0; look < 3; look++) await made.plan();
+    for (let check = 0; check < 3; check++) await made.plan();
     expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
-    expect(made.contents()).toHaveLength(1);
+    expect(made.rollouts()).toHaveLength(1);
   });
 });
 
@@ -240,7 +240,7 @@ describe("a cluster that joined", () => {
     await made.plan();
     await made.renderAll(failure);
     await made.plan();
-    expect(made.unit()).toMatchObject({ arrivals: { failed: 1 }, stages: [{ failedArrivals: 0 }] });
+    expect(made.rolloutState()).toMatchObject({ catchUps: { failed: 1 }, stages: [{ failedCatchUps: 0 }] });
     return made;
   }
 
@@ -262,9 +262,9 @@ describe("a cluster that joined", () => {
 
   test("waits for nothing else when the input itself is wrong", async () => {
     const made = await joined("no kind");
-    const { version } = made.unit();
+    const { version } = made.rolloutState();
     await made.plan();
-    expect(made.unit().version).toBe(version);
+    expect(made.rolloutState().version).toBe(version);
   });
 
   test("is not tried again at each look where it moved ahead of its stage", async () => {
@@ -284,9 +284,9 @@ describe("a cluster that joined", () => {
     await made.plan();
     await made.renderAll("no such path", ({ artifactDigest }) => artifactDigest === digestOf("ccc"));
     await made.plan();
-    const { arrivals, version } = made.unit();
-    expect(arrivals.failed).toBe(1);
+    const { catchUps, version } = made.rolloutState();
+    expect(catchUps.failed).toBe(1);
     await made.plan();
-    expect(made.unit().version).toBe(version);
+    expect(made.rolloutState().version).toBe(version);
   });
 });

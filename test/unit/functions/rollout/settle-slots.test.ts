@@ -37,7 +37,7 @@ describe("a slot", () => {
     made.advanceClock(86_400);
     await made.plan();
     expect(made.states()).toEqual({ a: "Assigned" });
-    expect(made.leg("all").phase).toBe("Moving");
+    expect(made.stageRun("all").phase).toBe("Updating");
   });
 
   test("is kept while a suspension goes on, and for the whole deadline after it", async () => {
@@ -73,7 +73,7 @@ describe("who fails", () => {
   test("is parked: nothing is written there any more, until it is assigned anew", async () => {
     const made = await failed(false);
     expect(await made.sync("a")).toMatchObject({
-      parked: { reason: expect.stringContaining("DeadlineExceeded") },
+      paused: { reason: expect.stringContaining("DeadlineExceeded") },
       // It is counted as that, though its worker says it is at it.
       stateSk: expect.stringMatching(/^Failed#/),
     });
@@ -83,7 +83,7 @@ describe("who fails", () => {
     await made.observe("c", "Ready");
     await made.plan();
     await revise(made, "bbb");
-    expect(await made.sync("a")).not.toHaveProperty("parked");
+    expect(await made.sync("a")).not.toHaveProperty("paused");
     expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
   });
 
@@ -95,12 +95,12 @@ describe("who fails", () => {
     await made.finish("b");
     await made.plan();
     expect((await made.sync("a"))?.desired.attempt).toBe(2);
-    expect(await made.sync("a")).not.toHaveProperty("parked");
+    expect(await made.sync("a")).not.toHaveProperty("paused");
   });
 
   test("keeps its slot while a worker that began before may still be writing", async () => {
     const made = await failed(true);
-    expect(made.leg("all").counts).toMatchObject({ Failed: 1, Assigned: 0 });
+    expect(made.stageRun("all").counts).toMatchObject({ Failed: 1, Assigned: 0 });
     expect(clustersWithSlot(made)).toEqual(["a"]);
     made.advanceClock(59);
     await made.plan();
@@ -114,7 +114,7 @@ describe("who fails", () => {
     const made = await failed(true);
     await made.removeCluster("a");
     await made.plan();
-    expect(made.leg("all").counts).toMatchObject({ Failed: 0, Skipped: 1 });
+    expect(made.stageRun("all").counts).toMatchObject({ Failed: 0, Skipped: 1 });
     expect(clustersWithSlot(made)).toEqual(["a"]);
     made.advanceClock(60);
     await made.plan();
@@ -150,14 +150,14 @@ describe("who fails", () => {
         return write(writes);
       };
       await made.plan();
-      expect(made.slots()).toMatchObject([{ cluster: "a", parking: { fence: 8 } }]);
+      expect(made.slots()).toMatchObject([{ cluster: "a", releasing: { fence: 8 } }]);
     },
   );
 
   test("counts once, however often its slot is looked at", async () => {
     const made = await failed(true);
-    for (let look = 0; look < 3; look++) await made.plan();
-    expect(made.leg("all").counts.Failed).toBe(1);
+    for (let check = 0; check < 3; check++) await made.plan();
+    expect(made.stageRun("all").counts.Failed).toBe(1);
     expect(made.targets().filter(({ cluster }) => cluster === "a")).toHaveLength(1);
   });
 
@@ -167,7 +167,7 @@ describe("who fails", () => {
     await made.observe("a", "Failed", { reason: "Invalid" });
     await made.plan();
     expect(made.states()).toEqual({ a: "Failed", b: "Assigned" });
-    expect((await made.sync("a"))?.parked).toMatchObject({ reason: "Invalid" });
+    expect((await made.sync("a"))?.paused).toMatchObject({ reason: "Invalid" });
   });
 });
 
@@ -181,9 +181,9 @@ describe("of a cluster with two Syncs that fails", () => {
     await made.observe("a", "Failed", { reason: "Invalid" });
     await made.plan();
     expect(await made.sync("a")).toMatchObject({
-      ...{ parked: { reason: "Invalid", at: made.now.toISOString() }, stateSk: "Failed#a#web.app" },
+      ...{ paused: { reason: "Invalid", at: made.now.toISOString() }, stateSk: "Failed#a#web.app" },
     });
-    expect(await made.sync("a", "web.two")).not.toHaveProperty("parked");
+    expect(await made.sync("a", "web.two")).not.toHaveProperty("paused");
   });
 
   test("that is not parked which is gone", async () => {
@@ -194,8 +194,8 @@ describe("of a cluster with two Syncs that fails", () => {
     await made.observe("a", "Gone", { name: "web.two" });
     await made.observe("a", "Failed", { reason: "Invalid" });
     await made.plan();
-    expect((await made.sync("a"))?.parked).toBeDefined();
-    expect(await made.sync("a", "web.two")).not.toHaveProperty("parked");
+    expect((await made.sync("a"))?.paused).toBeDefined();
+    expect(await made.sync("a", "web.two")).not.toHaveProperty("paused");
   });
 
   test("that is parked, too, of which an earlier attempt was done", async () => {
@@ -204,7 +204,7 @@ describe("of a cluster with two Syncs that fails", () => {
     await revise(made, "bbb");
     await made.observe("a", "Failed", { reason: "Invalid" });
     await made.plan();
-    expect((await made.sync("a", "web.two"))?.parked).toMatchObject({ reason: "Invalid" });
+    expect((await made.sync("a", "web.two"))?.paused).toMatchObject({ reason: "Invalid" });
   });
 });
 
@@ -220,8 +220,8 @@ describe("a cluster that has a slot", () => {
       expect(made.stages()).toEqual({ all: "- (2)" });
       await made.finish("a", phase);
       await made.plan();
-      expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
-      expect(made.rows("Arrival")).toEqual([]);
+      expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
+      expect(made.rows("CatchUp")).toEqual([]);
     },
   );
 
@@ -244,7 +244,7 @@ describe("a cluster that has a slot", () => {
     await made.plan();
     expect(clustersWithSlot(made)).toEqual(["c1", "c2"]);
     await allSay(made, "Ready");
-    expect(made.leg("canary")).toMatchObject({ phase: "Passed", counts: { Succeeded: 2 } });
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Passed", counts: { Succeeded: 2 } });
     await made.rollOut();
     expect((await made.sync("c2"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
     expect(made.stages()).toEqual({ canary: "2", rest: "2" });
@@ -257,14 +257,17 @@ describe("a cluster that has a slot", () => {
     await made.setGroup({ maxConcurrent: 1, stages: [{ name: "rest" }] });
     await made.plan();
     expect(clustersWithSlot(made)).toEqual(["c1"]);
-    expect(made.unit().arrivals.changing).toBe(1);
-    expect(made.leg("canary").phase).toBe("Superseded");
+    expect(made.rolloutState().catchUps.changing).toBe(1);
+    expect(made.stageRun("canary").phase).toBe("Superseded");
     await allSay(made, "Ready");
-    expect(made.unit()).toMatchObject({ stages: [{ name: "rest", on: 1, changing: 0 }] });
+    expect(made.rolloutState()).toMatchObject({ stages: [{ name: "rest", current: 1, changing: 0 }] });
     // What the removed stage had not passed goes nowhere else.
     await made.setSource("ccc");
     await made.rollOut();
-    expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ name: "rest", on: 3, changing: 0 }] });
+    expect(made.rolloutState()).toMatchObject({
+      catchUps: { changing: 0 },
+      stages: [{ name: "rest", current: 3, changing: 0 }],
+    });
   });
 
   test("of a stage that is removed and there again is counted once", async () => {
@@ -276,7 +279,7 @@ describe("a cluster that has a slot", () => {
     await made.setGroup({ ...rings, maxConcurrent: 1 });
     await made.plan();
     await allSay(made, "Ready");
-    expect(made.unit().arrivals.changing).toBe(0);
+    expect(made.rolloutState().catchUps.changing).toBe(0);
     await made.setSource("ccc");
     await made.rollOut();
     expect(made.stages()).toEqual({ canary: "3", rest: "3" });
@@ -289,9 +292,9 @@ test("looks that find only other reasons write nothing, however many, and reach 
   for (const name of names(130)) await made.observe(name, "Verifying", { reason: "NotReady" });
   await made.plan();
   for (const name of names(130)) await made.observe(name, "Verifying", { reason: "StillNotReady" });
-  const before = made.unit().version;
+  const before = made.rolloutState().version;
   await made.plan();
-  expect(made.unit().version).toBe(before);
+  expect(made.rolloutState().version).toBe(before);
   await made.observe("c129", "Ready");
   await made.plan();
   expect(made.states()).toMatchObject({ c000: "Assigned", c129: "Succeeded" });
@@ -304,10 +307,10 @@ test("a cluster that failed when it came has not failed any more when it is read
   await begin(made);
   await made.finish("n", "Failed");
   await made.plan();
-  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 1 });
+  expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 1 });
   await revise(made, "bbb");
   await made.finish("n");
   await made.plan();
-  expect(made.leg("all")).toMatchObject({ phase: "Moving", counts: { Succeeded: 1 } });
-  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  expect(made.stageRun("all")).toMatchObject({ phase: "Updating", counts: { Succeeded: 1 } });
+  expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
 });

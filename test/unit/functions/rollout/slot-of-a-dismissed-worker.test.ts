@@ -18,7 +18,7 @@ async function midApply(): Promise<{ model: PlannerModel; play: Play }> {
   const model = new PlannerModel();
   const play = new Play(model, { rings: [0, 0], group: new ModelGroup({ maxConcurrent: 1 }, 1, "one") });
   await play.begin("rolled out");
-  await play.act({ do: "revise", content: 1 });
+  await play.act({ do: "revise", rollout: 1 });
   for (let left = 50; left > 0 && model.workers.flights.length === 0; left--)
     await model.deliver({ ...undisturbed, lands: "later" });
   expect(model.workers.flights).toHaveLength(1);

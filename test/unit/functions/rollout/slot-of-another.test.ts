@@ -9,9 +9,9 @@ test("one that is kept for a worker is nobody's, also of a content that gave way
   await lease(made, "a", { fence: 2, seconds: 80 });
   made.advanceClock(60);
   await made.plan();
-  expect(made.slots()).toMatchObject([{ parking: { fence: 2 } }]);
+  expect(made.slots()).toMatchObject([{ releasing: { fence: 2 } }]);
   await revise(made, "bbb");
-  expect(made.leg("all")).toMatchObject({ content: 2, counts: { Waiting: 1 } });
+  expect(made.stageRun("all")).toMatchObject({ rollout: 2, counts: { Waiting: 1 } });
   expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 1, revision: "main@sha1:aaa" });
   made.advanceClock(21);
   await begin(made);
@@ -24,10 +24,10 @@ test("one that a leg counts that goes on is that leg's, also where its cluster g
   await revise(made, "bbb");
   await made.finish("c1");
   await made.plan();
-  expect(made.leg("rest").counts).toMatchObject({ Assigned: 2 });
+  expect(made.stageRun("rest").counts).toMatchObject({ Assigned: 2 });
   await made.addCluster("r1", "canary");
   await revise(made, "ccc");
-  expect(made.leg("rest").counts).toMatchObject({ Assigned: 2 });
+  expect(made.stageRun("rest").counts).toMatchObject({ Assigned: 2 });
   expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:bbb");
   await made.rollOut();
   for (const cluster of ["c1", "r1", "r2"]) expect((await made.sync(cluster))?.desired.revision).toBe("main@sha1:ccc");

@@ -12,19 +12,19 @@ test("who came back to what its stage is on is counted once on the way, and as r
   await made.finish("c1");
   await made.finish("c2", "Unreachable");
   await made.plan();
-  const moving = { selected: 3, changing: 1, failed: 0 };
-  expect(await counts()).toEqual({ ...moving, ready: 1, unreachable: 1, waiting: 0 });
+  const updatingTo = { selected: 3, changing: 1, failed: 0 };
+  expect(await counts()).toEqual({ ...updatingTo, ready: 1, unreachable: 1, waiting: 0 });
   await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
   await made.observe("c2", "Reachable");
   await made.plan();
-  expect(await counts()).toEqual({ ...moving, ready: 1, unreachable: 0, waiting: 1 });
+  expect(await counts()).toEqual({ ...updatingTo, ready: 1, unreachable: 0, waiting: 1 });
   await made.operate({});
   await begin(made);
-  expect(await counts()).toEqual({ ...moving, changing: 2, ready: 1, unreachable: 0, waiting: 0 });
+  expect(await counts()).toEqual({ ...updatingTo, changing: 2, ready: 1, unreachable: 0, waiting: 0 });
   await made.finish("c2");
   await made.plan();
   expect(made.stages()).toEqual({ canary: "1", rest: "- (1)" });
-  expect(await counts()).toEqual({ ...moving, ready: 2, unreachable: 0, waiting: 0 });
+  expect(await counts()).toEqual({ ...updatingTo, ready: 2, unreachable: 0, waiting: 0 });
 });
 
 test("who could not be rendered for, and failed with what was before, too, is one", async () => {
@@ -56,7 +56,7 @@ test("of a stage that stands still those that wait, and failed with what was bef
   await made.setGroup({ maxConcurrent: 1 });
   await revise(made, "bbb");
   await allSay(made, "Failed");
-  expect(made.leg("all").counts).toMatchObject({ Failed: 1, Rendering: 2 });
+  expect(made.stageRun("all").counts).toMatchObject({ Failed: 1, Rendering: 2 });
   expect((await made.group()).status).toMatchObject({
     state: "Halted",
     clusters: { selected: 3, ready: 0, failed: 2, waiting: 1 },
@@ -68,17 +68,17 @@ test("a group where no more that come are tried is not rolling", async () => {
   await made.rollOut();
   for (const name of ["b", "c", "d"]) await made.addCluster(name, "all");
   await begin(made);
-  for (let look = 0; look < 2; look++) await allSay(made, "Failed");
-  expect(made.unit().arrivals).toEqual({ waiting: 1, changing: 0, failed: 2 });
+  for (let check = 0; check < 2; check++) await allSay(made, "Failed");
+  expect(made.rolloutState().catchUps).toEqual({ waiting: 1, changing: 0, failed: 2 });
   const { state, clusters, conditions } = (await made.group()).status;
   expect({ state, clusters }).toMatchObject({
     state: "Degraded",
     clusters: { selected: 4, ready: 1, failed: 2, waiting: 1 },
   });
   expect(conditions[0]?.message).toContain("; 1 more cluster does not catch up because of that; to try again: ");
-  const { version } = made.unit();
+  const { version } = made.rolloutState();
   await made.plan();
-  expect(made.unit().version).toBe(version);
+  expect(made.rolloutState().version).toBe(version);
 });
 
 test("the members of a stage that nothing has come to yet wait, and nobody else", async () => {
@@ -123,11 +123,11 @@ test("who failed and is ready by itself since is counted as ready, a target of a
   }
   expect(await status()).toMatchObject({ state: "Complete", clusters: { selected: 3, ready: 3, failed: 0 } });
   // It is parked still, and has its turn when somebody asks.
-  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 1 });
+  expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 1 });
   await made.operate({ reconcile: ana(made.now) });
   await playOn(made);
-  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
-  expect(await made.sync("c")).not.toHaveProperty("parked");
+  expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  expect(await made.sync("c")).not.toHaveProperty("paused");
 });
 
 test("who answers again and waits for its turn is counted once", async () => {
@@ -144,7 +144,7 @@ test("who answers again and waits for its turn is counted once", async () => {
   await made.operate({ suspended: ana(made.now) });
   await made.observe("a", "Reachable");
   await made.plan();
-  expect(made.unit().arrivals.waiting).toBe(1);
+  expect(made.rolloutState().catchUps.waiting).toBe(1);
   made.advanceClock(60);
   await made.plan();
   expect((await made.group()).status.clusters).toEqual({
@@ -154,7 +154,7 @@ test("who answers again and waits for its turn is counted once", async () => {
 
 describe("who was left behind while another stage moves", () => {
   const pace = { maxConcurrent: 4, maxUnreachable: 2, maxFailures: 1 };
-  const moving = { changing: 1, waiting: 0 };
+  const updatingTo = { changing: 1, waiting: 0 };
 
   /** `c2` and `c3` do not answer, `c4` failed; `rest` goes on. */
   async function leftBehind(): Promise<PlannerWorld> {
@@ -166,7 +166,7 @@ describe("who was left behind while another stage moves", () => {
     await made.finish("c4", "Failed");
     await made.plan();
     expect(made.stages()).toEqual({ canary: "1", rest: "- (1)" });
-    expect(await clusters(made)).toEqual({ ...moving, selected: 5, ready: 1, failed: 1, unreachable: 2 });
+    expect(await clusters(made)).toEqual({ ...updatingTo, selected: 5, ready: 1, failed: 1, unreachable: 2 });
     return made;
   }
 
@@ -176,10 +176,10 @@ describe("who was left behind while another stage moves", () => {
     const made = await leftBehind();
     await made.removeCluster("c2");
     await made.plan();
-    expect(await clusters(made)).toEqual({ ...moving, selected: 4, ready: 1, failed: 1, unreachable: 1 });
+    expect(await clusters(made)).toEqual({ ...updatingTo, selected: 4, ready: 1, failed: 1, unreachable: 1 });
     await made.removeCluster("c4");
     await made.plan();
-    expect(await clusters(made)).toEqual({ ...moving, selected: 3, ready: 1, failed: 0, unreachable: 1 });
+    expect(await clusters(made)).toEqual({ ...updatingTo, selected: 3, ready: 1, failed: 0, unreachable: 1 });
   });
 
   test("and moved is counted where it is", async () => {
@@ -204,7 +204,7 @@ describe("who was left behind while another stage moves", () => {
     await made.plan();
     await made.finish("c2");
     await made.plan();
-    expect(await clusters(made)).toEqual({ ...moving, selected: 5, ready: 2, failed: 1, unreachable: 1 });
+    expect(await clusters(made)).toEqual({ ...updatingTo, selected: 5, ready: 2, failed: 1, unreachable: 1 });
   });
 });
 
@@ -220,23 +220,23 @@ describe("one that joined and does not answer again", () => {
     return made;
   }
   const counts = async (made: PlannerWorld) => (await made.group()).status.clusters;
-  const moving = { selected: 4, changing: 1, failed: 0, waiting: 0 };
+  const updatingTo = { selected: 4, changing: 1, failed: 0, waiting: 0 };
 
   test("is not ready while another stage moves", async () => {
     const made = await away();
-    expect(await counts(made)).toEqual({ ...moving, ready: 2, unreachable: 1 });
-    expect(made.unit()).toMatchObject({ arrivals: { waiting: 0, changing: 0, failed: 0, away: 1 } });
+    expect(await counts(made)).toEqual({ ...updatingTo, ready: 2, unreachable: 1 });
+    expect(made.rolloutState()).toMatchObject({ catchUps: { waiting: 0, changing: 0, failed: 0, away: 1 } });
   });
 
   test("stops no other that comes, and is counted once when it answers and has another turn", async () => {
     const made = await away();
     await made.observe("new", "Reachable");
     await made.plan();
-    expect(await counts(made)).toEqual({ ...moving, changing: 2, ready: 2, unreachable: 0 });
+    expect(await counts(made)).toEqual({ ...updatingTo, changing: 2, ready: 2, unreachable: 0 });
     await made.finish("new");
     await made.plan();
-    expect(await counts(made)).toEqual({ ...moving, ready: 3, unreachable: 0 });
-    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(await counts(made)).toEqual({ ...updatingTo, ready: 3, unreachable: 0 });
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
   test("is a target of what its stage passes next, and nothing else any more", async () => {
@@ -246,8 +246,8 @@ describe("one that joined and does not answer again", () => {
     expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
     await playOn(made, 4);
     expect(made.stages()).toEqual({ canary: "2", rest: "2" });
-    expect(made.rows("Arrival")).toEqual([]);
-    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.rows("CatchUp")).toEqual([]);
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
   test("is one of those that a leg finds not to answer, and that once", async () => {
@@ -258,11 +258,11 @@ describe("one that joined and does not answer again", () => {
     await made.finish("r1");
     await made.finish("new", "Unreachable");
     await made.plan();
-    expect(made.leg("rest").counts).toMatchObject({ Assigned: 1, Unreachable: 1, Succeeded: 1 });
-    expect(await counts(made)).toEqual({ ...moving, ready: 2, unreachable: 1 });
+    expect(made.stageRun("rest").counts).toMatchObject({ Assigned: 1, Unreachable: 1, Succeeded: 1 });
+    expect(await counts(made)).toEqual({ ...updatingTo, ready: 2, unreachable: 1 });
     await made.observe("new", "Reachable");
     await made.plan();
-    expect(await counts(made)).toEqual({ ...moving, changing: 2, ready: 2, unreachable: 0 });
+    expect(await counts(made)).toEqual({ ...updatingTo, changing: 2, ready: 2, unreachable: 0 });
   });
 
   test("is ready when a leg has brought it there", async () => {
@@ -272,7 +272,7 @@ describe("one that joined and does not answer again", () => {
     await made.plan();
     await made.finish("new");
     await made.plan();
-    expect(await counts(made)).toEqual({ ...moving, changing: 2, ready: 2, unreachable: 0 });
+    expect(await counts(made)).toEqual({ ...updatingTo, changing: 2, ready: 2, unreachable: 0 });
   });
 
   test("has failed, and nothing else, where its stage passes what could not be rendered for it", async () => {
@@ -283,19 +283,19 @@ describe("one that joined and does not answer again", () => {
     await made.finish("new", "Unreachable");
     await made.setSource("bbb");
     await made.plan();
-    expect(made.unit().arrivals).toMatchObject({ away: 1 });
+    expect(made.rolloutState().catchUps).toMatchObject({ away: 1 });
     await made.renderAll("no kind", ({ path }) => path === "clusters/new");
     await playOn(made, 4);
-    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 2, Failed: 1 } });
-    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
-    expect(made.rows("Arrival")).toEqual([]);
+    expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 2, Failed: 1 } });
+    expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
+    expect(made.rows("CatchUp")).toEqual([]);
   });
 
   test("is forgotten when it leaves", async () => {
     const made = await away();
     await made.removeCluster("new");
     await made.plan();
-    expect(await counts(made)).toEqual({ ...moving, selected: 3, ready: 2, unreachable: 0 });
-    expect(made.rows("Arrival")).toEqual([]);
+    expect(await counts(made)).toEqual({ ...updatingTo, selected: 3, ready: 2, unreachable: 0 });
+    expect(made.rows("CatchUp")).toEqual([]);
   });
 });

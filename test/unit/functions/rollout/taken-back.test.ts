@@ -46,7 +46,9 @@ test("leaves its slot what else was assigned there, and tells the worker", async
   await made.setGroup({ maxConcurrent: 1 }, web);
   await revise(made, "bbb");
   const assignedAt = made.now.toISOString();
-  expect(made.slots()).toMatchObject([{ attempts: { "web.app": 2, "web.old": 2 }, order: 0, leg: { content: 2 } }]);
+  expect(made.slots()).toMatchObject([
+    { attempts: { "web.app": 2, "web.old": 2 }, order: 0, stageRun: { rollout: 2 } },
+  ]);
   made.advanceClock(10);
   made.sender.take();
   await made.setGroup({ maxConcurrent: 1 }, both);
@@ -54,10 +56,10 @@ test("leaves its slot what else was assigned there, and tells the worker", async
   const attempts = { "web.app": 2, "web.old": 3 };
   const [slot] = made.slots();
   expect(slot).toMatchObject({ cluster: "a", attempts, since: made.now.toISOString() });
-  for (const gone of ["leg", "order"]) expect(slot).not.toHaveProperty(gone);
+  for (const gone of ["stageRun", "order"]) expect(slot).not.toHaveProperty(gone);
   expect(made.targets(2)).toMatchObject([{ cluster: "a", order: 0, attempts, assignedAt, state: "Superseded" }]);
   expect(made.sender.take()).toContainEqual({ to: "apply", cluster: "a" });
-  expect(made.unit()).toMatchObject({ arrivals: { changing: 1 }, stages: [{ changing: 0 }] });
+  expect(made.rolloutState()).toMatchObject({ catchUps: { changing: 1 }, stages: [{ changing: 0 }] });
 });
 
 test("waits for the group that is suspended to be resumed", async () => {
@@ -77,7 +79,7 @@ test("reaches no other cluster", async () => {
   await made.rollOut();
   for (const name of ["b", "c"])
     expect((await made.sync(name, "web.old"))?.desired, name).toMatchObject({ attempt: 1 });
-  expect(made.stages()).toEqual({ all: `${made.unit().last}` });
+  expect(made.stages()).toEqual({ all: `${made.rolloutState().last}` });
 });
 
 test("comes too late where it is gone: there it is made again", async () => {
@@ -139,9 +141,9 @@ test("where its cluster did not answer, waits for a content that has it, and no 
   await made.plan();
   expect(made.stages()).toEqual({ all: "3 (4)" });
   expect((await made.sync("b", "web.old"))?.observed?.phase).toBe("Reachable");
-  const { version } = made.unit();
+  const { version } = made.rolloutState();
   await made.plan();
-  expect(made.unit().version).toBe(version);
+  expect(made.rolloutState().version).toBe(version);
   await playOn(made);
   expect(made.stages()).toEqual({ all: "4" });
   expect(await made.sync("b", "web.old")).toMatchObject({ desired: { rollout: 4 }, observed: { phase: "Ready" } });

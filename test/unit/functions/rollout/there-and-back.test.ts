@@ -62,7 +62,7 @@ describe.each(elsewhere)("a cluster that is in %s for a moment", (ring) => {
       await made.addCluster("c2", "canary");
       await playOn(made);
       expect((await made.sync("c2"))?.observed?.phase, kind).toBe("Ready");
-      expect(made.unit().arrivals, kind).toEqual({ waiting: 0, changing: 0, failed: 0 });
+      expect(made.rolloutState().catchUps, kind).toEqual({ waiting: 0, changing: 0, failed: 0 });
     }
   });
 
@@ -92,7 +92,7 @@ test("who moves on with what no stage has passed is taken back to what goes thro
   expect(made.stages()).toEqual({ canary: "1 (2)", rest: "- (1)" });
   await made.addCluster("c2", "rest");
   await begin(made);
-  expect(made.leg("rest")).toMatchObject({ content: 1, size: 2 });
+  expect(made.stageRun("rest")).toMatchObject({ rollout: 1, size: 2 });
   expect((await made.sync("c2"))?.desired).toMatchObject({ rollout: 1, attempt: 3, revision: "main@sha1:aaa" });
 });
 
@@ -104,7 +104,7 @@ test("who moves on before its turn is no target where it was", async () => {
   await made.addCluster("c2", "rest");
   await made.finish("c1");
   await begin(made);
-  expect(made.targets().filter(({ leg }) => leg.stage === "canary")).toMatchObject([
+  expect(made.targets().filter(({ stageRun }) => stageRun.stage === "canary")).toMatchObject([
     { cluster: "c1", state: "Succeeded" },
     { cluster: "c2", state: "Skipped", reason: "moved to stage rest" },
   ]);

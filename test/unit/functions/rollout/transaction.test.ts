@@ -1,11 +1,11 @@
 /** What the planner's own rows keep of many. */
 import { expect, test } from "vitest";
-import { readSubject } from "#functions/rollout/read-subject.ts";
+import { readOwner } from "#functions/rollout/read-owner.ts";
 import { startOver } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import type { ArrivalRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { begin, names, revise, rings, worldOf } from "#test/support/planner-story.ts";
-import { subject } from "#test/support/planner-world.ts";
+import { owner } from "#test/support/planner-world.ts";
 
 test("a unit keeps the newest contents, and of the others those that a stage is on or takes", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
@@ -20,7 +20,7 @@ test("a unit keeps the newest contents, and of the others those that a stage is 
   }
   expect(made.stages()).toEqual({ canary: "40", rest: "1 (2)" });
   const newest = Array.from({ length: 10 }, (_, index) => 40 - index);
-  expect(made.unit().ledger.map(({ number }) => number)).toEqual([...newest, 2, 1]);
+  expect(made.rolloutState().ledger.map(({ number }) => number)).toEqual([...newest, 2, 1]);
 });
 
 test("a leg names the last ten that do not answer, and none that does again", async () => {
@@ -28,10 +28,10 @@ test("a leg names the last ten that do not answer, and none that does again", as
   await begin(made);
   for (const name of names(12)) await made.finish(name, "Unreachable");
   await made.plan();
-  expect(made.leg("all")).toMatchObject({ counts: { Unreachable: 12 }, away: names(12).slice(2) });
+  expect(made.stageRun("all")).toMatchObject({ counts: { Unreachable: 12 }, away: names(12).slice(2) });
   await made.observe("c005", "Reachable");
   await made.plan();
-  expect(made.leg("all")).toMatchObject({
+  expect(made.stageRun("all")).toMatchObject({
     counts: { Unreachable: 11, Assigned: 1 },
     away: names(12).filter((name) => name > "c001" && name !== "c005"),
   });
@@ -42,7 +42,7 @@ test("a leg names the first ten that failed", async () => {
   await begin(made);
   for (const name of names(12)) await made.finish(name, "Failed");
   await made.plan();
-  expect(made.leg("all").failures.map(({ cluster }) => cluster)).toEqual(names(12).slice(0, 10));
+  expect(made.stageRun("all").failures.map(({ cluster }) => cluster)).toEqual(names(12).slice(0, 10));
 });
 
 test("of each target it is kept what became of it, since when, and with what", async () => {
@@ -58,7 +58,7 @@ test("of each target it is kept what became of it, since when, and with what", a
   await made.removeCluster("d");
   await made.plan();
   const endedAt = made.now.toISOString();
-  const kept = { leg: { content: 2, stage: "all", seal: 2 }, attempts: { "web.app": 2 }, endedAt };
+  const kept = { stageRun: { rollout: 2, stage: "all", snapshot: 2 }, attempts: { "web.app": 2 }, endedAt };
   expect(made.targets(2)).toMatchObject([
     { ...kept, cluster: "a", order: 0, state: "Succeeded", reason: "", assignedAt },
     { ...kept, cluster: "b", order: 1, state: "Failed", reason: "Invalid", preexisting: true, assignedAt },
@@ -74,11 +74,11 @@ test("a target that failed, and left, is skipped, and counts no more", async () 
   await revise(made, "bbb");
   await made.finish("b", "Failed");
   await made.plan();
-  expect(made.leg("all")).toMatchObject({ preexistingFailures: 1, failures: [{ cluster: "b" }] });
+  expect(made.stageRun("all")).toMatchObject({ preexistingFailures: 1, failures: [{ cluster: "b" }] });
   made.advanceClock(10);
   await made.removeCluster("b");
   await made.plan();
-  expect(made.leg("all")).toMatchObject({
+  expect(made.stageRun("all")).toMatchObject({
     ...{ preexistingFailures: 0, failures: [], returned: [] },
     counts: { Failed: 0, Skipped: 1, Assigned: 1 },
   });
@@ -97,23 +97,23 @@ test("who was sick before, does not answer and does again, is one that failed be
   expect(made.targets(2)).toMatchObject([{ cluster: "b", state: "Unreachable" }]);
   await made.observe("b", "Reachable");
   await made.plan();
-  expect(made.leg("all")).toMatchObject({ preexistingFailures: 0, counts: { Unreachable: 0, Assigned: 2 } });
+  expect(made.stageRun("all")).toMatchObject({ preexistingFailures: 0, counts: { Unreachable: 0, Assigned: 2 } });
 });
 
 test("who waits, and did not get what it had lost, has lost more: its arrival is written once", async () => {
   const made = await worldOf(["a"], {});
   await made.rollOut();
-  const known = await readSubject(subject, made);
+  const known = await readOwner(owner, made);
   if (known === undefined) throw new Error("the group is gone");
   const before = new Transaction(known, made.now);
-  before.putArrival("a", "waiting", { why: "joined" });
-  before.putArrival("a", "away", { why: "returned", content: 1, stage: "all" });
+  before.putCatchUp("a", "waiting", { why: "joined" });
+  before.putCatchUp("a", "away", { why: "returned", rollout: 1, stage: "all" });
   const restoring = new Transaction(await before.commit(made.table), made.now);
-  const arrivals = made.rows<ArrivalRow>("Arrival");
-  restoring.see(arrivals);
-  startOver(restoring, { arrivals, left: [] });
-  restoring.putArrival("a", "waiting", { why: "returned", content: 2 });
+  const catchUps = made.rows<CatchUpRow>("CatchUp");
+  restoring.see(catchUps);
+  startOver(restoring, { catchUps, left: [] });
+  restoring.putCatchUp("a", "waiting", { why: "returned", rollout: 2 });
   await restoring.commit(made.table);
-  expect(made.rows("Arrival")).toMatchObject([{ cluster: "a", why: "joined", content: 1, version: 2 }]);
-  expect(made.unit().arrivals).toEqual({ waiting: 1, changing: 0, failed: 0 });
+  expect(made.rows("CatchUp")).toMatchObject([{ cluster: "a", why: "joined", rollout: 1, version: 2 }]);
+  expect(made.rolloutState().catchUps).toEqual({ waiting: 1, changing: 0, failed: 0 });
 });

@@ -1,19 +1,19 @@
 /** A Sync that a user wrote is a group of one cluster and one template. */
 import { expect, test } from "vitest";
-import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { syncSpec } from "#shared/fleet/kinds/sync-template.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 
-const subject: Subject = { namespace: "shop", kind: "Sync", name: "tool" };
+const owner: Owner = { namespace: "shop", kind: "Sync", name: "tool" };
 
 async function userSync(): Promise<PlannerWorld> {
   const made = new PlannerWorld();
   await made.setSource("aaa");
-  const row: SubjectRow = {
+  const row: OwnerRow = {
     ...keys.object("shop", "Sync", "tool"),
     type: "Sync",
     schema: rowSchema,
@@ -36,8 +36,8 @@ async function userSync(): Promise<PlannerWorld> {
 async function plan(made: PlannerWorld) {
   const { table, sender, blobs } = made;
   const [clock, until] = [{ now: () => made.now }, new Date(made.now.getTime() + 60_000)];
-  await planSubject(
-    subject,
+  await planOwner(
+    owner,
     { until },
     { table, sender, blobs, clock, ids: randomIds, log: silentLog, installation: "test" },
   );

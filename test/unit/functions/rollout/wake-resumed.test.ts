@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { ana, begin, worldOf } from "#test/support/planner-story.ts";
-import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 
-const source = keys.object(subject.namespace, "Source", "app");
+const source = keys.object(owner.namespace, "Source", "app");
 const setSchema = (made: PlannerWorld, schema: number) => made.table.write([{ update: source, set: { schema } }]);
 
 /** `a` has a slot, and its worker stands still. */

@@ -7,7 +7,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Clearing, type Wait, type WaitReason, waitReasons } from "#shared/fleet/waits/wait.ts";
 import { ana, begin, ownPaths, rings, web, worldOf } from "#test/support/planner-story.ts";
-import { type PlannerWorld, subject, type Told } from "#test/support/planner-world.ts";
+import { owner, type PlannerWorld, type Told } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
 interface Story {
@@ -25,7 +25,7 @@ interface Story {
 type Said = "Ready" | "Failed" | "Unreachable";
 const sync = keys.sync("c1", "shop", "web.app");
 const group = "/v1/namespaces/shop/syncgroups/web";
-const slotOf = (slot?: SlotRow) => keys.slot(subject, slot?.cluster ?? "");
+const slotOf = (slot?: SlotRow) => keys.slot(owner, slot?.cluster ?? "");
 const all = { maxConcurrent: "100%" } as const;
 const lax = { ...all, maxFailures: "100%", maxUnreachable: "100%" } as const;
 const two: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", maxConcurrent: 1 }] };
@@ -57,7 +57,7 @@ const suspended = (before: (made: PlannerWorld) => Promise<unknown>) => async (m
 };
 const freeze = async (made: PlannerWorld, ring?: string) => {
   const clusters = ring === undefined ? {} : { clusters: { text: ring, selector: { matchLabels: { ring } } } };
-  await made.setBrake({
+  await made.setFreezes({
     freezes: [{ name: "inc", by: "ana", at: made.now.toISOString(), reason: "INC-1", ...clusters }],
   });
   await begin(made);
@@ -203,7 +203,7 @@ const stories: readonly Story[] = [
     clear: ["unregister rest", "orphan"],
   },
   {
-    on: "arrivals",
+    on: "catchUps",
     when: "they stop others",
     make: async (made) => {
       await joined("Failed")(made);
@@ -211,7 +211,7 @@ const stories: readonly Story[] = [
     },
     clear: ["reconcile", "pace maxFailures"],
   },
-  { on: "arrivals", when: "they stop nobody", pace: lax, make: joined("Failed"), clear: ["reconcile"] },
+  { on: "catchUps", when: "they stop nobody", pace: lax, make: joined("Failed"), clear: ["reconcile"] },
   { on: "slots", when: "all are taken", make: begin, clear: ["pace maxConcurrent"] },
   { on: "slots", when: "a stage's own are taken", pace: two, make: begin, clear: ["pace maxConcurrent"] },
   { on: "slots", when: "those that came wait", make: joined(), clear: ["pace maxConcurrent"] },
@@ -335,10 +335,10 @@ test.each([
 ] as const)(
   "nobody is told of clusters that came and %s, where all is to be deleted: no verb is about them",
   async (_what, said, pace) => {
-    const made = await beginning({ on: "arrivals", when: "", pace, make: goneAfter(...said), clear: [] });
-    expect(made.unit().arrivals.failed + made.unit().arrivals.waiting).toBeGreaterThan(0);
+    const made = await beginning({ on: "catchUps", when: "", pace, make: goneAfter(...said), clear: [] });
+    expect(made.rolloutState().catchUps.failed + made.rolloutState().catchUps.waiting).toBeGreaterThan(0);
     const waits = await waitsOf(made);
-    expect(waits.filter(({ on, stage }) => on === "arrivals" || (on === "slots" && stage === undefined))).toEqual([]);
+    expect(waits.filter(({ on, stage }) => on === "catchUps" || (on === "slots" && stage === undefined))).toEqual([]);
   },
 );
 

@@ -8,9 +8,11 @@ function reported(made: PlannerWorld): readonly string[] {
   const told = made.sender.take().filter((message) => message.to === "report");
   return told.flatMap(({ about }) => {
     if (about.kind !== "Rollout") return [];
-    const { content, stage, seal } = about.leg;
-    const leg = made.legs().find((one) => one.content === content && one.stage === stage && one.seal === seal);
-    return `${content}#${stage} ${leg?.phase}: ${leg?.message}`;
+    const { rollout, stage, snapshot } = about.stageRun;
+    const stageRun = made
+      .stageRuns()
+      .find((one) => one.rollout === rollout && one.stage === stage && one.snapshot === snapshot);
+    return `${rollout}#${stage} ${stageRun?.phase}: ${stageRun?.message}`;
   });
 }
 
@@ -23,7 +25,7 @@ test("a leg that another content took the place of", async () => {
   expect(reported(made)).toEqual(
     expect.arrayContaining([
       "1#all Superseded: content 2 took over",
-      "2#all Moving: stage all begins, with 1 to look at",
+      "2#all Updating: stage all begins, with 1 to look at",
     ]),
   );
 });
@@ -35,7 +37,7 @@ test("a leg whose stage was removed, as that", async () => {
   await made.setGroup({});
   await begin(made);
   expect(reported(made)).toContain("1#canary Superseded: its stage was removed");
-  expect(made.legs().find(({ stage }) => stage === "canary")).not.toHaveProperty("supersededBy");
+  expect(made.stageRuns().find(({ stage }) => stage === "canary")).not.toHaveProperty("supersededBy");
 });
 
 test("a leg that stands still for another reason than before", async () => {
@@ -71,7 +73,7 @@ test("a leg whose last word was lost with the call that said it, by the next cal
     },
   };
   await expect(made.plan(made.table, undefined, dying)).rejects.toThrow("the call dies here");
-  expect(made.leg("all").phase).toBe("Passed");
+  expect(made.stageRun("all").phase).toBe("Passed");
   await made.plan(made.table, []);
   expect(reported(made)).toEqual(["2#all Passed: stage all passed: 1 succeeded"]);
   await made.plan();

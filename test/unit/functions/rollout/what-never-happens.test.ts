@@ -48,7 +48,7 @@ describe("2: dead clusters in a later stage", () => {
     for (const name of ["r1", "r2"]) await made.finish(name, "Unreachable");
     for (const name of ["r3", "r4"]) await made.finish(name);
     await made.plan();
-    expect(made.leg("rest").phase).toBe("TooManyUnreachable");
+    expect(made.stageRun("rest").phase).toBe("TooManyUnreachable");
     expect((await made.group()).status).toMatchObject({ state: "Stalled" });
     return made;
   }
@@ -79,7 +79,7 @@ describe("2: dead clusters in a later stage", () => {
     const made = await stalled();
     await made.observe("r1", "Reachable");
     await made.plan();
-    expect(made.leg("rest").phase).toBe("Moving");
+    expect(made.stageRun("rest").phase).toBe("Updating");
     await made.finish("r1");
     await made.plan();
     expect(made.stages()).toEqual({ canary: "2", rest: "2" });
@@ -100,7 +100,7 @@ describe("3: the bound is of who is active", () => {
     }
     expect(made.slots()).toHaveLength(1);
     expect(syncs(made)).toHaveLength(1);
-    expect(syncs(made)[0]?.parked).toBeDefined();
+    expect(syncs(made)[0]?.paused).toBeDefined();
   });
 
   test("those that drift correction had failed on count like any other, and are no evidence", async () => {
@@ -113,7 +113,7 @@ describe("3: the bound is of who is active", () => {
       await allSay(made, "Failed");
       expect(made.slots().length).toBeLessThanOrEqual(2);
     }
-    expect(made.leg("all")).toMatchObject({ phase: "NothingVerified", preexistingFailures: 20 });
+    expect(made.stageRun("all")).toMatchObject({ phase: "NothingVerified", preexistingFailures: 20 });
     expect((await made.group()).status.state).toBe("Stalled");
   });
 });
@@ -127,7 +127,7 @@ describe("4: a stage passes on evidence only", () => {
   ])("%s: nobody else is assigned anything", async (_name, canaries, strategy, phase) => {
     const made = await fourHundred(canaries, strategy);
     await begin(made);
-    for (let look = 0; look < 3; look++) await allSay(made, phase);
+    for (let check = 0; check < 3; check++) await allSay(made, phase);
     expect(syncs(made)).toHaveLength(canaries);
     expect(made.stages()).toEqual({ canary: "- (1)", rest: "-" });
     expect(["Halted", "Stalled"]).toContain((await made.group()).status.state);
@@ -138,8 +138,8 @@ describe("4: a stage passes on evidence only", () => {
     await made.rollOut();
     for (const name of ["c1", "c2"]) await made.observe(name, "Failed");
     await revise(made, "bbb");
-    for (let look = 0; look < 3; look++) await allSay(made, "Failed");
-    expect(made.leg("canary").phase).toBe("NothingVerified");
+    for (let check = 0; check < 3; check++) await allSay(made, "Failed");
+    expect(made.stageRun("canary").phase).toBe("NothingVerified");
     expect((await made.sync("r1"))?.desired.attempt).toBe(1);
   });
 });
@@ -151,7 +151,7 @@ test("5: who works on a cluster for somebody else fails nobody's rollout", async
   made.advanceClock(7000);
   await made.plan();
   expect(made.states()).toEqual({ a: "Assigned" });
-  expect(made.leg("all").counts.Failed).toBe(0);
+  expect(made.stageRun("all").counts.Failed).toBe(0);
   await made.observe("a", "Applying");
   made.advanceClock(599);
   await made.plan();
@@ -162,30 +162,30 @@ test("5: who works on a cluster for somebody else fails nobody's rollout", async
 });
 
 describe("5: who was not ready before a bad content", () => {
-  async function sickBefore(): Promise<PlannerWorld> {
+  async function unhealthyBefore(): Promise<PlannerWorld> {
     const made = await worldOf(names(4), { maxConcurrent: 4 });
     await made.rollOut();
     await made.observe("c000", "Failed");
     await revise(made, "bbb");
     await made.finish("c000", "Failed");
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Moving", preexistingFailures: 1 });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Updating", preexistingFailures: 1 });
     return made;
   }
 
   test("halts no cure of it", async () => {
-    const made = await sickBefore();
+    const made = await unhealthyBefore();
     await made.finish("c001", "Failed");
     await made.plan();
-    expect(made.leg("all").phase).toBe("Halted");
+    expect(made.stageRun("all").phase).toBe("Halted");
     await revise(made, "cure");
     await made.finish("c000", "Failed");
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ content: 3, phase: "Moving", preexistingFailures: 1 });
+    expect(made.stageRun("all")).toMatchObject({ rollout: 3, phase: "Updating", preexistingFailures: 1 });
   });
 
   test("halts no cure that comes in its slot", async () => {
-    const made = await sickBefore();
+    const made = await unhealthyBefore();
     await made.operate({ reconcile: ana(made.now) });
     await begin(made);
     await made.observe("c000", "Verifying");
@@ -193,16 +193,16 @@ describe("5: who was not ready before a bad content", () => {
     await revise(made, "cure");
     await made.finish("c000", "Failed");
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ content: 3, phase: "Moving", preexistingFailures: 1 });
+    expect(made.stageRun("all")).toMatchObject({ rollout: 3, phase: "Updating", preexistingFailures: 1 });
   });
 
   test("halts what comes in its slot when it was ready there", async () => {
-    const made = await sickBefore();
+    const made = await unhealthyBefore();
     await made.operate({ reconcile: ana(made.now) });
     await begin(made);
     await made.finish("c001", "Failed");
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ content: 2, phase: "Halted" });
+    expect(made.stageRun("all")).toMatchObject({ rollout: 2, phase: "Halted" });
     // Its worker has written it, and not told it yet.
     await made.finish("c000");
     await made.setSource("ccc");
@@ -212,22 +212,22 @@ describe("5: who was not ready before a bad content", () => {
     expect((await made.sync("c000"))?.desired).toMatchObject({ rollout: 3 });
     await made.finish("c000", "Failed");
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ content: 3, phase: "Halted", preexistingFailures: 0 });
+    expect(made.stageRun("all")).toMatchObject({ rollout: 3, phase: "Halted", preexistingFailures: 0 });
   });
 
   test("halts nothing by a reconcile, and does when it was ready meanwhile", async () => {
-    const made = await sickBefore();
+    const made = await unhealthyBefore();
     await made.operate({ reconcile: ana(made.now) });
     await begin(made);
     await made.finish("c000", "Failed");
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Moving", preexistingFailures: 1 });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Updating", preexistingFailures: 1 });
     await made.observe("c000", "Ready");
     await made.operate({ reconcile: ana(made.now) });
     await begin(made);
     await made.finish("c000", "Failed");
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Halted", preexistingFailures: 0 });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Halted", preexistingFailures: 0 });
   });
 });
 
@@ -236,17 +236,21 @@ test("5: a region that was away for a while is halted by the first that fails th
   await made.rollOut();
   for (const name of names(5)) await made.observe(name, "Unreachable");
   await revise(made, "bad");
-  for (let look = 0; look < 5; look++) await allSay(made, "Unreachable");
+  for (let check = 0; check < 5; check++) await allSay(made, "Unreachable");
   await allSay(made, "Ready");
-  expect(made.leg("all").counts).toMatchObject({ Succeeded: 1, Unreachable: 5 });
+  expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 1, Unreachable: 5 });
   for (const name of names(5)) await made.observe(name, "Reachable");
   await made.plan();
-  for (let look = 0; look < 5; look++) await allSay(made, "Failed");
-  expect(made.leg("all")).toMatchObject({ phase: "Halted", preexistingFailures: 0, counts: { Failed: 1, Waiting: 4 } });
+  for (let check = 0; check < 5; check++) await allSay(made, "Failed");
+  expect(made.stageRun("all")).toMatchObject({
+    phase: "Halted",
+    preexistingFailures: 0,
+    counts: { Failed: 1, Waiting: 4 },
+  });
 });
 
 describe("6: a cure waits for no sick cluster", () => {
-  async function sick(): Promise<PlannerWorld> {
+  async function unhealthy(): Promise<PlannerWorld> {
     const fleet = Object.fromEntries(names(60).map((name, index) => [name, index === 0 ? "canary" : "rest"]));
     const made = await worldOf(fleet, { ...rings, maxConcurrent: 40, maxFailures: "100%" });
     await begin(made);
@@ -258,7 +262,7 @@ describe("6: a cure waits for no sick cluster", () => {
   }
 
   test("it has a slot in the first stage at once", async () => {
-    const made = await sick();
+    const made = await unhealthy();
     await revise(made, "cure");
     expect(made.stages()).toEqual({ canary: "1 (2)", rest: "- (1)" });
     expect((await made.sync("c000"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:cure" });
@@ -266,7 +270,7 @@ describe("6: a cure waits for no sick cluster", () => {
   });
 
   test("and takes theirs where they are, as soon as their leg stands still", async () => {
-    const made = await sick();
+    const made = await unhealthy();
     await revise(made, "cure");
     await made.finish("c000");
     await made.setGroup({ ...rings, maxConcurrent: 40, maxFailures: 0 });

@@ -1,7 +1,7 @@
 /** Each of these was made to happen once: what waited for ever, and what grew with the fleet. */
 import { describe, expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
-import type { RenderingRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RenderingRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import {
   allSay,
@@ -45,7 +45,7 @@ describe("7: a joiner gets what its stage is on", () => {
     await begin(made);
     await made.addCluster("new", "all");
     await playOn(made, 6);
-    expect(made.leg("all")).toMatchObject({ phase: "Passed", size: 3, counts: { Succeeded: 3 } });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Passed", size: 3, counts: { Succeeded: 3 } });
   });
 });
 
@@ -106,17 +106,17 @@ describe("8: a rendering that never ends", () => {
       await made.renderAll(undefined, ofOthers);
       await allSay(made, "Ready");
     }
-    expect(made.leg("all").counts).toMatchObject({ Succeeded: 11, Rendering: 1 });
+    expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 11, Rendering: 1 });
     const [stuck] = made.rows<RenderingRow>("Rendering").filter((row) => !ofOthers(row));
     if (stuck === undefined) throw new Error("nothing was asked for");
     const begun: RenderingRow = { ...stuck, begunAt: made.now.toISOString(), version: stuck.version + 1 };
     await made.table.write([{ put: begun }]);
     made.advanceClock(599);
     await made.plan();
-    expect(made.leg("all").counts.Rendering).toBe(1);
+    expect(made.stageRun("all").counts.Rendering).toBe(1);
     made.advanceClock(1);
     await made.plan();
-    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 11, Failed: 1, Rendering: 0 } });
+    expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 11, Failed: 1, Rendering: 0 } });
     expect(made.targets().find(({ cluster }) => cluster === "c000")?.reason).toMatch(
       /^RenderFailed: not rendered since/,
     );
@@ -128,10 +128,10 @@ describe("8: a rendering that never ends", () => {
     await made.renderAll(undefined, (row) => row.path === "clusters/c000");
     await made.plan();
     await allSay(made, "Failed");
-    expect(made.leg("all").phase).toBe("Halted");
+    expect(made.stageRun("all").phase).toBe("Halted");
     await made.setSource("bbb");
     await made.plan();
-    const [old] = made.legs();
+    const [old] = made.stageRuns();
     expect(old).toMatchObject({
       phase: "Superseded",
       counts: { Rendering: 0, Waiting: 0, Failed: 1, Superseded: 3 },
@@ -154,7 +154,7 @@ describe("9: nothing grows with the fleet", () => {
     await made.plan();
     expect(syncs(made).every(({ reconcile }) => reconcile === 1)).toBe(true);
     expect(most).toBeLessThanOrEqual(100);
-    expect(made.unit().jobs).toEqual([]);
+    expect(made.rolloutState().jobs).toEqual([]);
   });
 
   test("no row holds the names of those that come, leave, or are left behind", async () => {
@@ -167,7 +167,7 @@ describe("9: nothing grows with the fleet", () => {
       await made.finish("c000");
       await made.plan();
       await allSay(made, "Unreachable");
-      expect(made.leg("all").phase).toBe("Passed");
+      expect(made.stageRun("all").phase).toBe("Passed");
       for (const name of names(count).slice(1)) await made.addCluster(name, "none");
       const planned: number[] = [];
       const write = made.table.write.bind(made.table);
@@ -178,7 +178,7 @@ describe("9: nothing grows with the fleet", () => {
       };
       await made.plan();
       expect(syncs(made).filter(({ desired }) => desired.action === "orphan")).toHaveLength(count - 1);
-      sizes.push(Math.max(...planned, ...made.legs().map((leg) => JSON.stringify(leg).length)));
+      sizes.push(Math.max(...planned, ...made.stageRuns().map((stageRun) => JSON.stringify(stageRun).length)));
     }
     const [small = 0, large = 0] = sizes;
     expect(large).toBeLessThan(small * 1.1);
@@ -201,14 +201,18 @@ describe("9: nothing grows with the fleet", () => {
       };
       await made.table.write([{ put: row }]);
     }
-    const unit = made.unit();
-    const remembers: UnitRow = { ...unit, templates: ["app", ...templates], version: unit.version + 1 };
+    const rolloutState = made.rolloutState();
+    const remembers: RolloutStateRow = {
+      ...rolloutState,
+      templates: ["app", ...templates],
+      version: rolloutState.version + 1,
+    };
     await made.table.write([{ put: remembers }]);
     await made.setSource("bbb");
     await playOn(made, 8);
     expect(syncs(made).map(({ name }) => name)).toEqual(["web.app"]);
     expect(made.stages()).toEqual({ all: "2" });
-    expect(made.leg("all").counts).toMatchObject({ Succeeded: 1 });
+    expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 1 });
   });
 
   test("a leg that has changed its standing twenty times is still told of", async () => {
@@ -224,7 +228,7 @@ describe("9: nothing grows with the fleet", () => {
     await made.plan();
     const told = made.sender.take().filter((message) => message.to === "report");
     expect(told.length).toBeLessThanOrEqual(1);
-    expect(made.leg("all").transitions.at(-1)?.phase).toBe(made.leg("all").phase);
-    expect(later(made.now, 0)).toBe(made.leg("all").transitions.at(-1)?.at);
+    expect(made.stageRun("all").transitions.at(-1)?.phase).toBe(made.stageRun("all").phase);
+    expect(later(made.now, 0)).toBe(made.stageRun("all").transitions.at(-1)?.at);
   });
 });

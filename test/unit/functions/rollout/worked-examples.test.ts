@@ -21,8 +21,8 @@ describe("the examples of docs/rollouts.md", () => {
     await made.finish("b", "Failed");
     await begin(made);
     expect(made.rows("Rendering").length - before).toBe(1);
-    expect(made.leg("all")).toMatchObject({ phase: "Halted", counts: { Succeeded: 1, Failed: 1, Assigned: 0 } });
-    expect((await made.sync("b"))?.parked).toBeDefined();
+    expect(made.stageRun("all")).toMatchObject({ phase: "Halted", counts: { Succeeded: 1, Failed: 1, Assigned: 0 } });
+    expect((await made.sync("b"))?.paused).toBeDefined();
     expect((await made.sync("c"))?.desired.revision).toBe("main@sha1:aaa");
     await revise(made, "good");
     const order: string[] = [];
@@ -54,7 +54,7 @@ describe("the examples of docs/rollouts.md", () => {
     await begin(made);
     await made.finish("rest000", "Failed");
     await finishAll(made, ["rest001"]);
-    expect(made.leg("rest")).toMatchObject({ content: 2, phase: "Halted" });
+    expect(made.stageRun("rest")).toMatchObject({ rollout: 2, phase: "Halted" });
     await finishAll(made, ["canary000"]);
     expect((await made.sync("joiner"))?.desired).toMatchObject({ rollout: 1, revision: "main@sha1:aaa" });
     for (let round = 0; made.stages().canary !== "3"; round++) {
@@ -84,7 +84,7 @@ describe("the examples of docs/rollouts.md", () => {
       for (const cluster of ["c", "e", "w"]) await finishAll(made, [cluster]);
     }
     expect(made.stages()).toEqual({ canary: "5", early: "5", wide: "5", rest: "1 (2)" });
-    while (made.leg("rest").content === 2) await finishAll(made, changing(made));
+    while (made.stageRun("rest").rollout === 2) await finishAll(made, changing(made));
     expect(made.stages()).toMatchObject({ rest: "2 (5)" });
   });
 });

@@ -11,7 +11,7 @@ import { DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-p
 import { silentLog } from "#test/support/planner-world.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
-const subject = { namespace: "shop", kind: "SyncGroup" as const, name: "web" };
+const owner = { namespace: "shop", kind: "SyncGroup" as const, name: "web" };
 
 let table: MemoryTable;
 let sender: MemorySender;
@@ -68,7 +68,7 @@ describe("a tick", () => {
   test("sends what each row that is due waits for, and leaves the others", async () => {
     await due(keys.sync("c1", "shop", "web.app"), -1);
     await due(keys.rendering("sha256:aa"), 0);
-    await due(keys.unit(subject), 1);
+    await due(keys.rolloutState(owner), 1);
     expect(await tick()).toBe(2);
     expect(sender.take()).toEqual(
       expect.arrayContaining([
@@ -79,7 +79,7 @@ describe("a tick", () => {
     expect(await tick()).toBe(0);
     now = new Date(later(at, 1));
     expect(await tick()).toBe(1);
-    expect(sender.take()).toEqual([{ to: "rollout", subject }]);
+    expect(sender.take()).toEqual([{ to: "rollout", owner }]);
   });
 
   test("that finds nothing sends nothing", async () => {
@@ -174,7 +174,7 @@ describe("rows of a newer version", () => {
     Cluster: keys.cluster("c1"),
     SyncOnCluster: keys.sync("c1", "shop", "web.app"),
     Lease: keys.lease("c1"),
-    Unit: keys.unit(subject),
+    Unit: keys.rolloutState(owner),
     Rendering: keys.rendering("sha256:aa"),
   };
 
@@ -314,13 +314,9 @@ test("a shard that cannot be read does not keep the others from their messages",
 
 test.each<[string, RowKey, Message]>([
   ["Source", keys.object("shop", "Source", "app"), { to: "resolve", source: { namespace: "shop", name: "app" } }],
-  ["SyncGroup", keys.object("shop", "SyncGroup", "web"), { to: "rollout", subject }],
-  [
-    "Sync of a user",
-    keys.object("shop", "Sync", "x"),
-    { to: "rollout", subject: { ...subject, kind: "Sync", name: "x" } },
-  ],
-  ["unit", keys.unit(subject), { to: "rollout", subject }],
+  ["SyncGroup", keys.object("shop", "SyncGroup", "web"), { to: "rollout", owner }],
+  ["Sync of a user", keys.object("shop", "Sync", "x"), { to: "rollout", owner: { ...owner, kind: "Sync", name: "x" } }],
+  ["rolloutState", keys.rolloutState(owner), { to: "rollout", owner }],
   ["rendering", keys.rendering("sha256:aa"), { to: "render", input: "sha256:aa" }],
   ["Sync on a cluster", keys.sync("c1", "shop", "web.app"), { to: "apply", cluster: "c1" }],
 ])("a %s that is due waits for its function", async (_name, key, message) => {

@@ -59,7 +59,7 @@ test("is no lag: an assignment that waits on its cluster while people have suspe
   const connect = () => Promise.reject(new Error("nobody is to ask the cluster"));
   const world = await new WorkerWorld({ connect, distrust() {} }).begin();
   await world.assign("web", []);
-  await world.setSubject("web", { operations: { suspended: { ...ana(world.clock.now()), number: 1 } } });
+  await world.setOwner("web", { operations: { suspended: { ...ana(world.clock.now()), number: 1 } } });
   const row = await world.sync("web");
   if (row === undefined) throw new Error("it was assigned");
   await world.table.write([{ put: { ...row, ...dueAttributes(row, row.desired.assignedAt) } }]);

@@ -8,10 +8,10 @@ import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Metrics } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { allSay, ana, begin, names, revise, rings, worldOf } from "#test/support/planner-story.ts";
-import { type PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+import { owner, type PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 
 async function listed(world: PlannerWorld): Promise<PlannerWorld> {
-  const entries = [keys.subject(subject), keys.sourceEntry({ namespace: "shop", name: "app" })];
+  const entries = [keys.owner(owner), keys.sourceEntry({ namespace: "shop", name: "app" })];
   const row = { type: "Directory", schema: rowSchema, version: 1 };
   await world.table.write(entries.map((key): { put: Row } => ({ put: { ...key, ...row } })));
   return world;

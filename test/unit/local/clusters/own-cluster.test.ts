@@ -18,16 +18,16 @@ const token = (name: string, minutes: number): AccountToken => ({
 describe("a token that is kept fresh", () => {
   function keep(create: (signal: AbortSignal) => Promise<AccountToken>) {
     const stored: string[] = [];
-    const troubles: unknown[] = [];
+    const problems: unknown[] = [];
     const kept = keepTokenFresh({
       current: token("first", 60),
       create,
       store: async (text) => void stored.push(text),
       now: Date.now,
       checkEveryMs: minute,
-      onTrouble: (error) => troubles.push(error),
+      onProblem: (error) => problems.push(error),
     });
-    return { kept, stored, troubles };
+    return { kept, stored, problems };
   }
 
   test("is replaced when half of what it was given is over, however long that is", async () => {
@@ -46,13 +46,13 @@ describe("a token that is kept fresh", () => {
 
   test("is replaced at once after a sleep of the machine, and tried again after a failure", async () => {
     let isAway = true;
-    const { kept, stored, troubles } = keep(async () => {
+    const { kept, stored, problems } = keep(async () => {
       if (isAway) throw new Error("no route");
       return token("second", 60);
     });
     vi.setSystemTime(8 * 60 * minute);
     await vi.advanceTimersByTimeAsync(2 * minute);
-    expect([stored, troubles.length]).toEqual([[], 2]);
+    expect([stored, problems.length]).toEqual([[], 2]);
     isAway = false;
     await vi.advanceTimersByTimeAsync(minute);
     expect(stored).toEqual(["second"]);
@@ -60,7 +60,7 @@ describe("a token that is kept fresh", () => {
   });
 
   test("ends with what it began, quietly", async () => {
-    const { kept, stored, troubles } = keep(
+    const { kept, stored, problems } = keep(
       (signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => reject(signal.reason));
@@ -69,7 +69,7 @@ describe("a token that is kept fresh", () => {
     await vi.advanceTimersByTimeAsync(31 * minute);
     await kept.stop();
     await vi.advanceTimersByTimeAsync(60 * minute);
-    expect([stored, troubles]).toEqual([[], []]);
+    expect([stored, problems]).toEqual([[], []]);
   });
 });
 

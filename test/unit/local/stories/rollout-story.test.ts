@@ -16,15 +16,15 @@ function sessionOf(looks: readonly number[]): ApiSession {
       /\/rollouts\/2$/,
       () => {
         at++;
-        const phase = now() === 8 ? "Complete" : "Moving";
+        const phase = now() === 8 ? "Complete" : "Updating";
         return { status: { phase, message: "", stages: [{ name: "broad", size: 8, counts: stage() }] } };
       },
     ],
     [
       /\/rollout$/,
       () => {
-        const moving = { content: 2, phase: "Moving", startedAt, counts: stage() };
-        return { status: { newest: 2, state: "Rolling", waits: [], stages: [{ name: "broad", moving }] } };
+        const updatingTo = { rollout: 2, phase: "Updating", startedAt, counts: stage() };
+        return { status: { newest: 2, state: "Rolling", waits: [], stages: [{ name: "broad", updatingTo }] } };
       },
     ],
     [/\/(targets|syncs)\?/, () => ({ items: [], metadata: {} })],

@@ -53,16 +53,16 @@ describe("of the values of a cluster", () => {
 
   test("only those count that select it, and a map takes the place of another one", () => {
     const rows = inOrder([
-      layer("maps", { look: { color: "red", size: 1 } }),
+      layer("maps", { check: { color: "red", size: 1 } }),
       layer(
         "more",
-        { look: { color: "blue" } },
+        { check: { color: "blue" } },
         { priority: 1, clusters: { selector: { matchLabels: { env: "prod" } } } },
       ),
-      layer("others", { look: "none" }, { priority: 2, clusters: { names: ["eu-2"] } }),
-      layer("without", { look: "none" }, { priority: 3, clusters: { all: true, notNames: ["eu-1"] } }),
+      layer("others", { check: "none" }, { priority: 2, clusters: { names: ["eu-2"] } }),
+      layer("without", { check: "none" }, { priority: 3, clusters: { all: true, notNames: ["eu-1"] } }),
     ]);
-    expect(effectiveValues(cluster, rows).look).toEqual({ color: "blue" });
+    expect(effectiveValues(cluster, rows).check).toEqual({ color: "blue" });
   });
 });
 

@@ -125,7 +125,7 @@ describe("holdsManifest", () => {
     ["a label", { ...manifest, metadata: { ...manifest.metadata, labels: { app: "web", team: "x" } } }, live()],
     ["an item of a set", { ...manifest, metadata: { ...manifest.metadata, finalizers: ["b/y"] } }, live()],
   ];
-  test.each(others)("proves nothing where it is %s", (_name, wanted, found) => {
-    expect(holdsManifest(found, wanted)).toBe(false);
+  test.each(others)("proves nothing where it is %s", (_name, desired, found) => {
+    expect(holdsManifest(found, desired)).toBe(false);
   });
 });

@@ -73,6 +73,6 @@ test.each<[string, JsonObject[], { readonly by: string; readonly fields: string 
     { by: "newer", fields: "metadata.labels.app, spec.replicas, spec.paused and 1 more" },
   ],
   ["nobody, where nobody owns anything", [], { by: "somebody", fields: "fields of the manifest" }],
-])("names %s", (_name, managedFields, wanted) => {
-  expect(from(...managedFields)).toEqual(wanted);
+])("names %s", (_name, managedFields, desired) => {
+  expect(from(...managedFields)).toEqual(desired);
 });

@@ -64,8 +64,8 @@ test("a group that was never counted is not said to be up to date, and its clust
 });
 
 test("a group that rolls on, or is held, needs somebody while clusters of it are not well", async () => {
-  const sick = { state: "Rolling", clusters: { ...none, ready: 7, failed: 1, unreachable: 2 } };
-  const html = await fleet(group("a", {}, sick));
+  const unhealthy = { state: "Rolling", clusters: { ...none, ready: 7, failed: 1, unreachable: 2 } };
+  const html = await fleet(group("a", {}, unhealthy));
   expect(textOf(html)).not.toContain("Nothing has failed");
   expect(tableIn(html, "What needs somebody")).toEqual([["Rolling", "shop/a", "-", "1 failed, 2 unreachable"]]);
 });

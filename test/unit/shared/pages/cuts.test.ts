@@ -4,7 +4,7 @@ import { type Ask, Refusal } from "#shared/pages/ask.ts";
 import { pageHost } from "#shared/pages/document.ts";
 import { fleetPage } from "#shared/pages/fleet-page.ts";
 import { modulePage } from "#shared/pages/module-page.ts";
-import { subjectPage } from "#shared/pages/subject-page.ts";
+import { rolloutsPage } from "#shared/pages/rollouts-page.ts";
 import { syncPage } from "#shared/pages/sync-page.ts";
 import { timelinePage } from "#shared/pages/timeline-page.ts";
 import { tableIn, textOf } from "#test/support/html-tables.ts";
@@ -55,7 +55,7 @@ function group(name: string) {
 
 function rollout(name: string, number = 1) {
   const spec = {
-    subject: { kind: "SyncGroup", namespace: "shop", name },
+    owner: { kind: "SyncGroup", namespace: "shop", name },
     number,
     revision: "main@sha1:1",
     trigger: "Push",
@@ -133,40 +133,48 @@ test("a group's page says how many clusters in trouble it does not name, and lea
     reason: "ApplyFailed: no",
     preexisting: false,
   });
-  const legCounts = { Succeeded: 0, Unchanged: 0, Failed: 42, Unreachable: 0, Assigned: 0, Pending: 0, Skipped: 0 };
-  const leg = {
-    content: 2,
+  const stageRunCounts = {
+    Succeeded: 0,
+    Unchanged: 0,
+    Failed: 42,
+    Unreachable: 0,
+    Assigned: 0,
+    Pending: 0,
+    Skipped: 0,
+  };
+  const stageRun = {
+    rollout: 2,
     phase: "Halted",
     since: at,
     size: 42,
-    counts: legCounts,
+    counts: stageRunCounts,
     preexistingFailures: 0,
     startedAt: at,
     allows: { failures: 1, unreachable: 1 },
   };
   const overview = {
     spec: {
-      subject: { kind: "SyncGroup", namespace: "shop", name: "web" },
+      owner: { kind: "SyncGroup", namespace: "shop", name: "web" },
       strategy: { maxConcurrent: 1, maxFailures: 0, maxUnreachable: 0 },
     },
     status: {
-      contents: [],
-      stages: [{ name: "rest", members: 42, changing: 0, moving: leg }],
+      rollouts: [],
+      stages: [{ name: "rest", members: 42, changing: 0, updatingTo: stageRun }],
       slots: { used: 0, bound: 1 },
-      arrivals: {},
+      catchUps: {},
       waits: [],
     },
   };
   const object = { ...group("web"), spec: { templates: [] } };
-  const event = { at, severity: "info", reason: "RolloutMoving", message: "moves" };
+  const event = { at, severity: "info", reason: "RolloutUpdating", message: "moves" };
   const lists = {
     [`${path}/events`]: numbered(40, () => event),
     [`${path}/rollouts`]: numbered(30, (_, number) => rollout("web", number)),
     [`${path}/rollouts/2/targets`]: numbered(42, target),
   };
-  const subject = { kind: "SyncGroup", namespace: "shop", name: "web" } as const;
+  const owner = { kind: "SyncGroup", namespace: "shop", name: "web" } as const;
   const html = (
-    await subjectPage(apiOf(lists, { [path]: object, [`${path}/rollout`]: overview }), subject, host)
+    await rolloutsPage(apiOf(lists, { [path]: object, [`${path}/rollout`]: overview }), owner, host)
   ).main.toString();
   expect(tableIn(html, "Clusters, the worst first")).toHaveLength(10);
   expect(textOf(html)).toContain("And 32 more clusters: all of them.");
@@ -180,13 +188,13 @@ test("a Sync's page leads to all of its events, and to the rest of its history",
   const status = { state: "Ready", conditions: [], group: "web", template: "app" };
   const sync = { kind: "Sync", metadata, spec: { cluster: "c1", source: "", path: "." }, status };
   const event = { at, severity: "info", reason: "Ready", message: "" };
-  const content = (_: string, number: number) => ({
+  const rollout = (_: string, number: number) => ({
     ...{ number, phase: "Passed", trigger: "Push", at, clusters: { done: 1, size: 1, failed: 0 }, templates: [] },
   });
   const lists = {
     [`${path}/objects`]: [],
     [`${path}/events`]: numbered(40, () => event),
-    [`${path}/history`]: numbered(9, content),
+    [`${path}/history`]: numbered(9, rollout),
   };
   const asked = { cluster: "c1", namespace: "shop", name: "web.app", query: {} };
   const html = (await syncPage(apiOf(lists, { [path]: sync }), asked, host)).main.toString();

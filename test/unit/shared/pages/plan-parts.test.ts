@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
 import { pageHost } from "#shared/pages/document.ts";
 import { originParts, planParts } from "#shared/pages/origin-parts.ts";
-import { subjectPage } from "#shared/pages/subject-page.ts";
+import { rolloutsPage } from "#shared/pages/rollouts-page.ts";
 import { syncPage } from "#shared/pages/sync-page.ts";
 import { textOf } from "#test/support/html-tables.ts";
 
@@ -44,7 +44,7 @@ const ask: Ask = async <T>(path: string) => {
 };
 
 test("a group's page names the command that says what is still to come", async () => {
-  const { main } = await subjectPage(ask, { kind: "SyncGroup", namespace: "shop", name: "web" }, host);
+  const { main } = await rolloutsPage(ask, { kind: "SyncGroup", namespace: "shop", name: "web" }, host);
   const html = main.toString();
   expect(html).toContain("<h2>What a plan would change</h2>");
   expect(commandsIn(html)).toEqual(["starling plan web -n shop"]);
@@ -67,15 +67,15 @@ test("a Sync of nobody's group is planned itself", () => {
 
 test.each(hostile)("a shell gives the name %j to the commands as it is, and the page stays a page", (text) => {
   const sync = { namespace: text, name: text, cluster: text };
-  const subject = { kind: "SyncGroup", namespace: text, name: text } as const;
+  const owner = { kind: "SyncGroup", namespace: text, name: text } as const;
   const origins = Array.from({ length: 61 }, (_, at) => ({ field: `f${at}`, value: text, from: [text] }));
-  const plan = planParts(subject, sync).toString();
+  const plan = planParts(owner, sync).toString();
   const commands = [...commandsIn(plan), ...commandsIn(originParts(origins, sync).toString())];
-  const on = ["--cluster", text, "-n", text];
+  const current = ["--cluster", text, "-n", text];
   expect(commands.map(argumentsOf)).toEqual([
-    ["plan", text, ...on],
-    ["diff", `sync/${text}`, ...on, "--against", "assigned"],
-    ["render", `sync/${text}`, ...on, "--show-origin"],
+    ["plan", text, ...current],
+    ["diff", `sync/${text}`, ...current, "--against", "assigned"],
+    ["render", `sync/${text}`, ...current, "--show-origin"],
   ]);
   expect(plan.replaceAll(/<\/?(?:h2|p|code|span)>|<span class="flag">/g, "")).not.toMatch(/[<>"]/);
 });

@@ -98,8 +98,8 @@ describe("I01: variables", () => {
     ["${A:-d}", {}, "d"],
     ["${A:=d}", { A: "" }, "d"],
     ["${A:=d}", { A: "set" }, "set"],
-  ])("%s with %j is %j", (text, variables, wanted) => {
-    expect(substituted(text, variables)).toEqual({ x: wanted });
+  ])("%s with %j is %j", (text, variables, desired) => {
+    expect(substituted(text, variables)).toEqual({ x: desired });
   });
 
   test("what is missing and has no default is an error", () => {

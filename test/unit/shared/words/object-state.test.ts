@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
-import { rolloutPhases } from "#shared/fleet/api/content-phase.ts";
 import {
   clusterObject,
   groupSyncObject,
@@ -11,24 +10,31 @@ import {
   userSyncObject,
 } from "#shared/fleet/api/objects.ts";
 import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
+import { rolloutPhases } from "#shared/fleet/api/rollout-phase.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { syncSpec } from "#shared/fleet/kinds/sync-template.ts";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
-import { type StatusFacts, subjectStatus } from "#shared/fleet/rollout/subject-status.ts";
+import { ownerStatus, type StatusFacts } from "#shared/fleet/rollout/owner-status.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type {
   ClusterRow,
   Operations,
+  OwnerState,
   SourceRow,
-  SubjectState,
   SyncGroupRow,
   UserSyncRow,
 } from "#shared/fleet/rows/object-rows.ts";
-import type { LegPhase } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StageRunPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Desired, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { OutOfSync } from "#shared/fleet/sync/sync-state.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { isGood, stateRank, stateWords } from "#shared/words/state-words.ts";
-import { contentRow, legRow, syncRow, unitRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
+import {
+  rolloutRow,
+  rolloutStateRow,
+  stageRecord,
+  stageRunRow,
+  syncRow,
+} from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");
 const common = {
@@ -65,7 +71,7 @@ const sync: UserSyncRow = {
 const phases = ["Applying", "Verifying", "Ready", "Retrying", "Failed", "Unreachable", "Reachable", "Gone"] as const;
 const actions: readonly Desired["action"][] = ["apply", "delete", "orphan"];
 const behind: OutOfSync = { revision: "main@sha1:new", rollout: 13, reason: "the rollout is halted" };
-const subjectStates = [
+const ownerStates = [
   "Complete",
   "Degraded",
   "Reconciling",
@@ -77,7 +83,7 @@ const subjectStates = [
   "Suspended",
   "Stalled",
   "Deleting",
-] as const satisfies readonly SubjectState[];
+] as const satisfies readonly OwnerState[];
 
 const held: readonly (readonly [string, Operations])[] = [
   ["free", {}],
@@ -94,9 +100,12 @@ function rowIn(phase: Phase, action: Desired["action"], about: "newest" | "earli
 /** One of all the things that can be said, and what of it is wrong. */
 type Wrong = string;
 
-function wordOf(said: { readonly word: string }, wanted: { readonly good: boolean; readonly legend: string }): Wrong[] {
-  if (isGood(said.word) !== wanted.good) return [`${wanted.legend}: ${said.word}`];
-  return stateWords().includes(said.word) ? [] : [`${wanted.legend}: nobody can ask for ${said.word}`];
+function wordOf(
+  said: { readonly word: string },
+  desired: { readonly good: boolean; readonly legend: string },
+): Wrong[] {
+  if (isGood(said.word) !== desired.good) return [`${desired.legend}: ${said.word}`];
+  return stateWords().includes(said.word) ? [] : [`${desired.legend}: nobody can ask for ${said.word}`];
 }
 
 test("a Sync of a group is well when its newest attempt is ready and it runs what is wanted", () => {
@@ -120,9 +129,9 @@ test("a Sync of a group is well when its newest attempt is ready and it runs wha
 test("a Sync that a user wrote is well when it is ready, and its planner is not stuck with something else", () => {
   const there = phases.map((phase) => rowIn(phase, "apply", "newest"));
   const rows = [undefined, ...there, rowIn("Ready", "orphan", "newest")];
-  const stuck: readonly SubjectState[] = ["Halted", "Stalled", "Waiting"];
+  const stuck: readonly OwnerState[] = ["Halted", "Stalled", "Waiting"];
   const wrong: Wrong[] = [];
-  for (const state of subjectStates) {
+  for (const state of ownerStates) {
     for (const row of rows) {
       for (const [what, operations] of held) {
         const legend = `${what}, ${state}, ${row?.observed?.phase ?? "on no cluster"} (${row?.desired.action})`;
@@ -145,9 +154,9 @@ describe("a group", () => {
     { selected: 2, ready: 1, changing: 0, failed: 0, unreachable: 1, waiting: 0 },
     { selected: 2, ready: 1, changing: 0, failed: 0, unreachable: 0, waiting: 1 },
   ];
-  const rollouts: readonly (LegPhase | undefined)[] = [
+  const rollouts: readonly (StageRunPhase | undefined)[] = [
     undefined,
-    "Moving",
+    "Updating",
     "Halted",
     "NothingVerified",
     "TooManyUnreachable",
@@ -172,24 +181,31 @@ describe("a group", () => {
 
   function factsOf(about: ReturnType<typeof everything> extends Generator<infer One> ? One : never): StatusFacts {
     const { rollout, settled, missing, answered, source } = about;
-    const { unit, legs } = openWith(rollout);
+    const { rolloutState, stageRuns } = openWith(rollout);
     return {
       now,
       desired:
         source === "there"
-          ? { ok: true, plan: { templates: [], contentHash: "sha256:1" } }
+          ? { ok: true, plan: { templates: [], planHash: "sha256:1" } }
           : { ok: false, reason: "SourceNotFound", message: "no Source" },
       ...defined({ settled }),
-      unit: { ...unit, missing, ...(answered === true ? { handledReconcile: 1 } : {}) },
-      legs,
+      rolloutState: { ...rolloutState, missing, ...(answered === true ? { handledReconcile: 1 } : {}) },
+      stageRuns,
     };
   }
 
   /** A unit through whose one stage something goes, or has passed. */
-  function openWith(phase: LegPhase | undefined): Pick<StatusFacts, "unit" | "legs"> {
-    if (phase === undefined) return { unit: unitRow([], { last: 12 }), legs: new Map() };
-    const leg = legRow({ content: 12, stage: "all" }, ["Succeeded"], { phase, reason: phase, message: phase });
-    return { unit: unitRow([unitStage(leg)]), legs: new Map([[legKey(leg), leg]]) };
+  function openWith(phase: StageRunPhase | undefined): Pick<StatusFacts, "rolloutState" | "stageRuns"> {
+    if (phase === undefined) return { rolloutState: rolloutStateRow([], { last: 12 }), stageRuns: new Map() };
+    const stageRun = stageRunRow({ rollout: 12, stage: "all" }, ["Succeeded"], {
+      phase,
+      reason: phase,
+      message: phase,
+    });
+    return {
+      rolloutState: rolloutStateRow([stageRecord(stageRun)]),
+      stageRuns: new Map([[stageRunKey(stageRun), stageRun]]),
+    };
   }
 
   test("is well when every one of its clusters was seen ready, and nothing else is to be done", () => {
@@ -198,7 +214,7 @@ describe("a group", () => {
       const { what, rollout, settled, missing, answered, source } = about;
       const operations = { ...about.operations, ...(answered === undefined ? {} : { reconcile: act }) };
       const row = { ...group, operations };
-      const status = subjectStatus(row, factsOf(about));
+      const status = ownerStatus(row, factsOf(about));
       const isOpen = rollout !== undefined && rollout !== "Passed";
       const alone = what === "free" && !isOpen && missing.length === 0 && answered !== false;
       const good = alone && settled?.selected === 2 && settled.ready === 2 && source === "there";
@@ -247,8 +263,8 @@ test("a cluster is well when it answers, is the one it was, and so are its Syncs
   expect(wrong).toEqual([]);
 });
 
-test.each<[string, LegPhase, number, "plan" | "deletion", string, boolean]>([
-  ["goes on", "Moving", 1, "plan", "Rolling", false],
+test.each<[string, StageRunPhase, number, "plan" | "deletion", string, boolean]>([
+  ["goes on", "Updating", 1, "plan", "Rolling", false],
   ["is halted", "Halted", 1, "plan", "Halted", false],
   ["has no evidence", "NothingVerified", 1, "plan", "Stalled", false],
   ["finds too many away", "TooManyUnreachable", 1, "plan", "Stalled", false],
@@ -257,11 +273,11 @@ test.each<[string, LegPhase, number, "plan" | "deletion", string, boolean]>([
   ["passed without a cluster", "Passed", 0, "plan", "NoClusters", false],
   ["deleted what nobody had", "Passed", 0, "deletion", "Complete", true],
 ])("a rollout that %s", (_what, phase, size, trigger, expected, good) => {
-  const leg = legRow({ content: 12, stage: "all" }, [], { phase, size });
-  const stage = unitStage(leg);
-  const { moving: _moving, ...left } = stage;
+  const stageRun = stageRunRow({ rollout: 12, stage: "all" }, [], { phase, size });
+  const stage = stageRecord(stageRun);
+  const { updatingTo: _moving, ...left } = stage;
   const stages = [phase === "Superseded" ? { ...left, on: 13 } : stage];
-  const { word } = objectState(rolloutObject({ content: contentRow(12, { trigger }), stages, legs: [leg] }));
+  const { word } = objectState(rolloutObject({ rollout: rolloutRow(12, { trigger }), stages, stageRuns: [stageRun] }));
   expect(word).toBe(expected);
   expect(isGood(word)).toBe(good);
   expect(stateWords()).toContain(word);

@@ -1,28 +1,28 @@
 import { expect, test } from "vitest";
-import { refOf } from "#shared/fleet/rollout/legs.ts";
-import type { LegRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import type { StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { timeLeft } from "#shared/words/time-left.ts";
-import { leg, now, overview } from "#test/unit/cli/format/overview-fixture.ts";
+import { now, overview, stageRun } from "#test/unit/cli/format/overview-fixture.ts";
 
 type Counts = Partial<Record<TargetState, number>>;
 
 /** Canary has passed 119 in 60 s; early goes through it since 120 s; rest is still to come. */
-function left(early: Counts, change: Partial<LegRow> = {}): string | undefined {
-  const passed = leg(119, "canary", {
+function left(early: Counts, change: Partial<StageRunRow> = {}): string | undefined {
+  const passed = stageRun(119, "canary", {
     counts: { Succeeded: 2 },
     phase: "Passed",
     startedAt: "2026-11-20T08:03:00.000Z",
     endedAt: "2026-11-20T08:04:00.000Z",
   });
-  const moving = leg(119, "early", { counts: early, startedAt: "2026-11-20T08:05:00.000Z", ...change });
-  const stage = { changing: 0, failedArrivals: 0 };
+  const updatingTo = stageRun(119, "early", { counts: early, startedAt: "2026-11-20T08:05:00.000Z", ...change });
+  const stage = { changing: 0, failedCatchUps: 0 };
   return timeLeft(
     overview({
-      legs: [passed, moving],
+      stageRuns: [passed, updatingTo],
       stages: [
-        { name: "canary", members: 2, on: 119, passed: refOf(passed), ...stage },
-        { name: "early", members: moving.size, on: 118, moving: refOf(moving), ...stage },
-        { name: "rest", members: 10, on: 118, ...stage },
+        { name: "canary", members: 2, current: 119, passed: refOf(passed), ...stage },
+        { name: "early", members: updatingTo.size, current: 118, updatingTo: refOf(updatingTo), ...stage },
+        { name: "rest", members: 10, current: 118, ...stage },
       ],
     }),
     now,

@@ -37,10 +37,10 @@ beforeAll(() => {
 });
 afterAll(() => eks.destroy());
 
-const wanted = { RoleArn: spokeRole, RoleSessionName: "starling-test", ExternalId: externalId };
+const desired = { RoleArn: spokeRole, RoleSessionName: "starling-test", ExternalId: externalId };
 
 async function spokeEks(): Promise<EKSClient> {
-  const { Credentials: given } = await sts.send(new AssumeRoleCommand(wanted));
+  const { Credentials: given } = await sts.send(new AssumeRoleCommand(desired));
   const credentials = {
     accessKeyId: given?.AccessKeyId ?? "",
     secretAccessKey: given?.SecretAccessKey ?? "",
@@ -59,7 +59,7 @@ describe("STS", () => {
   });
 
   test("gives a session of a role to whom it trusts, and the session is somebody else", async () => {
-    const answer = await sts.send(new AssumeRoleCommand(wanted));
+    const answer = await sts.send(new AssumeRoleCommand(desired));
     const arn = `arn:aws:sts::${spokeAccount}:assumed-role/apply/starling-test`;
     expect(answer.AssumedRoleUser).toEqual({
       Arn: arn,
@@ -79,14 +79,14 @@ describe("STS", () => {
     ["for longer than any", { DurationSeconds: 43_201 }, "ValidationError"],
     ["with a name it does not take", { RoleSessionName: "a b" }, "ValidationError"],
   ])("gives no session %s", async (_what, change, name) => {
-    const asked = sts.send(new AssumeRoleCommand({ ...wanted, ...change } as typeof wanted));
+    const asked = sts.send(new AssumeRoleCommand({ ...desired, ...change } as typeof desired));
     await expect(asked).rejects.toMatchObject({ name });
   });
 
   test("gives a session's session an hour at most", async () => {
     const key = world.principals.startSession({ principalArn: applyArn, expiresAt: new Date(Date.now() + 3_600_000) });
     const chained = new STSClient({ region: "eu-west-1", endpoint: world.server.endpoint, credentials: key });
-    const asked = chained.send(new AssumeRoleCommand({ ...wanted, DurationSeconds: 7200 }));
+    const asked = chained.send(new AssumeRoleCommand({ ...desired, DurationSeconds: 7200 }));
     await expect(asked).rejects.toThrow(/role chaining/);
     chained.destroy();
   });

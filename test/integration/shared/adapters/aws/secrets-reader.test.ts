@@ -64,7 +64,7 @@ afterEach(async () => {
 });
 
 describe("a refusal", () => {
-  const rows: readonly (readonly [legend: string, refusal: Refusal, wanted: object])[] = [
+  const rows: readonly (readonly [legend: string, refusal: Refusal, desired: object])[] = [
     [
       "of the name says which names are allowed",
       { type: "AccessDeniedException", message: notAuthorized },
@@ -106,11 +106,11 @@ describe("a refusal", () => {
       },
     ],
   ];
-  test.each(rows)("%s", async (_legend, said, wanted) => {
+  test.each(rows)("%s", async (_legend, said, desired) => {
     refusal = said;
     const reader = new SecretsManagerReader(client, clock, { prefix: "starling/clusters/" });
     const error = await reader.read("other/token").catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject(wanted);
+    expect(error).toMatchObject(desired);
     if (said.message.includes("KMS"))
       expect(error).not.toMatchObject({ message: expect.stringContaining("starts with") });
   });

@@ -1,7 +1,7 @@
 import { CreateQueueCommand, ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
-import type { SubjectRef } from "#shared/messages.ts";
+import type { OwnerRef } from "#shared/messages.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
 /** What SQS takes; the emulator takes more. */
@@ -20,13 +20,13 @@ test("subjects with the longest names have groups that SQS takes, each its own",
     new CreateQueueCommand({ QueueName: "rollout.fifo", Attributes: { FifoQueue: "true" } }),
   );
   const QueueUrl = created.QueueUrl ?? "";
-  const subjects = ["a", "b"].map(
-    (end): SubjectRef => ({ namespace: "n".repeat(63), kind: "SyncGroup", name: `${"g".repeat(62)}${end}` }),
+  const owners = ["a", "b"].map(
+    (end): OwnerRef => ({ namespace: "n".repeat(63), kind: "SyncGroup", name: `${"g".repeat(62)}${end}` }),
   );
-  const short: SubjectRef = { namespace: "shop", kind: "Sync", name: "web" };
+  const short: OwnerRef = { namespace: "shop", kind: "Sync", name: "web" };
 
   const sender = new SqsSender(client, { rollout: QueueUrl });
-  await sender.send([...subjects, short].map((subject) => ({ to: "rollout", subject })));
+  await sender.send([...owners, short].map((owner) => ({ to: "rollout", owner })));
 
   const received = await client.send(
     new ReceiveMessageCommand({

@@ -52,13 +52,13 @@ const whole = { commit: { oid, subject: "One" }, files: [{ path: "a.yaml", conte
 interface Asking {
   readonly credentials?: GitCredentials;
   readonly paths?: readonly string[];
-  readonly wanted?: string;
+  readonly desired?: string;
   readonly limits?: Partial<GitLimits>;
 }
 
-function fetchTree({ url }: ScriptedGit, { credentials, paths = ["."], wanted = oid, limits = {} }: Asking = {}) {
+function fetchTree({ url }: ScriptedGit, { credentials, paths = ["."], desired = oid, limits = {} }: Asking = {}) {
   const repository = credentials === undefined ? { url } : { url, credentials };
-  return new IsomorphicGitRemote({ rules, limits }).fetchTree(repository, { oid: wanted, paths });
+  return new IsomorphicGitRemote({ rules, limits }).fetchTree(repository, { oid: desired, paths });
 }
 
 function list({ url }: ScriptedGit, limits: Partial<GitLimits> = {}) {
@@ -321,19 +321,19 @@ describe("tags of tags", () => {
       at = oidOf("tag", data);
     }
     const answer = saying(line("packfile\n"), band(1, writePack([...tags, ...objects])), flush);
-    return { wanted: at, answer };
+    return { desired: at, answer };
   }
 
   test.each([1, 10])("%i of them lead to the commit", async (depth) => {
-    const { wanted, answer } = tagged(depth);
-    expect(await fetchTree(await serve({ pack: answer }), { wanted })).toMatchObject(whole);
+    const { desired, answer } = tagged(depth);
+    expect(await fetchTree(await serve({ pack: answer }), { desired })).toMatchObject(whole);
   });
 
   test("eleven do not", async () => {
-    const { wanted, answer } = tagged(11);
-    await expect(fetchTree(await serve({ pack: answer }), { wanted })).rejects.toMatchObject({
+    const { desired, answer } = tagged(11);
+    await expect(fetchTree(await serve({ pack: answer }), { desired })).rejects.toMatchObject({
       code: "GitTooLarge",
-      message: `${wanted} is a tag of more than 10 tags, one of the other; tag the commit itself`,
+      message: `${desired} is a tag of more than 10 tags, one of the other; tag the commit itself`,
     });
   });
 });

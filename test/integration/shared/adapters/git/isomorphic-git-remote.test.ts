@@ -277,8 +277,11 @@ describe("the network", () => {
     test("one that speaks the old protocol only gives the same", async () => {
       const old = { url: `${origin}/v0/fleet.git` };
       expect(await remote.listRefs(old, ["refs/heads/main"])).toMatchObject([{ oid: second }, {}]);
-      const wanted = { oid: second, paths: ["."] };
-      const [today, then] = [await remote.fetchTree(repository("fleet"), wanted), await remote.fetchTree(old, wanted)];
+      const desired = { oid: second, paths: ["."] };
+      const [today, then] = [
+        await remote.fetchTree(repository("fleet"), desired),
+        await remote.fetchTree(old, desired),
+      ];
       expect(then).toEqual(today);
       await expect(remote.fetchTree(old, { oid: "1".repeat(40), paths: ["."] })).rejects.toMatchObject({
         code: "GitRefNotFound",

@@ -348,7 +348,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
 
   test.each(successors)(
     "an object whose name has gone to %s is not taken for the known one",
-    async (_who, to, wanted) => {
+    async (_who, to, desired) => {
       const path = "/api/v1/namespaces/heirs/configmaps";
       const inventory = await cluster.applied("heirs", [namespace("heirs"), configMap("heirs/c")]);
       await cluster.raw("DELETE", `${path}/c`);
@@ -359,7 +359,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       const result = await cluster.apply("heirs", [namespace("heirs"), configMap("heirs/c", { k: "2" })], {
         inventory,
       });
-      expect(result.objects[1]).toMatchObject(wanted);
+      expect(result.objects[1]).toMatchObject(desired);
       const { data } = await cluster.raw("GET", `${path}/c`);
       const refused = result.objects[1]?.outcome === "failed";
       expect(data).toEqual({ k: refused ? "theirs" : "2" });

@@ -110,8 +110,8 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     const ns = `holds-${count}`;
     await begun(ns);
     for (let index = 0; index < count; index++) await put(ns, "configmaps", configMap(`${ns}/a${index}`));
-    const wanted = `Namespace ${ns} still holds ${expected.replaceAll("%", ns)}`;
-    expect((await guard(ns))?.message.slice(0, wanted.length)).toBe(wanted);
+    const desired = `Namespace ${ns} still holds ${expected.replaceAll("%", ns)}`;
+    expect((await guard(ns))?.message.slice(0, desired.length)).toBe(desired);
   });
 
   test("what is in another Namespace holds nobody", async () => {

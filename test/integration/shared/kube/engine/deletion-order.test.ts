@@ -52,7 +52,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
   const patch = (path: string, metadata: object) =>
     cluster.raw("PATCH", path, { as: "merge-patch", body: { metadata } });
   const hold = (path: string) => patch(path, { finalizers: ["example.com/hold"] });
-  const letGo = (path: string) => patch(path, { finalizers: null });
+  const releaseTemplates = (path: string) => patch(path, { finalizers: null });
 
   /** Nobody has asked for its deletion. */
   async function isUntouched(path: string): Promise<boolean> {
@@ -124,12 +124,12 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     expect(await Promise.all([isUntouched(config(ns, "api")), isUntouched(config(ns, "db"))])).toEqual([true, true]);
     set = left(set, first);
     expect(told(await deleteSet(cluster.client, request()))).toMatchObject({ "ConfigMap api": "waiting" });
-    await letGo(config(ns, "web"));
+    await releaseTemplates(config(ns, "web"));
     await hold(config(ns, "api"));
     const second = await deleteSet(cluster.client, request());
     expect(told(second)).toMatchObject({ "ConfigMap web": "absent", "ConfigMap api": "terminating" });
     expect(await isUntouched(config(ns, "db"))).toBe(true);
-    await letGo(config(ns, "api"));
+    await releaseTemplates(config(ns, "api"));
     set = left(set, second);
     expect(told(await deleteSet(cluster.client, request()))).toMatchObject({ "ConfigMap db": "deleted" });
   });
@@ -154,7 +154,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
       /^waits until ConfigMap can be listed, which says what goes first: .*unable/,
     );
     expect(await Promise.all([isUntouched(config(ns, "web")), isUntouched(workload(ns, "db"))])).toEqual([true, true]);
-    await letGo(config(ns, "web"));
+    await releaseTemplates(config(ns, "web"));
     expect(told(await pruneSet(cluster.client, pruneRequest(set, keep)))).toMatchObject({ "Deployment db": "deleted" });
   });
 
@@ -174,7 +174,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     expect(messageOf(held.result, "middle")).toBe(
       "waits until ConfigMap waves/last of wave 2 is gone: it is being deleted, held by example.com/hold",
     );
-    await letGo(paths.last);
+    await releaseTemplates(paths.last);
     const { seen } = await watchedPrune(left(set, held.result), keep, paths);
     expect(seen).toEqual(["middle with first, middle", "first with first"]);
   });
@@ -263,7 +263,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
       "ConfigMap db": "deleted",
       "ConfigMap web": "terminating",
     });
-    await letGo(config(ns, "web"));
+    await releaseTemplates(config(ns, "web"));
   });
 
   test("the dependence of what is no member any more holds nothing", async () => {

@@ -72,8 +72,8 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     };
     const once = (name: string, k: string) => ssa("IfNotPresent", name, { k });
     await cluster.applied("marks", [namespace("marks"), once("made", "1"), configMap("marks/alone", { k: "1" })]);
-    const wanted = [namespace("marks"), once("made", "2"), once("new", "1"), ssa("Ignore", "alone", { k: "2" })];
-    expect(told(await diffSet(cluster.client, asked("marks", wanted)))).toEqual(["created ConfigMap new"]);
+    const desired = [namespace("marks"), once("made", "2"), once("new", "1"), ssa("Ignore", "alone", { k: "2" })];
+    expect(told(await diffSet(cluster.client, asked("marks", desired)))).toEqual(["created ConfigMap new"]);
   });
 
   test("finds what somebody has changed by hand, and not what others have added", async () => {

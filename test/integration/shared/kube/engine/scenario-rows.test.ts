@@ -145,10 +145,10 @@ const orders: readonly (readonly [string, readonly ManifestObject[], readonly st
 
 test.each(orders)(
   "%s: one run, in this order on the wire; a second one writes nothing",
-  async (_row, objects, wanted) => {
+  async (_row, objects, desired) => {
     const all = [...objects, namespace("shop")];
     const inventory = await world.applied("rows", all);
-    expect(written()).toEqual(["Namespace shop", ...wanted]);
+    expect(written()).toEqual(["Namespace shop", ...desired]);
     const before = world.host.objects("c1");
     const again = await world.apply("rows", all, { inventory });
     expect(world.host.objects("c1")).toEqual(before);

@@ -99,15 +99,15 @@ test("what somebody else took meanwhile is lost, and stays it", async () => {
 
 test("who wants it meanwhile is told of by looking again, not by keeping it", async () => {
   const lease = await hold();
-  const { wanted } = lease.lease;
+  const { desired } = lease.lease;
   expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
   expect(await lease.isWanted()).toBe(false);
   await pass(16);
   expect(await lease.isWanted()).toBe(true);
-  expect(lease.lease.wanted).toBe(wanted);
+  expect(lease.lease.desired).toBe(desired);
   expect(await lease.again()).toBe(true);
   expect(await lease.isWanted()).toBe(false);
-  expect(lease.lease.wanted).toBe(wanted + 1);
+  expect(lease.lease.desired).toBe(desired + 1);
 });
 
 test("who wants it is known after a second, and the table is asked no more often", async () => {
@@ -149,7 +149,7 @@ test.each<[string, string, number]>([
 
 test("a renewal that fails is told of, tried again, and ends what is written when it comes too late", async () => {
   const lease = await hold();
-  const mend = fail();
+  const remedy = fail();
   await pass(20);
   expect(warnings).toContainEqual({ message: "a lease was not renewed", error: away });
   await lease.ensure();
@@ -157,7 +157,7 @@ test("a renewal that fails is told of, tried again, and ends what is written whe
   const lost = "the lease of CL#c1 with fence 1 was lost";
   await expect(lease.ensure()).rejects.toMatchObject({ message: expect.stringContaining(lost), cause: away });
   await expect(lease.again()).rejects.toBe(away);
-  mend();
+  remedy();
   await pass(1);
   await lease.ensure();
   expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();

@@ -62,7 +62,7 @@ describe("a lease", () => {
       key,
       owner: "one",
       fence: 1,
-      wanted: 0,
+      desired: 0,
       until: secondsLater(45),
       routine: {},
     });
@@ -74,10 +74,10 @@ describe("a lease", () => {
       owner: "one",
       leaseUntil: secondsLater(45).toISOString(),
       fence: 1,
-      wanted: 0,
+      desired: 0,
     });
     await table.write([leaseRelease(await taken("one"), {})]);
-    expect(await taken("next", secondsLater(1))).toMatchObject({ owner: "next", fence: 3, wanted: 0 });
+    expect(await taken("next", secondsLater(1))).toMatchObject({ owner: "next", fence: 3, desired: 0 });
   });
 
   test.each([
@@ -88,7 +88,7 @@ describe("a lease", () => {
     await taken("one");
     const next = await acquireLease("c1", wish("next", secondsLater(seconds)), table);
     expect(next?.owner).toBe(free ? "next" : undefined);
-    expect(await stored()).toMatchObject({ owner: free ? "next" : "one", fence: free ? 2 : 1, wanted: 1 });
+    expect(await stored()).toMatchObject({ owner: free ? "next" : "one", fence: free ? 2 : 1, desired: 1 });
   });
 
   test("that is held is asked for by each who finds it so, who writes no more than that", async () => {
@@ -96,7 +96,7 @@ describe("a lease", () => {
     for (const owner of ["second", "third"]) {
       expect(await acquireLease("c1", wish(owner), failingAt(3))).toBeUndefined();
     }
-    expect(await stored()).toMatchObject({ owner: "one", wanted: 2 });
+    expect(await stored()).toMatchObject({ owner: "one", desired: 2 });
   });
 
   test.each<[string, (lease: Lease) => Promise<unknown>, Lease["death"]]>([
@@ -124,16 +124,16 @@ describe("a lease", () => {
 
   test("that is given back before it is asked for accuses nobody", async () => {
     const lease = await taken("one");
-    const givenBack = meanwhile(2, () => abandonLease(lease, {}, table));
-    const next = await acquireLease("c1", wish("next", secondsLater(60)), givenBack);
-    expect(next).toEqual({ key, owner: "next", fence: 2, wanted: 1, until: secondsLater(105), routine: {} });
+    const restored = meanwhile(2, () => abandonLease(lease, {}, table));
+    const next = await acquireLease("c1", wish("next", secondsLater(60)), restored);
+    expect(next).toEqual({ key, owner: "next", fence: 2, desired: 1, until: secondsLater(105), routine: {} });
   });
 
   test("that is over is taken by one of two", async () => {
     await taken("one");
     const rival = meanwhile(3, () => taken("second", secondsLater(60)));
     expect(await acquireLease("c1", wish("third", secondsLater(60)), rival)).toBeUndefined();
-    expect(await stored()).toMatchObject({ owner: "second", fence: 2, wanted: 2 });
+    expect(await stored()).toMatchObject({ owner: "second", fence: 2, desired: 2 });
   });
 
   test("that is let go has nobody, no end and no note", async () => {
@@ -141,7 +141,7 @@ describe("a lease", () => {
     if (renewed === undefined) throw new Error("it was lost");
     expect(await stored()).toMatchObject({ begun, dueKey: `${secondsLater(95).toISOString()}#CL#c1|LEASE` });
     await table.write([leaseRelease(renewed, {})]);
-    expect(await stored()).toEqual({ ...key, type: "Lease", schema: 2, version: 1, fence: 1, wanted: 0 });
+    expect(await stored()).toEqual({ ...key, type: "Lease", schema: 2, version: 1, fence: 1, desired: 0 });
   });
 
   test("that is let go is due for the routine, and keeps its timer when it is taken", async () => {
@@ -173,7 +173,7 @@ describe("a lease", () => {
     await expect(table.write([leaseRelease(lease, {})])).rejects.toMatchObject({ code: "Conflict" });
     expect((await stored())?.owner).toBe("one");
     await abandonLease(lease, {}, table);
-    expect(await stored()).toEqual({ ...key, type: "Lease", schema: 2, version: 1, fence: 1, wanted: 1 });
+    expect(await stored()).toEqual({ ...key, type: "Lease", schema: 2, version: 1, fence: 1, desired: 1 });
   });
 
   test("that is renewed ends later, and tells who wanted it; without a note an older one goes", async () => {
@@ -183,7 +183,7 @@ describe("a lease", () => {
     await acquireLease("c1", wish("next"), table);
     expect(await renewLease(lease, { until: secondsLater(60), begun: undefined }, table)).toEqual({
       ...lease,
-      wanted: 1,
+      desired: 1,
       until: secondsLater(60),
     });
     expect(await stored()).not.toHaveProperty("begun");
@@ -194,7 +194,7 @@ describe("a lease", () => {
     const lease = await taken("one");
     await taken("next", secondsLater(60));
     const theirs = await stored();
-    for (const write of [leaseCheck(lease), leaseNote(lease, begun), leaseRelease({ ...lease, wanted: 1 }, {})]) {
+    for (const write of [leaseCheck(lease), leaseNote(lease, begun), leaseRelease({ ...lease, desired: 1 }, {})]) {
       await expect(table.write([write])).rejects.toMatchObject({ code: "Conflict" });
     }
     await expect(tellFailure(lease, table)).rejects.toMatchObject({ code: "Conflict" });
@@ -232,7 +232,7 @@ describe("the lease of a slow cluster", () => {
     await table.write([leaseRelease({ ...lease, use }, {})]);
     const holder = await taken("slow", secondsLater(1));
     expect(await acquireInCommonLane("c1", wish("common", secondsLater(2)), table)).toBeUndefined();
-    expect(await stored()).toMatchObject({ owner: "slow", wanted: holder.wanted + 1 });
+    expect(await stored()).toMatchObject({ owner: "slow", desired: holder.desired + 1 });
   });
 
   test("whose holder died says where it died to the worker of the slow lane", async () => {

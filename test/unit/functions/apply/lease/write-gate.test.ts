@@ -93,7 +93,7 @@ describe("a write", () => {
 
   test.each<[string, () => Promise<unknown>, string]>([
     ["is suspended", () => world.suspend("web"), "Suspended"],
-    ["is frozen", () => world.setBrake({ freezes: [freeze] }), "Frozen"],
+    ["is frozen", () => world.setFreezes({ freezes: [freeze] }), "Frozen"],
     ["was assigned something newer", () => world.assign("web", []), "Superseded"],
     ["was forgotten", () => world.table.write([{ delete: keys.sync("c1", "tests", "web") }]), "Superseded"],
   ])("is withheld from a Sync that %s, once that is read", async (_what, change, reason) => {
@@ -114,12 +114,12 @@ describe("a write", () => {
 
   test("is withheld while the brake cannot be read, and goes on when it can", async () => {
     const gate = await gateOf();
-    await world.setBrake({});
-    await world.table.update({ update: keys.brake, set: { freezes: "all of them" as never } });
-    await expect(gate.read()).rejects.toMatchObject({ code: "BrakeUnreadable", retry: "transient" });
+    await world.setFreezes({});
+    await world.table.update({ update: keys.freezeState, set: { freezes: "all of them" as never } });
+    await expect(gate.read()).rejects.toMatchObject({ code: "FreezesUnreadable", retry: "transient" });
     expect(await gate.ask(1)).toMatchObject({ reason: "Unreadable" });
     await expect(gate.permit(1)).rejects.toMatchObject({ why: { reason: "Unreadable" } });
-    await world.setBrake({});
+    await world.setFreezes({});
     await gate.permit(1);
     expect(await gate.ask(1)).toBeUndefined();
   });

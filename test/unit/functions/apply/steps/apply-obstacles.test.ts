@@ -30,21 +30,21 @@ const waits = (name: string): AppliedObject => ({
   reason: "Terminating",
   message: `${name} is still being deleted`,
 });
-const troubles = (...names: readonly string[]) =>
+const problems = (...names: readonly string[]) =>
   names.map((name) => ({ object: `ConfigMap shop/${name}`, reason: "Invalid" as const, message: `no ${name}` }));
 
 test.each<[string, readonly AppliedObject[], ApplyObstacles]>([
-  ["nothing, where all was applied", [fine], { troubles: [], final: false }],
-  ["what may work later", [fine, failed("a", true)], { troubles: troubles("a"), final: false }],
+  ["nothing, where all was applied", [fine], { problems: [], final: false }],
+  ["what may work later", [fine, failed("a", true)], { problems: problems("a"), final: false }],
   [
     "what fails again, though another may work",
     [failed("a", true), failed("b", false)],
-    { troubles: troubles("a", "b"), final: true },
+    { problems: problems("a", "b"), final: true },
   ],
   [
     "the first that waits",
     [fine, waits("a"), waits("b")],
-    { troubles: [], final: false, waiting: waits("a") as never },
+    { problems: [], final: false, waiting: waits("a") as never },
   ],
 ])("what kept a set from being applied: %s", (_what, objects, expected) => {
   expect(obstaclesOf({ outcome: "failed", timeWasUp: false, objects, definitions: {} })).toEqual(expected);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
 import { definiteFailure } from "#shared/kube/engine/object-failure.ts";
 import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
-import { toldReason } from "#shared/kube/reasons.ts";
+import { reportedReason } from "#shared/kube/reasons.ts";
 
 type Objects = Extract<PruneResult, { readonly objects: unknown }>["objects"];
 
@@ -10,10 +10,10 @@ const id = (name: string) => ({ group: "", kind: "ConfigMap", namespace: "shop",
 const reasons = { waiting: "Pruning", failed: "PruneFailed" } as const;
 const refused = definiteFailure({
   class: "forbidden",
-  reason: toldReason("Forbidden"),
+  reason: reportedReason("Forbidden"),
   message: "it may not be deleted",
 });
-const busy = { ...refused, reason: toldReason("Timeout"), message: "the server is busy", retryable: true };
+const busy = { ...refused, reason: reportedReason("Timeout"), message: "the server is busy", retryable: true };
 const left: Objects = [
   { id: id("gone"), outcome: "deleted" },
   { id: id("going"), outcome: "terminating", message: "it waits for the finalizer x" },
@@ -24,7 +24,7 @@ function found(outcome: "waiting" | "failed", objects: Objects, timeWasUp = fals
   return { outcome, objects, timeWasUp, settled: [], held: [], notes: [] };
 }
 
-const troubles = [
+const problems = [
   { object: "ConfigMap shop/going", reason: "Terminating", message: "it waits for the finalizer x" },
   { object: "ConfigMap shop/later", reason: "Waiting", message: "" },
 ];
@@ -38,7 +38,7 @@ test.each<[string, PruneResult, object]>([
   [
     "objects are on their way",
     found("waiting", left),
-    { phase: "Applying", reason: "Pruning", message: "2 objects still to be deleted", troubles },
+    { phase: "Applying", reason: "Pruning", message: "2 objects still to be deleted", problems },
   ],
   [
     "there was no time for all",
@@ -56,7 +56,7 @@ test.each<[string, PruneResult, object]>([
       phase: "Retrying",
       reason: "PruneFailed",
       message: "3 objects still to be deleted",
-      troubles: [...troubles, { object: "ConfigMap shop/busy", reason: "Timeout", message: "the server is busy" }],
+      problems: [...problems, { object: "ConfigMap shop/busy", reason: "Timeout", message: "the server is busy" }],
     },
   ],
   [
@@ -73,7 +73,7 @@ test.each<[string, PruneResult, object]>([
       phase: "Retrying",
       reason: "PruneFailed",
       message: "3 objects still to be deleted",
-      troubles: [0, 1, 2].map((index) => ({
+      problems: [0, 1, 2].map((index) => ({
         object: `ConfigMap shop/busy-${index}`,
         reason: "Timeout",
         message: "the server is busy",
@@ -88,7 +88,7 @@ test.each<[string, PruneResult, object]>([
       phase: "Retrying",
       reason: "PruneFailed",
       message: "1 object still to be deleted",
-      troubles: [{ object: "ConfigMap shop/busy", reason: "Timeout", message: "the server is busy" }],
+      problems: [{ object: "ConfigMap shop/busy", reason: "Timeout", message: "the server is busy" }],
     },
   ],
   [
@@ -101,7 +101,7 @@ test.each<[string, PruneResult, object]>([
       phase: "Failed",
       reason: "PruneFailed",
       message: "2 objects still to be deleted",
-      troubles: [
+      problems: [
         { object: "ConfigMap shop/busy", reason: "Timeout", message: "the server is busy" },
         { object: "ConfigMap shop/mine", reason: "Forbidden", message: "it may not be deleted" },
       ],

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { otherCluster } from "#functions/apply/steps/identity-finding.ts";
+import { problemOfObject } from "#functions/apply/steps/object-problem.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
-import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
-import { parkedFinding, withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
-import { toldReason } from "#shared/kube/reasons.ts";
+import { pausedFinding, withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
+import { reportedReason } from "#shared/kube/reasons.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
 const context = { clusterUid: "mine", row: syncRowOf("c1") };
@@ -61,11 +61,11 @@ test("what is withheld goes on when it may, and says what was done and what keep
 
 const id = { group: "apps", kind: "Deployment", namespace: "shop", name: "web" };
 test.each([
-  ["its own reason", { status: "Failed", reason: toldReason("ProgressDeadlineExceeded"), message: "m" } as const],
+  ["its own reason", { status: "Failed", reason: reportedReason("ProgressDeadlineExceeded"), message: "m" } as const],
   ["its status, where it gives none", { status: "InProgress", message: "m" } as const],
 ])("an object that is not ready is told with %s", (_what, health) => {
   const reason = "reason" in health ? health.reason : health.status;
-  expect(troubleOf(id, health)).toEqual({ object: "Deployment shop/web", reason, message: "m" });
+  expect(problemOfObject(id, health)).toEqual({ object: "Deployment shop/web", reason, message: "m" });
 });
 
 test("a look at what is parked that the end of the run cuts off takes nothing of what the cluster remembers", () => {
@@ -75,8 +75,8 @@ test("a look at what is parked that the end of the run cuts off takes nothing of
     reason: "OutOfTime",
     message: "the time of this run was up; the next one goes on",
   };
-  const why = { reason: "Parked", message: "parked (ClusterAhead)" };
-  expect(parkedFinding(found as never, why as never, before as never)).toMatchObject({
+  const why = { reason: "Paused", message: "parked (ClusterAhead)" };
+  expect(pausedFinding(found as never, why as never, before as never)).toMatchObject({
     phase: "Failed",
     reason: "ClusterAhead",
     message: "it was given attempt 9; parked (ClusterAhead)",

@@ -41,7 +41,7 @@ describe("a rendering", () => {
     const { store, calls } = watched();
     await store.overwrite(blobKeys.rendering(digest), bytes);
     calls.length = 0;
-    for (let look = 0; look < 3; look++) expect(await loadRendering(digest, store)).toEqual(rendering);
+    for (let check = 0; check < 3; check++) expect(await loadRendering(digest, store)).toEqual(rendering);
     expect(await findRendering(digest, store)).toEqual(rendering);
     expect(calls).toEqual(["get renderings"]);
   });
@@ -94,7 +94,7 @@ describe("an inventory", () => {
 
     // As another sandbox finds it.
     const other = watched(store);
-    for (let look = 0; look < 3; look++) {
+    for (let check = 0; check < 3; check++) {
       expect(await loadInventory(rowWith(written), "set-1", other.store)).toEqual(saved);
     }
     expect(other.calls).toEqual(["get inventories"]);

@@ -243,16 +243,16 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
     at: "2026-11-21T08:00:00.000Z",
     unsettled: unsettled.map(digestOf),
   });
-  const wanted = { renderDigest: digestOf("wanted") };
+  const desired = { renderDigest: digestOf("desired") };
 
   type More = Parameters<typeof syncRowOf>[1] & Pick<SyncRow, "recovered">;
 
   test.each<[string, More, readonly string[]]>([
-    ["what is wanted", { desired: wanted }, ["wanted"]],
+    ["what is wanted", { desired: desired }, ["desired"]],
     [
       "what the cluster holds, and what may have been left there",
-      { desired: { ...wanted, attempt: 2 }, observed: { applied: applied("held", 1, ["left"]) } },
-      ["wanted", "held", "left"],
+      { desired: { ...desired, attempt: 2 }, observed: { applied: applied("held", 1, ["left"]) } },
+      ["desired", "held", "left"],
     ],
     [
       "what was wanted before it was to be deleted",
@@ -260,26 +260,26 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
         desired: {
           action: "delete",
           renderDigest: undefined,
-          instead: { ...wanted, revision: "r", rollout: 1 },
+          instead: { ...desired, revision: "r", rollout: 1 },
         } as never,
       },
-      ["wanted"],
+      ["desired"],
     ],
-    ["what was tried", { desired: { ...wanted, tried: ["a", "b"].map(digestOf) } }, ["wanted", "a", "b"]],
+    ["what was tried", { desired: { ...desired, tried: ["a", "b"].map(digestOf) } }, ["desired", "a", "b"]],
     [
       "and not what was tried before it was applied",
-      { desired: { ...wanted, attempt: 2, tried: ["a"].map(digestOf) }, observed: { applied: applied("wanted", 2) } },
-      ["wanted"],
+      { desired: { ...desired, attempt: 2, tried: ["a"].map(digestOf) }, observed: { applied: applied("desired", 2) } },
+      ["desired"],
     ],
     [
       "what the cluster remembers of other rows",
-      { desired: wanted, observed: { remembered: remembered("others") } },
-      ["wanted", "others"],
+      { desired: desired, observed: { remembered: remembered("others") } },
+      ["desired", "others"],
     ],
     [
       "what was accepted of that, until something is applied",
-      { desired: wanted, recovered: { by: "ana", at: "2026-11-20T08:00:00.000Z", remembered: remembered("others") } },
-      ["wanted", "others"],
+      { desired: desired, recovered: { by: "ana", at: "2026-11-20T08:00:00.000Z", remembered: remembered("others") } },
+      ["desired", "others"],
     ],
     [
       "what the cluster holds of a Sync that was forgotten",
@@ -299,13 +299,13 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
   });
 
   test("that many clusters have are stored by the first of them in half a day", async () => {
-    const world = await worldWith(syncRowOf("c1", { template: "app", desired: wanted }));
-    await world.blobs.overwrite(keyOf("wanted"), Buffer.from("wanted"));
+    const world = await worldWith(syncRowOf("c1", { template: "app", desired: desired }));
+    await world.blobs.overwrite(keyOf("desired"), Buffer.from("desired"));
     world.worker.aheadMs += 25 * day;
     const renewed: (readonly [string, Date])[] = [];
     const renew = async (key: string, before: Date) => void renewed.push([key, before]);
     await world.renew({ blobs: { get: world.blobs.get.bind(world.blobs), overwrite: async () => {}, renew } });
-    expect(renewed.map(([key]) => key)).toContain(keyOf("wanted"));
+    expect(renewed.map(([key]) => key)).toContain(keyOf("desired"));
     expect(renewed.map(([, before]) => Math.round((world.now().getTime() - before.getTime()) / hour))).toEqual([
       12, 12,
     ]);
@@ -315,8 +315,8 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
     const app = { input: "sha256:in", source: "app", revision: "main@sha1:aaa" };
     const instead = { input: "sha256:before", source: "app", revision: "main@sha1:bbb", rollout: 1 };
     const world = await worldWith(
-      syncRowOf("c1", { template: "a", desired: { ...wanted, ...app } }),
-      syncRowOf("c1", { template: "b", desired: { ...wanted, ...app } }),
+      syncRowOf("c1", { template: "a", desired: { ...desired, ...app } }),
+      syncRowOf("c1", { template: "b", desired: { ...desired, ...app } }),
       syncRowOf("c1", { template: "c", desired: { action: "delete", instead } }),
       syncRowOf("c1", { template: "d", desired: { action: "orphan" } }),
     );
@@ -335,7 +335,7 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
   });
 
   test("are stored at once by the first version that knows of their end, whatever the one before had noted", async () => {
-    const world = await worldWith(syncRowOf("c1", { template: "app", desired: wanted }));
+    const world = await worldWith(syncRowOf("c1", { template: "app", desired: desired }));
     world.worker.aheadMs += 25 * day;
     const { version, ...before } = await world.cluster();
     const status = { ...before.status, renewedAt: world.now().toISOString() };

@@ -12,7 +12,7 @@ function assigned(template: string, assignedAt: string, seenAt?: string): SyncRo
 }
 
 /** Begun, and to be looked at again at a time. */
-function looked(template: string, nextAt: string, more: { reason?: string; tries?: number } = {}): SyncRow {
+function checked(template: string, nextAt: string, more: { reason?: string; tries?: number } = {}): SyncRow {
   return syncRowOf("c1", { template, observed: { phase: "Applying", nextAt, ...more } });
 }
 
@@ -27,17 +27,17 @@ describe("turns", () => {
   test.each<[string, readonly SyncRow[], readonly string[]]>([
     [
       "come by how long they are waited for, whatever the names",
-      [looked("a", at("09:02:00")), looked("b", at("09:00:00")), looked("c", at("09:01:00"))],
+      [checked("a", at("09:02:00")), checked("b", at("09:00:00")), checked("c", at("09:01:00"))],
       ["web.b", "web.c", "web.a"],
     ],
     [
       "come first for what was assigned, however long others have waited",
-      [looked("a", at("08:05:00")), assigned("b", at("09:04:00")), resting("c", at("07:00:00"))],
+      [checked("a", at("08:05:00")), assigned("b", at("09:04:00")), resting("c", at("07:00:00"))],
       ["web.b", "web.c", "web.a"],
     ],
     [
       "come for what is at rest when the routine of its cluster does",
-      [resting("a", at("06:00:00")), looked("b", at("07:59:00")), looked("c", at("09:00:00"))],
+      [resting("a", at("06:00:00")), checked("b", at("07:59:00")), checked("c", at("09:00:00"))],
       ["web.b", "web.a", "web.c"],
     ],
     [
@@ -64,11 +64,11 @@ describe("turns", () => {
 
   test("come, for one at which a worker died, after what is due, and 5 min later than else", () => {
     const dead = (time: string): SyncRow => ({
-      ...looked("a", at("09:00:00")),
+      ...checked("a", at("09:00:00")),
       deaths: { wants: "sha256:aaa", at: at(time), alone: 0 },
     });
     const order = (row: SyncRow, other: string, clock = at("09:20:00")) =>
-      inTurn([row, looked("b", at(other))], { now: new Date(clock), routine }).map(({ name }) => name);
+      inTurn([row, checked("b", at(other))], { now: new Date(clock), routine }).map(({ name }) => name);
     expect(order(dead("09:10:00"), "09:14:59")).toEqual(["web.b", "web.a"]);
     expect(order(dead("09:10:00"), "09:15:01")).toEqual(["web.a", "web.b"]);
     expect(order(dead("08:00:00"), "09:04:59")).toEqual(["web.b", "web.a"]);
@@ -83,11 +83,16 @@ describe("turns", () => {
   const short = { reason: "OutOfTime" };
 
   test.each<[string, SyncRow, number, string]>([
-    ["has all that is left when nobody waits behind it", looked("a", at("09:00:00")), 1, at("09:04:00")],
-    ["has its share when others wait", looked("a", at("09:00:00")), 4, at("09:01:00")],
-    ["is not too short for a slow cluster", looked("a", at("09:00:00")), 100, at("09:00:20")],
-    ["is longer when the last was too short", looked("a", at("09:00:00"), { ...short, tries: 0 }), 100, at("09:00:40")],
-    ["grows to the whole run", looked("a", at("09:00:00"), { ...short, tries: 9 }), 100, at("09:04:00")],
+    ["has all that is left when nobody waits behind it", checked("a", at("09:00:00")), 1, at("09:04:00")],
+    ["has its share when others wait", checked("a", at("09:00:00")), 4, at("09:01:00")],
+    ["is not too short for a slow cluster", checked("a", at("09:00:00")), 100, at("09:00:20")],
+    [
+      "is longer when the last was too short",
+      checked("a", at("09:00:00"), { ...short, tries: 0 }),
+      100,
+      at("09:00:40"),
+    ],
+    ["grows to the whole run", checked("a", at("09:00:00"), { ...short, tries: 9 }), 100, at("09:04:00")],
     [
       "begins small with a new attempt",
       syncRowOf("c1", { desired: { attempt: 2 }, observed: { attempt: 1, ...short, tries: 9 } }),

@@ -169,13 +169,13 @@ test("a defect of ours is tried again, its words are in the log only, and others
   await work();
   const message = "an internal error; the log of apply has it";
   expect(await observed(world)).toMatchObject({ phase: "Retrying", reason: "Internal", message });
-  const found = { kind: "Sync", namespace: "tests", name: "web", subject: "Sync/web", cluster: "c1" };
+  const found = { kind: "Sync", namespace: "tests", name: "web", owner: "Sync/web", cluster: "c1" };
   const of = { revision: "main@sha1:1", rollout: "web-1" };
   expect(errors).toEqual([{ message: "a sync met a defect", ...found, ...of, error: "x is not a function" }]);
 });
 
 test("a lease that is lost is no finding", async () => {
-  const lease = { key: keys.lease("c1"), owner: "me", fence: 1, wanted: 0, until: new Date(), routine: {} };
+  const lease = { key: keys.lease("c1"), owner: "me", fence: 1, desired: 0, until: new Date(), routine: {} };
   const { world, work } = await begin(new LeaseLost(lease));
   await expect(work()).rejects.toBeInstanceOf(LeaseLost);
   expect((await world.sync("web"))?.observed).toBeUndefined();
@@ -210,7 +210,7 @@ describe("a look that our own deadline cuts short", () => {
     if (row?.desired.renderDigest === undefined) throw new Error("nothing is assigned");
     const seen = {
       ...{ attempt: 1, phase: before, reason: "Before", message: "", startedAt: at, since: at, at, tries: 0 },
-      ...{ objects: { total: 1, ready: 1, failed: 0, foreign: 0 }, troubles: [], fence: 1, conditions: [] },
+      ...{ objects: { total: 1, ready: 1, failed: 0, foreign: 0 }, problems: [], fence: 1, conditions: [] },
       applied: { ...applied, renderDigest: row.desired.renderDigest },
       clusterUid: "kube-system-1",
     };

@@ -23,8 +23,8 @@ const suspended = {
 const held: Held = { name: "inc-1", by: "ana", reason: "INC-1", attempt: 1, since: "2026-11-21T08:00:00.000Z", at: "" };
 const cluster: ClusterRow = { ...clusterRow(), status: { uid: "kube-system-1", conditions: [] } };
 
-function turn(template: string, more: Partial<SyncRow> = {}, subject?: UserSyncRow): Turn {
-  return { row: { ...syncRowOf("c1", { template }), ...more }, subject };
+function turn(template: string, more: Partial<SyncRow> = {}, owner?: UserSyncRow): Turn {
+  return { row: { ...syncRowOf("c1", { template }), ...more }, owner };
 }
 
 function dead(alone: number, at = "2026-11-21T08:59:00.000Z"): { readonly deaths: Deaths } {
@@ -32,7 +32,7 @@ function dead(alone: number, at = "2026-11-21T08:59:00.000Z"): { readonly deaths
 }
 
 function leaseOf(death: Lease["death"]): Lease {
-  const lease = { key: keys.lease("c1"), owner: "me", fence: 7, wanted: 0, until: now, routine: {} };
+  const lease = { key: keys.lease("c1"), owner: "me", fence: 7, desired: 0, until: now, routine: {} };
   return death === undefined ? lease : { ...lease, death };
 }
 
@@ -117,10 +117,10 @@ describe("the turns of a pass", () => {
 
   test("are noted by what is wanted", () => {
     const row = syncRowOf("c1", { template: "a" });
-    expect(begunAt(row, { alone: true, isTold: true })).toEqual({ sync: "shop/web.a", wants, alone: true });
+    expect(begunAt(row, { alone: true, isReported: true })).toEqual({ sync: "shop/web.a", wants, alone: true });
     const { renderDigest: _, ...desired } = row.desired;
     const deleting = { ...row, desired: { ...desired, action: "delete" as const } };
-    expect(begunAt(deleting, { alone: false, isTold: false })).toEqual({
+    expect(begunAt(deleting, { alone: false, isReported: false })).toEqual({
       sync: "shop/web.a",
       wants: "delete",
       alone: false,
@@ -145,8 +145,8 @@ describe("a death in the routine", () => {
 
   test("is noted as one of the routine, unless each is told apart", () => {
     const { row } = rests("a");
-    expect(begunAt(row, { alone: false, isTold: false })).toEqual(inRoutine.begun);
-    expect(begunAt(row, { alone: false, isTold: true })).toEqual(noteOf("a").begun);
+    expect(begunAt(row, { alone: false, isReported: false })).toEqual(inRoutine.begun);
+    expect(begunAt(row, { alone: false, isReported: true })).toEqual(noteOf("a").begun);
   });
 });
 

@@ -28,7 +28,7 @@ const own = {
 };
 
 function specWith(more: Partial<ClusterDiscoverySpec>, tags?: TagSelector): ClusterDiscoverySpec {
-  const of = { accounts: ["111122223333"], role: { name: "look" }, regions: ["eu-west-1"] };
+  const of = { accounts: ["111122223333"], role: { name: "scan" }, regions: ["eu-west-1"] };
   return { eks: { ...of, ...(tags === undefined ? {} : { tags }) }, interval: "10m", name: "{{ eks.name }}", ...more };
 }
 
@@ -166,9 +166,9 @@ const selectors: readonly (readonly [string, TagSelector | undefined, object | u
   ["another value", { matchExpressions: [{ key: "a", operator: "NotIn", values: ["1"] }] }, undefined],
 ];
 
-test.each(selectors)("the tag that all clusters of a selector have: %s", (_what, selector, wanted) => {
+test.each(selectors)("the tag that all clusters of a selector have: %s", (_what, selector, desired) => {
   const found = requiredTag(selector);
-  expect(found === undefined ? undefined : { key: found.key, values: found.values }).toEqual(wanted);
+  expect(found === undefined ? undefined : { key: found.key, values: found.values }).toEqual(desired);
   const isFoundWithoutTags = matchesTags(selector, {});
-  expect(isFoundWithoutTags).toBe(wanted === undefined);
+  expect(isFoundWithoutTags).toBe(desired === undefined);
 });

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { MemberSync } from "#shared/fleet/api/fleet-member.ts";
+import type { DesiredCluster } from "#shared/fleet/forecast/desired-clusters.ts";
 import { type ForecastFacts, forecast } from "#shared/fleet/forecast/forecast.ts";
-import type { WantedCluster } from "#shared/fleet/forecast/wanted-clusters.ts";
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import type { TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 
 const apply = applyOptions.parse({});
 const template = { name: "app", source: "app", revision: "r", artifactDigest: "a", path: ".", apply };
 
-function wanted(cluster: string, input: TargetInput, stage = "all"): WantedCluster {
+function desired(cluster: string, input: TargetInput, stage = "all"): DesiredCluster {
   return { cluster, stage, targets: [{ template, sync: "web.app", input }] };
 }
 
@@ -19,16 +19,16 @@ function had(renderDigest: string, more: Partial<MemberSync> = {}): MemberSync {
 const input = (digest: string): TargetInput => ({ digest, path: "." });
 
 const facts: ForecastFacts = {
-  wanted: [
-    wanted("c1", input("i2"), "canary"),
-    wanted("c2", input("i2")),
-    wanted("c3", input("i2")),
-    wanted("c4", input("i1")),
-    wanted("c5", input("i2")),
-    wanted("c6", input("lost")),
-    wanted("c7", { problem: "has no cluster.values.x" }),
-    wanted("c8", { disabled: true }),
-    wanted("c9", input("i1")),
+  desired: [
+    desired("c1", input("i2"), "canary"),
+    desired("c2", input("i2")),
+    desired("c3", input("i2")),
+    desired("c4", input("i1")),
+    desired("c5", input("i2")),
+    desired("c6", input("lost")),
+    desired("c7", { problem: "has no cluster.values.x" }),
+    desired("c8", { disabled: true }),
+    desired("c9", input("i1")),
   ],
   fleet: [
     { name: "c1", syncs: [had("d1")] },
@@ -76,11 +76,11 @@ describe("a forecast", () => {
 
   test("has a hash of what would change, and of nothing else", () => {
     const { hash } = forecast(facts);
-    const shuffled = { ...facts, wanted: facts.wanted.toReversed(), fleet: facts.fleet.toReversed() };
+    const shuffled = { ...facts, desired: facts.desired.toReversed(), fleet: facts.fleet.toReversed() };
     expect(forecast(shuffled).hash).toBe(hash);
     const calm = { ...facts, fleet: [...facts.fleet, { name: "more", syncs: [] }] };
     expect(forecast(calm).hash).toBe(hash);
     expect(forecast({ ...facts, renderings: new Map([...facts.renderings, ["i2", "d3"]]) }).hash).not.toBe(hash);
-    expect(forecast({ ...facts, wanted: facts.wanted.slice(1) }).hash).not.toBe(hash);
+    expect(forecast({ ...facts, desired: facts.desired.slice(1) }).hash).not.toBe(hash);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { FoldersOf } from "#shared/fleet/foreign/said.ts";
 import { sameInStarling } from "#shared/fleet/foreign/same-in-starling.ts";
+import type { FoldersOf } from "#shared/fleet/foreign/translation.ts";
 import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";

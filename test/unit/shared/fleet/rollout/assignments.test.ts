@@ -10,11 +10,11 @@ import {
   takenBack,
 } from "#shared/fleet/rollout/assignments.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { ContentRow, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
+import type { RenderingRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
-const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
+const owner: Owner = { namespace: "shop", kind: "SyncGroup", name: "web" };
 const at = "2026-11-21T08:00:00.000Z";
 const now = new Date(at);
 const apply = applyOptions.parse({});
@@ -41,9 +41,9 @@ const done = (input: string, doneAt = at) => rendering(input, { state: "Done", d
 const failure = { code: "RenderFailed", message: "no kind", permanent: true };
 
 describe("renderings of a target", () => {
-  const clock: RenderingClock = { subject, now, progressSeconds: 600 };
+  const clock: RenderingClock = { owner, now, progressSeconds: 600 };
   const of = (...inputs: readonly string[]) => inputs.map((digest) => ({ digest, path: "." }));
-  const waiting = [subject];
+  const waiting = [owner];
 
   test.each<[string, readonly string[], readonly [string, RenderingRow][], Partial<RenderingClock>, object]>([
     ["all there", ["a", "b"], [done("a"), done("b")], {}, { kind: "ready", digests: ["sha256:of-a", "sha256:of-b"] }],
@@ -75,14 +75,14 @@ describe("renderings of a target", () => {
     [
       "that rest",
       ["a"],
-      [rendering("a", { state: "Failed", failure, restsUntil: later(at, 300) })],
+      [rendering("a", { state: "Failed", failure, retryAt: later(at, 300) })],
       {},
       { kind: "failed", reason: "RenderFailed: no kind" },
     ],
     [
       "that rest since before a reconcile",
       ["a"],
-      [rendering("a", { state: "Failed", failure, restsUntil: later(at, 300) })],
+      [rendering("a", { state: "Failed", failure, retryAt: later(at, 300) })],
       { retriedAt: later(at, 1) },
       { kind: "pending", unasked: [0] },
     ],
@@ -170,13 +170,13 @@ describe("renderings of a target", () => {
 
 const template = (name: string) => ({ ...syncTemplate.parse({ name, source: "app" }) });
 
-function content(number: number, ...templates: readonly string[]): ContentRow {
+function rollout(number: number, ...templates: readonly string[]): RolloutRow {
   return {
-    ...keys.content(subject, number),
-    type: "Content",
+    ...keys.rollout(owner, number),
+    type: "Rollout",
     schema: 1,
     version: 1,
-    subject,
+    owner,
     number,
     identity: `${number}`,
     plan: {
@@ -188,7 +188,7 @@ function content(number: number, ...templates: readonly string[]): ContentRow {
         path: ".",
         apply,
       })),
-      contentHash: "",
+      planHash: "",
     },
     revision: `r${number}`,
     trigger: "plan",
@@ -207,9 +207,9 @@ function assigning(
   more: Partial<Assigning> = {},
 ): Assigning {
   return {
-    subject,
+    owner,
     cluster: "c1",
-    content: content(2, ...wants),
+    rollout: rollout(2, ...wants),
     relation: relation(...wants),
     inputs: wants.map((name) => ({ digest: `in-${name}`, path: "." })),
     digests: wants.map(() => "sha256:new"),

@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
-import { desiredPlan, type PlannedSubject, sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { desiredPlan, type PlannedOwner, snapshotTarget } from "#shared/fleet/rollout/plan.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 /** What a template, or its override for the clusters in ring `b`, is made from. */
@@ -65,15 +65,15 @@ function digestsOf(
       },
     ],
   });
-  const subject: PlannedSubject = { type: "SyncGroup", namespace: "shop", name: "web", spec, operations: {} };
+  const owner: PlannedOwner = { type: "SyncGroup", namespace: "shop", name: "web", spec, operations: {} };
   const sources = Object.entries(artifacts).map(
     ([name, digest]) => [name, { status: { artifact: { revision: `main@${digest}`, digest } } }] as const,
   );
-  const desired = desiredPlan(subject, new Map(sources));
+  const desired = desiredPlan(owner, new Map(sources));
   if (!desired.ok) throw new Error(desired.message);
   return clusters.map(({ ring, ...values }, index) => {
     const member = { cluster: `c${index}`, uid: "u", labels: { ring }, values };
-    const [input] = sealedTarget(member, desired.plan).inputs;
+    const [input] = snapshotTarget(member, desired.plan).inputs;
     if (input === undefined || !("digest" in input)) throw new Error(`it has no input: ${JSON.stringify(input)}`);
     return input.digest;
   });

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
-import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { snapshotTarget } from "#shared/fleet/rollout/plan.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Plan, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
@@ -29,8 +29,8 @@ interface Of {
 
 /** What is sealed of a cluster, and what its rendering is asked for with. */
 function inputOf(template: PlannedTemplate, { labels = {}, values = {} }: Of = {}) {
-  const plan: Plan = { templates: [template], contentHash: "sha256:c" };
-  const [input] = sealedTarget({ cluster: "one", uid: "u", labels, values }, plan).inputs;
+  const plan: Plan = { templates: [template], planHash: "sha256:c" };
+  const [input] = snapshotTarget({ cluster: "one", uid: "u", labels, values }, plan).inputs;
   if (input === undefined || "disabled" in input) throw new Error("it is not disabled");
   if ("problem" in input) return { problem: input.problem };
   return { digest: input.digest, bound: input.bound, helm: buildOptionsOf(template, input.bound)?.helm };
@@ -82,8 +82,8 @@ describe("a chart is rendered", () => {
   test("with values of the type that they have", () => {
     const values = { replicas: 3, spot: false, hosts: ["a", { b: "{{ now }}" }], zone: { name: "{{ cluster.name }}" } };
     const names = ["replicas", "spot", "hosts", "zone"];
-    const wanted = Object.fromEntries(names.map((name) => [name, `{{ cluster.values.${name} }}`]));
-    const { helm } = inputOf(planned({ values: { ...wanted, text: "{{ cluster.values.none | default(3) }}" } }), {
+    const desired = Object.fromEntries(names.map((name) => [name, `{{ cluster.values.${name} }}`]));
+    const { helm } = inputOf(planned({ values: { ...desired, text: "{{ cluster.values.none | default(3) }}" } }), {
       values,
     });
     expect(JSON.parse(helm?.values ?? "")).toEqual({ ...values, text: "3" });
@@ -160,8 +160,8 @@ describe("one input", () => {
     const overrides = [{ clusters: { names: ["two"] }, render: { helm: { valuesFrom: [{ path: "a.yaml" }] } } }];
     const of = { labels: { env: "prod" } };
     const seen = (besides: PlannedTemplate["besides"], name = "one") => {
-      const plan: Plan = { templates: [{ ...planned({ valuesFrom }, { overrides }), besides }], contentHash: "c" };
-      const [input] = sealedTarget({ cluster: name, uid: "u", values: {}, ...of }, plan).inputs;
+      const plan: Plan = { templates: [{ ...planned({ valuesFrom }, { overrides }), besides }], planHash: "c" };
+      const [input] = snapshotTarget({ cluster: name, uid: "u", values: {}, ...of }, plan).inputs;
       if (input === undefined || !("digest" in input)) throw new Error("it is rendered");
       return input.digest;
     };

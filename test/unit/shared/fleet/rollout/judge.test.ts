@@ -112,8 +112,8 @@ describe("a cluster that has a slot", () => {
   });
 
   test("shows its worst object", () => {
-    const troubles = [{ object: "Deployment shop/web", reason: "ImagePullBackOff", message: "no such image" }];
-    const observed = { phase: "Verifying", reason: "NotReady", applied, troubles } as const;
+    const problems = [{ object: "Deployment shop/web", reason: "ImagePullBackOff", message: "no such image" }];
+    const observed = { phase: "Verifying", reason: "NotReady", applied, problems } as const;
     expect(verdict([{ observed }]).reason).toBe("Deployment shop/web: ImagePullBackOff (no such image)");
   });
 
@@ -134,7 +134,7 @@ describe("a cluster that has a slot", () => {
 });
 
 describe("the deadline", () => {
-  const moving: readonly Seen[] = [{ observed: { phase: "Verifying", reason: "NotReady", applied } }];
+  const updatingTo: readonly Seen[] = [{ observed: { phase: "Verifying", reason: "NotReady", applied } }];
   const grown = (seconds: number): readonly Seen[] => [
     {
       observed: {
@@ -159,11 +159,11 @@ describe("the deadline", () => {
   const freeze = { name: "inc", by: "ana", at, reason: "" };
 
   test.each<[string, readonly Seen[], number, Clock, string]>([
-    ["is not over before it", moving, 599, {}, "Assigned"],
+    ["is not over before it", updatingTo, 599, {}, "Assigned"],
     ["is not over for whom nobody looked at who was to", lookedAt(60, 90), 3600, {}, "Assigned"],
     ["is over as soon as that one has been looked at", lookedAt(3590, 3620), 3600, {}, "Failed"],
     ["is over for whom nobody was to look at before", lookedAt(60, 1260), 600, {}, "Failed"],
-    ["fails what is not done", moving, 600, {}, "Failed"],
+    ["fails what is not done", updatingTo, 600, {}, "Failed"],
     ["does not run for what nobody has begun", [{}], 600_000, {}, "Assigned"],
     [
       "nor for what was begun of an attempt before",
@@ -191,27 +191,27 @@ describe("the deadline", () => {
       {},
       "Failed",
     ],
-    ["does not run while suspended", moving, 6000, { pausedAt: later(at, 5) }, "Assigned"],
-    ["starts anew after a suspension", moving, 1100, { resumedAt: later(at, 501) }, "Assigned"],
-    ["and ends then", moving, 1101, { resumedAt: later(at, 501) }, "Failed"],
-    ["does not start anew by a suspension before it", moving, 600, { resumedAt: later(at, -5) }, "Failed"],
-    ["does not run under a freeze", moving, 6000, { freezing: { freeze } }, "Assigned"],
-    ["starts anew when a freeze lets go", moving, 1100, { freezing: { releasedAt: later(at, 501) } }, "Assigned"],
+    ["does not run while suspended", updatingTo, 6000, { pausedAt: later(at, 5) }, "Assigned"],
+    ["starts anew after a suspension", updatingTo, 1100, { resumedAt: later(at, 501) }, "Assigned"],
+    ["and ends then", updatingTo, 1101, { resumedAt: later(at, 501) }, "Failed"],
+    ["does not start anew by a suspension before it", updatingTo, 600, { resumedAt: later(at, -5) }, "Failed"],
+    ["does not run under a freeze", updatingTo, 6000, { freezing: { freeze } }, "Assigned"],
+    ["starts anew when a freeze lets go", updatingTo, 1100, { freezing: { releasedAt: later(at, 501) } }, "Assigned"],
     [
       "is over when one of several parts has used its own up",
-      [{ observed: ready }, { ...moving[0], template: "b" }],
+      [{ observed: ready }, { ...updatingTo[0], template: "b" }],
       600,
       {},
       "Failed",
     ],
     [
       "is not over while the one that is begun has time, and the other has none",
-      [{ template: "b" }, ...moving],
+      [{ template: "b" }, ...updatingTo],
       599,
       {},
       "Assigned",
     ],
-    ["is over for the one that is begun", [{ template: "b" }, ...moving], 600, {}, "Failed"],
+    ["is over for the one that is begun", [{ template: "b" }, ...updatingTo], 600, {}, "Failed"],
   ])("%s", (_name, seen, seconds, clock, state) => {
     expect(verdict(seen, seconds, clock).state).toBe(state);
   });
@@ -219,7 +219,7 @@ describe("the deadline", () => {
   test("fails no cluster for what the store denies, and the others all the same", () => {
     const denied = { observed: { phase: "Retrying", reason: "BlobDenied", message: "S3 denied a" } } as const;
     expect(verdict([denied], 6000)).toEqual({ state: "Assigned", reason: "BlobDenied: S3 denied a" });
-    expect(verdict([denied, { ...moving[0], template: "b" }], 6000).state).toBe("Failed");
+    expect(verdict([denied, { ...updatingTo[0], template: "b" }], 6000).state).toBe("Failed");
     const goesOn = { observed: { phase: "Verifying", reason: "NotReady", deniedAt: later(at, 5400) } } as const;
     expect(verdict([goesOn], 5999).state).toBe("Assigned");
     expect(verdict([goesOn], 6000).state).toBe("Failed");
@@ -227,13 +227,13 @@ describe("the deadline", () => {
 
   test("of several parts is that of the first whose time is up", () => {
     const later30 = { ...grown(30)[0], template: "b" };
-    const parts = [...moving, later30];
+    const parts = [...updatingTo, later30];
     expect(verdict(parts, 599)).toMatchObject({ state: "Assigned", deadline: later(at, 600) });
     for (const order of [parts, parts.toReversed()]) expect(verdict(order, 600).state).toBe("Failed");
   });
 
   test("says what was waited for", () => {
-    expect(verdict(moving, 600).reason).toBe("DeadlineExceeded: NotReady");
+    expect(verdict(updatingTo, 600).reason).toBe("DeadlineExceeded: NotReady");
   });
 
   test("of what was never assigned, or never begun, is none", () => {
@@ -259,13 +259,13 @@ test("what was never begun may be replaced", () => {
 });
 
 test("what is assigned is so whatever became of it", () => {
-  const wanted = { renderDigest: digest, apply: applyOptions.parse({}) };
-  expect(isAssigned(sync({ observed: { phase: "Failed" } }), wanted)).toBe(true);
-  expect(isAssigned(sync({ desired: { action: "delete" } }), wanted)).toBe(false);
+  const desired = { renderDigest: digest, apply: applyOptions.parse({}) };
+  expect(isAssigned(sync({ observed: { phase: "Failed" } }), desired)).toBe(true);
+  expect(isAssigned(sync({ desired: { action: "delete" } }), desired)).toBe(false);
 });
 
 describe("nothing needs to be sent", () => {
-  const wanted = { renderDigest: digest, apply: applyOptions.parse({}) };
+  const desired = { renderDigest: digest, apply: applyOptions.parse({}) };
   test.each<[string, SyncRow | undefined, boolean]>([
     ["to who has it", sync({ observed: ready }), true],
     ["to who was assigned nothing", undefined, false],
@@ -279,7 +279,7 @@ describe("nothing needs to be sent", () => {
     ["to who was ready before", sync({ observed: { ...ready, attempt: 1 } }), false],
     ["to who is to be deleted", sync({ desired: { action: "delete" }, observed: ready }), false],
   ])("%s", (_name, row, unchanged) => {
-    expect(isUnchanged(row, wanted)).toBe(unchanged);
+    expect(isUnchanged(row, desired)).toBe(unchanged);
   });
 });
 
@@ -332,7 +332,7 @@ test.each<[string, SyncRow, number | undefined, boolean]>([
   ["that answers again", sync({ desired: { rollout: 3 }, observed: { phase: "Reachable" } }), 3, false],
   [
     "away that had failed",
-    { ...sync({ desired: { rollout: 3 }, observed: { phase: "Unreachable" } }), parked: { reason: "Failed", at } },
+    { ...sync({ desired: { rollout: 3 }, observed: { phase: "Unreachable" } }), paused: { reason: "Failed", at } },
     3,
     true,
   ],
@@ -368,7 +368,7 @@ test.each<[string, SyncRow, number | undefined, boolean]>([
     "that a freeze holds in the middle",
     {
       ...sync({ desired: { rollout: 3 }, observed: { phase: "Applying" } }),
-      parked: { reason: "frozen", at, freeze: "inc-1" },
+      paused: { reason: "frozen", at, freeze: "inc-1" },
     },
     3,
     false,
@@ -377,7 +377,7 @@ test.each<[string, SyncRow, number | undefined, boolean]>([
     "that a freeze holds, and that was not ready before either",
     {
       ...sync({ desired: { rollout: 3, preexisting: true }, observed: { phase: "Applying" } }),
-      parked: { reason: "frozen", at, freeze: "inc-1" },
+      paused: { reason: "frozen", at, freeze: "inc-1" },
     },
     3,
     true,
@@ -388,6 +388,6 @@ test.each<[string, SyncRow, number | undefined, boolean]>([
     3,
     true,
   ],
-])("a cluster %s: its stage on %s, was it not ready before: %s", (_name, row, on, preexisting) => {
-  expect(isPreexisting(row, on)).toBe(preexisting);
+])("a cluster %s: its stage on %s, was it not ready before: %s", (_name, row, current, preexisting) => {
+  expect(isPreexisting(row, current)).toBe(preexisting);
 });

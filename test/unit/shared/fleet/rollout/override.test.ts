@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import { overridden, overridesFor } from "#shared/fleet/rollout/override.ts";
-import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { snapshotTarget } from "#shared/fleet/rollout/plan.ts";
 import type { PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
@@ -22,9 +22,9 @@ function planned(overrides: readonly unknown[], fields: Readonly<Record<string, 
   };
 }
 
-function sealed(template: PlannedTemplate, cluster: string, labels: Readonly<Record<string, string>> = {}) {
-  const plan = { templates: [template], contentHash: "sha256:c" };
-  return sealedTarget({ cluster, uid: "u", labels, values: {} }, plan).inputs[0];
+function snapshot(template: PlannedTemplate, cluster: string, labels: Readonly<Record<string, string>> = {}) {
+  const plan = { templates: [template], planHash: "sha256:c" };
+  return snapshotTarget({ cluster, uid: "u", labels, values: {} }, plan).inputs[0];
 }
 
 const gold = { clusters: { selector: { matchLabels: { tier: "gold" } } } };
@@ -47,13 +47,13 @@ describe("overrides", () => {
       apply: { interval: "1h", drift: "off", prune: true },
     });
     expect(overridden(template, [1])).toMatchObject({ path: "base", parameters: { A: "std", B: "one", C: "std" } });
-    expect(sealed(template, "one", { tier: "gold" })).toMatchObject({ path: "gold", overrides: [0, 1] });
-    expect(sealed(template, "two")).not.toHaveProperty("overrides");
+    expect(snapshot(template, "one", { tier: "gold" })).toMatchObject({ path: "gold", overrides: [0, 1] });
+    expect(snapshot(template, "two")).not.toHaveProperty("overrides");
   });
 
   test("that match nobody change nothing", () => {
-    const without = sealed(planned([]), "one");
-    expect(sealed(planned([{ ...gold, path: "gold" }]), "one")).toEqual(without);
+    const without = snapshot(planned([]), "one");
+    expect(snapshot(planned([{ ...gold, path: "gold" }]), "one")).toEqual(without);
   });
 
   test("which come to the same share a rendering, whichever they are", () => {
@@ -61,7 +61,7 @@ describe("overrides", () => {
       { ...one, path: "special" },
       { ...gold, path: "special" },
     ]);
-    const [first, second] = [sealed(template, "one"), sealed(template, "two", { tier: "gold" })];
+    const [first, second] = [snapshot(template, "one"), snapshot(template, "two", { tier: "gold" })];
     expect(first).toMatchObject({ overrides: [0] });
     expect(second).toMatchObject({ overrides: [1] });
     expect(first).toHaveProperty("digest", second !== undefined && "digest" in second ? second.digest : "");
@@ -72,9 +72,9 @@ describe("overrides", () => {
       { ...gold, disabled: true },
       { ...one, disabled: false },
     ]);
-    expect(sealed(template, "two", { tier: "gold" })).toEqual({ disabled: true });
-    expect(sealed(template, "one", { tier: "gold" })).toMatchObject({ path: "base" });
-    expect(sealed(template, "two")).toMatchObject({ path: "base" });
+    expect(snapshot(template, "two", { tier: "gold" })).toEqual({ disabled: true });
+    expect(snapshot(template, "one", { tier: "gold" })).toMatchObject({ path: "base" });
+    expect(snapshot(template, "two")).toMatchObject({ path: "base" });
   });
 
   const fields = fc.record(

@@ -15,7 +15,7 @@ import {
   stageOf,
 } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { FleetRow, Operations, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { FleetRow, Operations, OwnerRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { folderDigests } from "#shared/source/folder-digests.ts";
 import { treeDigest } from "#shared/source/tree-listing.ts";
 
@@ -34,7 +34,7 @@ const parts = {
   operations: {},
 };
 
-function group(spec: Record<string, unknown> = {}, operations: Operations = {}): SubjectRow {
+function group(spec: Record<string, unknown> = {}, operations: Operations = {}): OwnerRow {
   const whole = { clusters: { all: true }, templates: [{ name: "app", source: "app" }], ...spec };
   return {
     ...parts,
@@ -55,7 +55,7 @@ function sources(...commits: readonly [string, string | undefined][]): ReadonlyM
         sizeBytes: 1,
         files: 1,
         storedAt: at,
-        subject: "",
+        owner: "",
         author: "",
       };
       const status = { conditions: [], ...(commit === undefined ? {} : { artifact }) };
@@ -65,7 +65,7 @@ function sources(...commits: readonly [string, string | undefined][]): ReadonlyM
   );
 }
 
-function planned(row: SubjectRow, from = sources(["app", "aaa"])) {
+function planned(row: OwnerRow, from = sources(["app", "aaa"])) {
   const desired = desiredPlan(row, from);
   if (!desired.ok) throw new Error(desired.message);
   return desired.plan;
@@ -89,7 +89,7 @@ describe("what is taken of a repository of many", () => {
       ([path, text]) => ({
         path,
         executable: false,
-        content: Buffer.from(text),
+        rollout: Buffer.from(text),
       }),
     );
   const from = (revision: string, texts: Readonly<Record<string, string>> = {}) => {
@@ -124,13 +124,13 @@ describe("what is taken of a repository of many", () => {
     const before = plannedFrom("main@sha1:aaa");
     const after = plannedFrom("main@sha1:bbb", { [changed]: "changed" });
     expect(after.templates[0]?.revision).toBe("main@sha1:bbb");
-    expect(after.contentHash !== before.contentHash).toBe(isNew);
+    expect(after.planHash !== before.planHash).toBe(isNew);
   });
 
   test("an artifact of before folders were noted counts as a whole", () => {
     const row = group({ templates: [{ name: "a", source: "app", path: "apps/a" }] });
-    const { contentHash } = planned(row, sources(["app", "aaa"]));
-    expect(planned(row, sources(["app", "bbb"])).contentHash).not.toBe(contentHash);
+    const { planHash } = planned(row, sources(["app", "aaa"]));
+    expect(planned(row, sources(["app", "bbb"])).planHash).not.toBe(planHash);
   });
 });
 
@@ -174,8 +174,8 @@ describe("what is planned", () => {
       ["app", "main@sha1:aaa", undefined],
     ]);
     // Another commit of the same content is the same plan.
-    expect(planned(row, from("bb2")).contentHash).toBe(plan.contentHash);
-    expect(planned(row, from("ddd")).contentHash).not.toBe(plan.contentHash);
+    expect(planned(row, from("bb2")).planHash).toBe(plan.planHash);
+    expect(planned(row, from("ddd")).planHash).not.toBe(plan.planHash);
     expect(describeRevisions(plan)).toBe("main@sha1:aaa");
     expect(desiredPlan(row, sources(["app", "aaa"], ["base", "bbb"]))).toMatchObject({
       ok: false,
@@ -205,20 +205,20 @@ describe("what is planned", () => {
     "of a subject that is deleted with %s is only a farewell, whatever its Sources are",
     (cascade) => {
       const deletion = { by: "ana", at, number: 1, cascade };
-      expect(planned(group({}, { deletion }), sources())).toMatchObject({ templates: [], farewell: "delete" });
+      expect(planned(group({}, { deletion }), sources())).toMatchObject({ templates: [], deletion: "delete" });
     },
   );
 
   test("of a Sync that a user wrote is one template on one cluster", () => {
     const spec = syncSpec.parse({ cluster: "c1", source: "app", path: "deploy" });
-    const row: SubjectRow = { ...parts, type: "Sync", name: "tool", spec, status: { conditions: [] } };
+    const row: OwnerRow = { ...parts, type: "Sync", name: "tool", spec, status: { conditions: [] } };
     expect(relationOf(row).clusters).toEqual({ names: ["c1"] });
     expect(planned(row).templates).toMatchObject([{ name: "tool", path: "deploy" }]);
   });
 });
 
 describe("the content hash", () => {
-  const hash = (...given: Parameters<typeof planned>) => planned(...given).contentHash;
+  const hash = (...given: Parameters<typeof planned>) => planned(...given).planHash;
   const same = hash(group());
 
   test.each<[string, () => string]>([

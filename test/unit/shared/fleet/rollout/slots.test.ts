@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { legKey, refOf } from "#shared/fleet/rollout/legs.ts";
 import {
   changingOf,
   type Mover,
@@ -9,28 +8,29 @@ import {
   servedNext,
   turnsOf,
 } from "#shared/fleet/rollout/slots.ts";
-import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
-import { legOfUnit, stageOfUnit, unitOf } from "#test/support/unit-rows.ts";
+import { refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { rolloutStateOf, stageRecordOf, stageRunInState } from "#test/support/rollout-state-rows.ts";
 
-const arrivals: Mover = {};
+const catchUps: Mover = {};
 const mover = (stage: number, more: Omit<Mover, "stage"> = {}): Mover => ({
   stage,
-  leg: legOfUnit({ stage: `s${stage}`, size: 50 }),
+  stageRun: stageRunInState({ stage: `s${stage}`, size: 50 }),
   ...more,
 });
 
 interface Situation {
-  readonly stages: readonly (Partial<UnitStage> | undefined)[];
+  readonly stages: readonly (Partial<StageRecord> | undefined)[];
   readonly movers: readonly Mover[];
   readonly maxConcurrent: number;
-  readonly unit?: Partial<UnitRow>;
+  readonly rolloutState?: Partial<RolloutStateRow>;
 }
 
 /** Who may have how many, in their order; the arrivals are `a`. */
-function turns({ stages, movers, maxConcurrent, unit }: Situation) {
-  const row = unitOf(
-    stages.map((stage, index) => stageOfUnit(`s${index}`, { members: 100, ...stage })),
-    unit,
+function turns({ stages, movers, maxConcurrent, rolloutState }: Situation) {
+  const row = rolloutStateOf(
+    stages.map((stage, index) => stageRecordOf(`s${index}`, { members: 100, ...stage })),
+    rolloutState,
   );
   const pace = { maxConcurrent, maxFailures: 0, maxUnreachable: 0 };
   return turnsOf(row, movers, pace).map((turn) => [turn.mover.stage ?? "a", turn.slots]);
@@ -40,13 +40,13 @@ const idle = { changing: 0 };
 
 describe("the bound", () => {
   test("is what all legs and arrivals hold together", () => {
-    const unit = unitOf(
-      [stageOfUnit("a", { changing: 2, members: 3 }), stageOfUnit("b", { changing: 3, members: 4 })],
+    const rolloutState = rolloutStateOf(
+      [stageRecordOf("a", { changing: 2, members: 3 }), stageRecordOf("b", { changing: 3, members: 4 })],
       {
-        arrivals: { waiting: 9, changing: 4, failed: 9 },
+        catchUps: { waiting: 9, changing: 4, failed: 9 },
       },
     );
-    expect([changingOf(unit), membersOfAll(unit)]).toEqual([9, 7]);
+    expect([changingOf(rolloutState), membersOfAll(rolloutState)]).toEqual([9, 7]);
   });
 
   test.each<[string, number, readonly number[], number]>([
@@ -68,8 +68,8 @@ describe("one slot is kept, so that a cure never waits for the sick", () => {
   test("later stages and arrivals hold at most the bound less one", () => {
     expect(turns({ stages: [idle, { changing: 38 }], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 1]]);
     expect(turns({ stages: [idle, { changing: 39 }], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 0]]);
-    const unit = { arrivals: { waiting: 5, changing: 1, failed: 0 } };
-    expect(turns({ stages: [idle, idle], movers: [arrivals], maxConcurrent: 2, unit })).toEqual([["a", 0]]);
+    const rolloutState = { catchUps: { waiting: 5, changing: 1, failed: 0 } };
+    expect(turns({ stages: [idle, idle], movers: [catchUps], maxConcurrent: 2, rolloutState })).toEqual([["a", 0]]);
   });
 
   test("the first stage has it", () => {
@@ -82,18 +82,18 @@ describe("one slot is kept, so that a cure never waits for the sick", () => {
   });
 
   test("meanwhile the earliest that has something to do may have it, for one cluster", () => {
-    const sick = { changing: 39 };
-    expect(turns({ stages: [idle, idle, sick], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 1]]);
-    expect(turns({ stages: [idle, idle, sick], movers: [mover(2)], maxConcurrent: 40 })).toEqual([[2, 0]]);
+    const unhealthy = { changing: 39 };
+    expect(turns({ stages: [idle, idle, unhealthy], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 1]]);
+    expect(turns({ stages: [idle, idle, unhealthy], movers: [mover(2)], maxConcurrent: 40 })).toEqual([[2, 0]]);
     expect(turns({ stages: [idle, { changing: 1 }, { changing: 38 }], movers: [mover(1)], maxConcurrent: 40 })).toEqual(
       [[1, 0]],
     );
-    const both = { stages: [idle, idle, sick], movers: [mover(0), mover(1)], maxConcurrent: 40 };
+    const both = { stages: [idle, idle, unhealthy], movers: [mover(0), mover(1)], maxConcurrent: 40 };
     expect(turns(both)).toEqual([
       [0, 1],
       [1, 0],
     ]);
-    expect(turns({ stages: [idle, idle, sick], movers: [arrivals], maxConcurrent: 40 })).toEqual([["a", 0]]);
+    expect(turns({ stages: [idle, idle, unhealthy], movers: [catchUps], maxConcurrent: 40 })).toEqual([["a", 0]]);
   });
 
   test("a stage without clusters needs none", () => {
@@ -109,10 +109,10 @@ describe("one slot is kept, so that a cure never waits for the sick", () => {
 
 describe("with a bound of one", () => {
   test("nothing is kept, and everybody has a turn: commits may come faster than the first stage is through", () => {
-    const movers = [mover(0), mover(1), arrivals];
+    const movers = [mover(0), mover(1), catchUps];
     const before = [[], ["s0"], ["s0", "s1"], ["s0", "s1", ""]];
     const first = before.map(
-      (served) => turns({ stages: [idle, idle], movers, maxConcurrent: 1, unit: { served } })[0],
+      (served) => turns({ stages: [idle, idle], movers, maxConcurrent: 1, rolloutState: { served } })[0],
     );
     expect(first).toEqual([
       [0, 1],
@@ -131,38 +131,38 @@ describe("whoever wants slots", () => {
   const counts = { Waiting: 2 };
   /** Content 2 is the newest: of who goes, its farewell. */
   const movers = (
-    leg: Partial<Omit<LegRow, "counts">> & Pick<LegRow, "content">,
+    stageRun: Partial<Omit<StageRunRow, "counts">> & Pick<StageRunRow, "rollout">,
     isGoing = false,
     waiting = counts,
   ) => {
-    const row = legOfUnit({ ...leg, counts: waiting });
-    const unit = unitOf([stageOfUnit("all", { moving: refOf(row) })], {
+    const row = stageRunInState({ ...stageRun, counts: waiting });
+    const rolloutState = rolloutStateOf([stageRecordOf("all", { updatingTo: refOf(row) })], {
       last: 2,
-      arrivals: { waiting: 1, changing: 0, failed: 0 },
+      catchUps: { waiting: 1, changing: 0, failed: 0 },
     });
-    const legs = new Map([[legKey(row), row]]);
-    return moversOf({ unit, legs, rollout: { stages: [] }, isGoing }).map(({ stage }) => stage ?? "a");
+    const stageRuns = new Map([[stageRunKey(row), row]]);
+    return moversOf({ rolloutState, stageRuns, rollout: { stages: [] }, isGoing }).map(({ stage }) => stage ?? "a");
   };
 
-  test.each([1, 2])("is what goes through a stage, be it the newest or not (%i), and who comes to it", (content) => {
-    expect(movers({ content })).toEqual([0, "a"]);
+  test.each([1, 2])("is what goes through a stage, be it the newest or not (%i), and who comes to it", (rollout) => {
+    expect(movers({ rollout })).toEqual([0, "a"]);
   });
 
   test("is not what stands still, nor what has nobody left", () => {
-    expect(movers({ content: 2, phase: "Halted" })).toEqual(["a"]);
-    expect(movers({ content: 2 }, false, { Waiting: 0 })).toEqual(["a"]);
+    expect(movers({ rollout: 2, phase: "Halted" })).toEqual(["a"]);
+    expect(movers({ rollout: 2 }, false, { Waiting: 0 })).toEqual(["a"]);
   });
 
   test("is nothing but the farewell of a subject that goes", () => {
-    expect([movers({ content: 2 }, true), movers({ content: 1 }, true)]).toEqual([[0], []]);
+    expect([movers({ rollout: 2 }, true), movers({ rollout: 1 }, true)]).toEqual([[0], []]);
   });
 });
 
 describe("turns", () => {
   test("are first of those who had none for longest, whoever had them in between", () => {
-    const movers = [mover(0), mover(1), arrivals];
+    const movers = [mover(0), mover(1), catchUps];
     const order = (...served: string[]) =>
-      turns({ stages: [idle, idle], movers, maxConcurrent: 30, unit: { served } }).map(([who]) => who);
+      turns({ stages: [idle, idle], movers, maxConcurrent: 30, rolloutState: { served } }).map(([who]) => who);
     expect([order(), order("s0"), order("s1", "s0"), order("", "s1", "s0")]).toEqual([
       [0, 1, "a"],
       [1, "a", 0],
@@ -174,13 +174,13 @@ describe("turns", () => {
   test("are noted once of each, as many as there may be", () => {
     expect(servedNext({}, mover(0))).toEqual(["s0"]);
     expect(servedNext({ served: ["s0", "", "s1"] }, mover(0))).toEqual(["", "s1", "s0"]);
-    expect(servedNext({ served: ["s0", "s1"] }, arrivals)).toEqual(["s0", "s1", ""]);
+    expect(servedNext({ served: ["s0", "s1"] }, catchUps)).toEqual(["s0", "s1", ""]);
     const many = Array.from({ length: 13 }, (_, index) => `gone${index}`);
     expect(servedNext({ served: many }, mover(0))).toEqual([...many.slice(1), "s0"]);
   });
 
   test("give everybody an even share of what is free", () => {
-    const movers = [mover(0), mover(1), arrivals];
+    const movers = [mover(0), mover(1), catchUps];
     expect(turns({ stages: [idle, idle], movers, maxConcurrent: 31 })).toEqual([
       [0, 11],
       [1, 10],
@@ -209,8 +209,10 @@ describe("a stage's own bound", () => {
 
   test("counts those that came to it, too", () => {
     const own = mover(0, { maxConcurrent: 4 });
-    const unit = { arrivals: { waiting: 0, changing: 2, failed: 0 } };
-    expect(turns({ stages: [{ changing: 1, arriving: 2 }], movers: [own], maxConcurrent: 20, unit })).toEqual([[0, 1]]);
+    const rolloutState = { catchUps: { waiting: 0, changing: 2, failed: 0 } };
+    expect(turns({ stages: [{ changing: 1, catchingUp: 2 }], movers: [own], maxConcurrent: 20, rolloutState })).toEqual(
+      [[0, 1]],
+    );
   });
 
   test.each<[string, number | `${number}%` | undefined, number]>([
@@ -218,6 +220,6 @@ describe("a stage's own bound", () => {
     ["is of its members for those that come", "50%", 2],
     ["is used up", 3, 0],
   ])("%s", (_name, own, room) => {
-    expect(Math.min(1000, ownRoom(stageOfUnit("a", { members: 10, changing: 1, arriving: 2 }), own))).toBe(room);
+    expect(Math.min(1000, ownRoom(stageRecordOf("a", { members: 10, changing: 1, catchingUp: 2 }), own))).toBe(room);
   });
 });

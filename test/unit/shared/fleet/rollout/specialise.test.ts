@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
-import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { snapshotTarget } from "#shared/fleet/rollout/plan.ts";
 import { specialisationOf } from "#shared/fleet/rollout/specialise.ts";
 import type { Plan, PlannedTemplate, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
@@ -19,22 +19,22 @@ interface Of {
   readonly values?: Readonly<Record<string, string>>;
 }
 
-function sealed(template: PlannedTemplate, { cluster = "one", labels = {}, values = {} }: Of = {}): TargetInput {
-  const plan: Plan = { templates: [template], contentHash: "sha256:c" };
-  const [input] = sealedTarget({ cluster, uid: "u", labels, values }, plan).inputs;
+function snapshot(template: PlannedTemplate, { cluster = "one", labels = {}, values = {} }: Of = {}): TargetInput {
+  const plan: Plan = { templates: [template], planHash: "sha256:c" };
+  const [input] = snapshotTarget({ cluster, uid: "u", labels, values }, plan).inputs;
   if (input === undefined) throw new Error("a template without an input");
   return input;
 }
 
 function digestOf(template: PlannedTemplate, of: Of): string {
-  const input = sealed(template, of);
+  const input = snapshot(template, of);
   if (!("digest" in input)) throw new Error(JSON.stringify(input));
   return input.digest;
 }
 
 /** What a rendering is asked for with, from what was sealed. */
 function variablesOf(template: PlannedTemplate, of: Of) {
-  const input = sealed(template, of);
+  const input = snapshot(template, of);
   return "digest" in input ? specialisationOf(overridden(template, input.overrides), input.bound)?.variables : input;
 }
 
@@ -42,8 +42,8 @@ describe("the inputs of a template", () => {
   test("that uses none of this are what they were before there was any", () => {
     // Written down by the version before: a fleet is not rendered anew because Starling is.
     const before = "sha256:441d71e6d29efce0d74a68ff423483ac385ca9deed0627d997a16ae7f92ed9b9";
-    expect(sealed(planned())).toEqual({ digest: before, path: "deploy" });
-    expect(sealed(planned({ substitute: false }))).toEqual({ digest: before, path: "deploy" });
+    expect(snapshot(planned())).toEqual({ digest: before, path: "deploy" });
+    expect(snapshot(planned({ substitute: false }))).toEqual({ digest: before, path: "deploy" });
   });
 
   test("are its parameters, with what they come to on the cluster", () => {
@@ -58,12 +58,12 @@ describe("the inputs of a template", () => {
     const of = { labels: { region: "us" }, values: { domain: "x.example" } };
     expect(variablesOf(template, of)).toEqual({ DOMAIN: "app.x.example", REGION: "us", TIER: "std" });
     // What does not go by the cluster is in the plan once, and not with each cluster.
-    expect(sealed(template, of)).toMatchObject({ bound: { parameters: { DOMAIN: "app.x.example", REGION: "us" } } });
+    expect(snapshot(template, of)).toMatchObject({ bound: { parameters: { DOMAIN: "app.x.example", REGION: "us" } } });
   });
 
   test("lack a key by its name, the cluster's, and where to set it", () => {
     const template = planned({ parameters: { DOMAIN: "{{ cluster.values.domain }}" }, substitute: true });
-    expect(sealed(template, { cluster: "prod-1" })).toEqual({
+    expect(snapshot(template, { cluster: "prod-1" })).toEqual({
       problem:
         "parameters.DOMAIN: cluster prod-1 has no cluster.values.domain; a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery); or give it a | default(text)",
     });
@@ -73,7 +73,7 @@ describe("the inputs of a template", () => {
     const images = [{ name: "web", newTag: "2" }];
     const template = planned({ images, targetNamespace: "shop-{{ cluster.labels.tier }}" });
     const of = { labels: { tier: "gold" } };
-    const input = sealed(template, of);
+    const input = snapshot(template, of);
     expect(input).toMatchObject({ bound: { namespace: "shop-gold" } });
     expect("digest" in input && specialisationOf(template, input.bound)).toEqual({
       edits: { images },
@@ -82,7 +82,7 @@ describe("the inputs of a template", () => {
     expect(digestOf(template, of)).not.toBe(digestOf(template, { labels: { tier: "std" } }));
     const other = planned({ images: [{ name: "web", newTag: "3" }], targetNamespace: template.targetNamespace });
     expect(digestOf(template, of)).not.toBe(digestOf(other, of));
-    expect(sealed(template, { labels: { tier: "a/b" } })).toEqual({
+    expect(snapshot(template, { labels: { tier: "a/b" } })).toEqual({
       problem:
         'targetNamespace: "shop-a/b" for cluster one is no name of a namespace: 1 to 63 characters of a-z, 0-9 and -',
     });
@@ -91,8 +91,8 @@ describe("the inputs of a template", () => {
   test("lack nothing that is not used", () => {
     const overrides = [{ clusters: { all: true }, substitute: false }];
     const template = planned({ parameters: { A: "{{ cluster.values.a }}" }, substitute: true, overrides });
-    const without = sealed(planned());
-    expect(sealed(template)).toEqual({ ...without, overrides: [0] });
+    const without = snapshot(planned());
+    expect(snapshot(template)).toEqual({ ...without, overrides: [0] });
   });
 
   test("are data: a value that looks like an expression is none", () => {
@@ -128,10 +128,10 @@ describe("the inputs of a template", () => {
             values.map((_, index) => index === at && isOther),
           );
           // Clusters for which everything comes to the same share one rendering.
-          const wanted = new Set(
+          const desired = new Set(
             values.map((mine) => JSON.stringify([...asValues, "", ...asLabels].map((name) => mine[name] ?? "none"))),
           );
-          expect(new Set(before).size).toBe(wanted.size);
+          expect(new Set(before).size).toBe(desired.size);
         }),
         { seed, numRuns: propertyRuns(200) },
       );

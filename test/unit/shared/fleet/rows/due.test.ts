@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   backoffSeconds,
+  backoffSecondsAfter,
   due,
   dueAtOf,
   dueAttributes,
@@ -10,7 +11,6 @@ import {
   later,
   queuedNow,
   queuedUntil,
-  restSeconds,
   timerAttributes,
   watchdogAt,
   watchdogBehind,
@@ -129,7 +129,7 @@ test.each([
   [8, 21_600],
   [1_000_000, 21_600],
 ])("the rest after time %i is %i seconds", (times, seconds) => {
-  expect(restSeconds(times)).toBe(seconds);
+  expect(backoffSecondsAfter(times)).toBe(seconds);
 });
 
 describe("an interval", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { legEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
+import { stageRunEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
-import type { LegPhase, LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { StageRunPhase, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 import { type observedOf, syncRowOf } from "#test/support/sync-rows.ts";
@@ -28,11 +28,11 @@ describe("what a Sync tells of", () => {
   });
 
   test("the worst object rather than the sum, with cluster, rollout and revision, for thirty days", () => {
-    const trouble = { object: "Deployment shop/web", reason: "ImagePullBackOff", message: "no such image" };
+    const problem = { object: "Deployment shop/web", reason: "ImagePullBackOff", message: "no such image" };
     const [event] = syncEvents(
       syncRowOf("c1", {
         desired: { rollout: 4, revision: "main@sha1:bbb" },
-        observed: { phase: "Failed", reason: "ObjectsFailed", message: "0 of 3", since: at, troubles: [trouble] },
+        observed: { phase: "Failed", reason: "ObjectsFailed", message: "0 of 3", since: at, problems: [problem] },
       }),
     );
     expect(event).toMatchObject({
@@ -49,8 +49,8 @@ describe("what a Sync tells of", () => {
   });
 
   test("of an object that says no more than why", () => {
-    const trouble = { object: "Deployment shop/web", reason: "Unschedulable", message: "" };
-    const [event] = syncEvents(syncRowOf("c1", { observed: { phase: "Failed", troubles: [trouble] } }));
+    const problem = { object: "Deployment shop/web", reason: "Unschedulable", message: "" };
+    const [event] = syncEvents(syncRowOf("c1", { observed: { phase: "Failed", problems: [problem] } }));
     expect(event?.message).toBe("Deployment shop/web: Unschedulable");
   });
 
@@ -85,10 +85,10 @@ describe("what a Sync tells of", () => {
   });
 
   test("drift that stays is told once among the events of the group, with the Sync and its cluster", () => {
-    const told = (corrected: boolean, look: string) => {
+    const told = (corrected: boolean, check: string) => {
       const drift = { at, objects: 1, corrected };
-      const row = syncRowOf("c1", { observed: { phase: "Ready", since: at, at: look, drift } });
-      return syncEvents(row).filter(({ pk }) => pk === ranges.events(row.subject).pk);
+      const row = syncRowOf("c1", { observed: { phase: "Ready", since: at, at: check, drift } });
+      return syncEvents(row).filter(({ pk }) => pk === ranges.events(row.owner).pk);
     };
     const [event, ...others] = told(false, at);
     expect(event).toMatchObject({ reason: "DriftDetected", cluster: "c1" });
@@ -121,29 +121,29 @@ describe("what a Sync tells of", () => {
 });
 
 describe("what a content in a stage tells of", () => {
-  const leg = (transitions: LegRow["transitions"]): LegRow =>
-    ({ subject: { namespace: "shop", kind: "SyncGroup", name: "web" }, ...ref, transitions }) as LegRow;
-  const ref = { content: 4, stage: "canary", seal: 1 };
-  const transition = (phase: LegPhase, message: string) => ({ at, phase, reason: "Now", message });
-  const way = [transition("Moving", "begins"), transition("Halted", "1 cluster failed")];
+  const stageRun = (transitions: StageRunRow["transitions"]): StageRunRow =>
+    ({ owner: { namespace: "shop", kind: "SyncGroup", name: "web" }, ...ref, transitions }) as StageRunRow;
+  const ref = { rollout: 4, stage: "canary", snapshot: 1 };
+  const transition = (phase: StageRunPhase, message: string) => ({ at, phase, reason: "Now", message });
+  const way = [transition("Updating", "begins"), transition("Halted", "1 cluster failed")];
 
   test("is its newest transitions, each once", () => {
-    const events = legEvents(leg(way));
+    const events = stageRunEvents(stageRun(way));
     expect(events.map(({ severity, reason, message, rollout }) => [severity, reason, message, rollout])).toEqual([
-      ["info", "RolloutMoving", "web-4: begins", 4],
+      ["info", "RolloutUpdating", "web-4: begins", 4],
       ["error", "RolloutHalted", "web-4: 1 cluster failed", 4],
     ]);
-    expect(legEvents({ ...leg(way), version: 99 }).map(keyText)).toEqual(events.map(keyText));
+    expect(stageRunEvents({ ...stageRun(way), version: 99 }).map(keyText)).toEqual(events.map(keyText));
   });
 
   test("is another event for another stage, and when it was sealed anew", () => {
-    const legs = [leg(way), { ...leg(way), stage: "rest" }, { ...leg(way), seal: 2 }];
-    expect(new Set(legs.flatMap(legEvents).map(keyText)).size).toBe(6);
+    const stageRuns = [stageRun(way), { ...stageRun(way), stage: "rest" }, { ...stageRun(way), snapshot: 2 }];
+    expect(new Set(stageRuns.flatMap(stageRunEvents).map(keyText)).size).toBe(6);
   });
 
   test("is of a long one how each phase began, too", () => {
     const more = ["2", "3", "4"].map((count) => transition("Halted", `${count} clusters failed`));
-    expect(legEvents(leg([...way, ...more])).map(({ message }) => message)).toEqual([
+    expect(stageRunEvents(stageRun([...way, ...more])).map(({ message }) => message)).toEqual([
       "web-4: begins",
       "web-4: 1 cluster failed",
       "web-4: 2 clusters failed",
@@ -153,18 +153,20 @@ describe("what a content in a stage tells of", () => {
   });
 
   test("is of a long one the three newest", () => {
-    const events = legEvents(leg(["1", "2", "3", "4", "5"].map((message) => transition("Moving", message))));
+    const events = stageRunEvents(
+      stageRun(["1", "2", "3", "4", "5"].map((message) => transition("Updating", message))),
+    );
     expect(events.map(({ message }) => message)).toEqual(["web-4: 1", "web-4: 3", "web-4: 4", "web-4: 5"]);
   });
 
-  test.each<[LegPhase, string]>([
-    ["Moving", "info"],
+  test.each<[StageRunPhase, string]>([
+    ["Updating", "info"],
     ["Passed", "info"],
     ["Superseded", "info"],
     ["Halted", "error"],
     ["NothingVerified", "error"],
     ["TooManyUnreachable", "error"],
   ])("that is %s is %s", (phase, severity) => {
-    expect(legEvents(leg([transition(phase, "")]))).toMatchObject([{ severity }]);
+    expect(stageRunEvents(stageRun([transition(phase, "")]))).toMatchObject([{ severity }]);
   });
 });

@@ -2,19 +2,19 @@ import { describe, expect, test } from "vitest";
 import {
   clusterOf,
   keys,
+  type Owner,
   partitions,
   ranges,
   rowTypeOf,
-  type Subject,
   stateIndex,
   syncName,
 } from "#shared/fleet/rows/keys.ts";
 import { keyText, type RowKey, type RowRange } from "#shared/fleet/rows/row.ts";
 
-const group: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
-const sync: Subject = { namespace: "shop", kind: "Sync", name: "tool" };
+const group: Owner = { namespace: "shop", kind: "SyncGroup", name: "web" };
+const sync: Owner = { namespace: "shop", kind: "Sync", name: "tool" };
 const source = { namespace: "shop", name: "app" };
-const leg = { content: 17, stage: "canary", seal: 2 };
+const stageRun = { rollout: 17, stage: "canary", snapshot: 2 };
 const at = "2026-11-21T08:00:00.000Z";
 
 /** As docs/architecture.md has them: whoever reads a table by hand, or restores one, finds rows by these. */
@@ -26,18 +26,18 @@ test.each<[RowKey, string]>([
   [keys.check("c1"), "CHECK#c1|META"],
   [keys.fleet("c1"), "FLEET|c1"],
   [keys.clusterValues("eu"), "CLUSTERVALUES|eu"],
-  [keys.subject(group), "SUBJECTS|shop#SyncGroup#web"],
+  [keys.owner(group), "OWNERS|shop#SyncGroup#web"],
   [keys.sourceEntry(source), "SOURCES|shop#app"],
   [keys.uses(source, sync), "USES#shop#app|Sync#tool"],
   [keys.repository("git.example.com/app", source), "REPO#git.example.com/app|shop#app"],
   [keys.fleetVersion(7), "FLEETVERSION|07"],
   [keys.tick, "TICK|META"],
-  [keys.unit(group), "ROLL#shop#SyncGroup#web|UNIT"],
-  [keys.content(group, 17), "ROLL#shop#SyncGroup#web|CONTENT#00000017"],
-  [keys.leg(group, leg), "ROLL#shop#SyncGroup#web|LEG#00000017#canary#0002"],
+  [keys.rolloutState(group), "ROLL#shop#SyncGroup#web|STATE"],
+  [keys.rollout(group, 17), "ROLL#shop#SyncGroup#web|ROLLOUT#00000017"],
+  [keys.stageRun(group, stageRun), "ROLL#shop#SyncGroup#web|STAGERUN#00000017#canary#0002"],
   [keys.slot(group, "c1"), "ROLL#shop#SyncGroup#web|SLOT#c1"],
-  [keys.target(sync, leg, "c1"), "ROLL#shop#Sync#tool|TARGET#00000017#canary#0002#c1"],
-  [keys.arrival(sync, "waiting", "c1"), "ROLL#shop#Sync#tool|ARRIVAL#waiting#c1"],
+  [keys.target(sync, stageRun, "c1"), "ROLL#shop#Sync#tool|TARGET#00000017#canary#0002#c1"],
+  [keys.catchUp(sync, "waiting", "c1"), "ROLL#shop#Sync#tool|CATCHUP#waiting#c1"],
   [keys.rendering("sha256:aa"), "REND#sha256:aa|META"],
   [keys.revision(source, at, "sha256:aa"), `REV#shop#app|${at}#sha256:aa`],
   [keys.event(sync, at, "0a1b"), `EVT#shop#Sync#tool|${at}#0a1b`],
@@ -62,7 +62,7 @@ const hostile = [
 
 describe.each(["app", ...hostile])("with the name %s", (name) => {
   const named = { namespace: name, name };
-  const subjects: readonly Subject[] = [
+  const owners: readonly Owner[] = [
     { ...named, kind: "SyncGroup" },
     { ...named, kind: "Sync" },
   ];
@@ -84,26 +84,26 @@ describe.each(["app", ...hostile])("with the name %s", (name) => {
     ],
     ["rendering", keys.rendering(name), { input: name }, keys.rendering.parse],
     ["revision", keys.revision(named, at, name), { ...named, at, digest: name }, keys.revision.parse],
-    ...subjects.flatMap((subject) => [
-      ["subject", keys.subject(subject), subject, keys.subject.parse] as const,
-      ["uses", keys.uses(named, subject), { source: named, subject }, keys.uses.parse] as const,
-      ["unit", keys.unit(subject), subject, keys.unit.parse] as const,
-      ["content", keys.content(subject, 17), { subject, number: 17 }, keys.content.parse] as const,
+    ...owners.flatMap((owner) => [
+      ["owner", keys.owner(owner), owner, keys.owner.parse] as const,
+      ["uses", keys.uses(named, owner), { source: named, owner }, keys.uses.parse] as const,
+      ["rolloutState", keys.rolloutState(owner), owner, keys.rolloutState.parse] as const,
+      ["rollout", keys.rollout(owner, 17), { owner, number: 17 }, keys.rollout.parse] as const,
       [
-        "leg",
-        keys.leg(subject, { ...leg, stage: name }),
-        { subject, leg: { ...leg, stage: name } },
-        keys.leg.parse,
+        "stageRun",
+        keys.stageRun(owner, { ...stageRun, stage: name }),
+        { owner, stageRun: { ...stageRun, stage: name } },
+        keys.stageRun.parse,
       ] as const,
-      ["slot", keys.slot(subject, name), { subject, cluster: name }, keys.slot.parse] as const,
-      ["target", keys.target(subject, leg, name), { subject, leg, cluster: name }, keys.target.parse] as const,
+      ["slot", keys.slot(owner, name), { owner, cluster: name }, keys.slot.parse] as const,
+      ["target", keys.target(owner, stageRun, name), { owner, stageRun, cluster: name }, keys.target.parse] as const,
       [
-        "arrival",
-        keys.arrival(subject, "failed", name),
-        { subject, state: "failed", cluster: name },
-        keys.arrival.parse,
+        "catchUp",
+        keys.catchUp(owner, "failed", name),
+        { owner, state: "failed", cluster: name },
+        keys.catchUp.parse,
       ] as const,
-      ["event", keys.event(subject, at, name), { ...subject, at, id: name }, keys.event.parse] as const,
+      ["event", keys.event(owner, at, name), { ...owner, at, id: name }, keys.event.parse] as const,
     ]),
   ];
 
@@ -126,21 +126,30 @@ test.each<[string, RowKey]>([
   ["a Sync's namespace", keys.sync("c1", "a#b", "c")],
   ["a Sync's name", keys.sync("c1", "a", "b#c")],
   ["a cluster", keys.sync("c#1", "a", "b")],
-  ["a target's cluster", keys.target(sync, leg, "a#b")],
+  ["a target's cluster", keys.target(sync, stageRun, "a#b")],
   ["a slot's cluster", keys.slot(sync, "a#b")],
-  ["a leg's stage", keys.leg(sync, { ...leg, stage: "a#b" })],
+  ["a leg's stage", keys.stageRun(sync, { ...stageRun, stage: "a#b" })],
 ])("%s with a # is not read at all", (_what, key) => {
-  const kinds = [keys.object, keys.sync, keys.target, keys.leg, keys.slot, keys.arrival, keys.unit, keys.cluster];
+  const kinds = [
+    keys.object,
+    keys.sync,
+    keys.target,
+    keys.stageRun,
+    keys.slot,
+    keys.catchUp,
+    keys.rolloutState,
+    keys.cluster,
+  ];
   const parsers = kinds.map(({ parse }) => parse);
   expect(parsers.map((parse) => parse(key))).toEqual(parsers.map(() => undefined));
 });
 
 test.each<[string, RowKey, (key: RowKey) => unknown]>([
-  ["a content without a number", { ...keys.unit(group), sk: "CONTENT#-1" }, keys.content.parse],
-  ["a leg without a seal", { ...keys.unit(group), sk: "LEG#00000017#canary#x" }, keys.leg.parse],
-  ["a target without a number", { ...keys.unit(group), sk: "TARGET#x#canary#0002#c1" }, keys.target.parse],
-  ["a unit of no subject", { pk: "ROLL#shop#Source#app", sk: "UNIT" }, keys.unit.parse],
-  ["an entry of no subject", { pk: "SUBJECTS", sk: "shop#Source#app" }, keys.subject.parse],
+  ["a content without a number", { ...keys.rolloutState(group), sk: "ROLLOUT#-1" }, keys.rollout.parse],
+  ["a leg without a seal", { ...keys.rolloutState(group), sk: "STAGERUN#00000017#canary#x" }, keys.stageRun.parse],
+  ["a target without a number", { ...keys.rolloutState(group), sk: "TARGET#x#canary#0002#c1" }, keys.target.parse],
+  ["a unit of no subject", { pk: "ROLL#shop#Source#app", sk: "STATE" }, keys.rolloutState.parse],
+  ["an entry of no subject", { pk: "OWNERS", sk: "shop#Source#app" }, keys.owner.parse],
   ["a use by no subject", { pk: "USES#shop#app", sk: "Source#app" }, keys.uses.parse],
   ["an object of no kind", { pk: "NS#shop#Cluster", sk: "c1" }, keys.object.parse],
 ])("%s is not read", (_what, key, parse) => {
@@ -163,20 +172,20 @@ test.each<[RowKey, string | undefined]>([
   [keys.cluster("c1"), "Cluster"],
   [keys.sync("c1", "shop", "web.app"), "SyncOnCluster"],
   [keys.lease("c1"), "Lease"],
-  [keys.brake, "Brake"],
+  [keys.freezeState, "Freezes"],
   [keys.fleet("META"), "Fleet"],
-  [keys.subject(group), "Directory"],
+  [keys.owner(group), "Directory"],
   [keys.sourceEntry(source), "Directory"],
   [keys.uses(source, sync), "Directory"],
   [keys.repository("git.example.com/app", source), "Directory"],
   [keys.fleetVersion(7), "FleetVersion"],
   [keys.tick, "Tick"],
-  [keys.unit(group), "Unit"],
-  [keys.content(group, 17), "Content"],
-  [keys.leg(group, leg), "Leg"],
+  [keys.rolloutState(group), "RolloutState"],
+  [keys.rollout(group, 17), "Rollout"],
+  [keys.stageRun(group, stageRun), "StageRun"],
   [keys.slot(group, "c1"), "Slot"],
-  [keys.target(sync, leg, "c1"), "Target"],
-  [keys.arrival(sync, "failed", "c1"), "Arrival"],
+  [keys.target(sync, stageRun, "c1"), "Target"],
+  [keys.catchUp(sync, "failed", "c1"), "CatchUp"],
   [keys.rendering("sha256:aa"), "Rendering"],
   [keys.revision(source, at, "sha256:aa"), "Revision"],
   [keys.event(sync, at, "0a1b"), "Event"],
@@ -189,7 +198,7 @@ test.each<[RowKey, string | undefined]>([
 test("a row of a cluster, or of the fleet, says which", () => {
   const rows = [keys.cluster("c1"), keys.sync("c1", "shop", "web.app"), keys.lease("c1"), keys.fleet("c1")];
   expect(rows.map(clusterOf)).toEqual(["c1", "c1", "c1", "c1"]);
-  expect(() => clusterOf(keys.brake)).toThrow("BRAKE|META");
+  expect(() => clusterOf(keys.freezeState)).toThrow("FREEZES|META");
 });
 
 /** Range | the keys in it | keys that are next to them. */
@@ -219,14 +228,14 @@ test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
     [keys.sync("c1", "shop2", "b"), keys.sync("c1", "sho", "b")],
   ],
   ["the fleet", ranges.fleet, [keys.fleet("c1")], [keys.cluster("c1")]],
-  ["all subjects", ranges.subjects(), [keys.subject(group), keys.subject(sync)], [keys.sourceEntry(source)]],
+  ["all subjects", ranges.owners(), [keys.owner(group), keys.owner(sync)], [keys.sourceEntry(source)]],
   [
     "subjects of a namespace",
-    ranges.subjects("shop"),
-    [keys.subject(group)],
-    [keys.subject({ ...group, namespace: "shop2" }), keys.subject({ ...group, namespace: "sho" })],
+    ranges.owners("shop"),
+    [keys.owner(group)],
+    [keys.owner({ ...group, namespace: "shop2" }), keys.owner({ ...group, namespace: "sho" })],
   ],
-  ["all Sources", ranges.sources, [keys.sourceEntry(source)], [keys.subject(group)]],
+  ["all Sources", ranges.sources, [keys.sourceEntry(source)], [keys.owner(group)]],
   [
     "who uses a Source",
     ranges.uses(source),
@@ -241,39 +250,43 @@ test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
   ],
   [
     "the legs of a content",
-    ranges.legs(group, 17),
-    [keys.leg(group, leg), keys.leg(group, { ...leg, stage: "a" }), keys.leg(group, { ...leg, seal: 1 })],
-    [keys.leg(group, { ...leg, content: 18 }), keys.content(group, 17), keys.target(group, leg, "a")],
+    ranges.stageRuns(group, 17),
+    [
+      keys.stageRun(group, stageRun),
+      keys.stageRun(group, { ...stageRun, stage: "a" }),
+      keys.stageRun(group, { ...stageRun, snapshot: 1 }),
+    ],
+    [keys.stageRun(group, { ...stageRun, rollout: 18 }), keys.rollout(group, 17), keys.target(group, stageRun, "a")],
   ],
   [
     "slots",
     ranges.slots(group),
     [keys.slot(group, "a"), keys.slot(group, "zz-9")],
-    [keys.unit(group), keys.slot(sync, "a"), keys.arrival(group, "waiting", "a")],
+    [keys.rolloutState(group), keys.slot(sync, "a"), keys.catchUp(group, "waiting", "a")],
   ],
   [
     "targets of a leg",
-    ranges.targets(group, leg),
-    [keys.target(group, leg, "a"), keys.target(group, leg, "zz-9")],
+    ranges.targets(group, stageRun),
+    [keys.target(group, stageRun, "a"), keys.target(group, stageRun, "zz-9")],
     [
-      keys.target(group, { ...leg, content: 1 }, "a"),
-      keys.target(group, { ...leg, stage: "canary-2" }, "a"),
-      keys.target(group, { ...leg, seal: 1 }, "a"),
-      keys.target(sync, leg, "a"),
-      keys.leg(group, leg),
+      keys.target(group, { ...stageRun, rollout: 1 }, "a"),
+      keys.target(group, { ...stageRun, stage: "canary-2" }, "a"),
+      keys.target(group, { ...stageRun, snapshot: 1 }, "a"),
+      keys.target(sync, stageRun, "a"),
+      keys.stageRun(group, stageRun),
     ],
   ],
   [
     "arrivals in one state",
-    ranges.arrivals(group, "waiting"),
-    [keys.arrival(group, "waiting", "a")],
-    [keys.arrival(group, "failed", "a"), keys.arrival(sync, "waiting", "a")],
+    ranges.catchUps(group, "waiting"),
+    [keys.catchUp(group, "waiting", "a")],
+    [keys.catchUp(group, "failed", "a"), keys.catchUp(sync, "waiting", "a")],
   ],
   [
     "arrivals that nothing came of",
-    ranges.arrivalsBehind(group),
-    [keys.arrival(group, "failed", "a"), keys.arrival(group, "failed", "zz-9"), keys.arrival(group, "away", "a")],
-    [keys.arrival(group, "waiting", "a"), keys.arrival(sync, "failed", "a"), keys.arrival(sync, "away", "a")],
+    ranges.catchUpsTried(group),
+    [keys.catchUp(group, "failed", "a"), keys.catchUp(group, "failed", "zz-9"), keys.catchUp(group, "away", "a")],
+    [keys.catchUp(group, "waiting", "a"), keys.catchUp(sync, "failed", "a"), keys.catchUp(sync, "away", "a")],
   ],
   ["events", ranges.events(sync), [keys.event(sync, at, "1")], [keys.event({ ...sync, name: "tool2" }, at, "1")]],
 ])(
@@ -293,14 +306,14 @@ test("partitions are granted by the names in them", () => {
     syncs: "NS#*#Sync",
     clusters: "CL#*",
     checks: "CHECK#*",
-    brake: "BRAKE",
+    freezeState: "FREEZES",
     fleet: "FLEET",
     fleetVersion: "FLEETVERSION",
     tick: "TICK",
     discoveries: "DISCOVERIES",
     found: "FOUND",
     clusterValues: "CLUSTERVALUES",
-    subjectEntries: "SUBJECTS",
+    ownerEntries: "OWNERS",
     sourceEntries: "SOURCES",
     uses: "USES#*",
     repositories: "REPO#*",

@@ -18,7 +18,7 @@ const hour = "within 5% of 3600 seconds";
 
 const held = { name: "inc-1", by: "ana", reason: "INC-1", attempt: 2, since: at, at };
 
-const betweenTurns: typeof parked = [
+const betweenTurns: typeof paused = [
   { name: "and that was never seen, is never", row: row(undefined, hourly), expected: undefined },
   { name: "before it was begun, is after its interval", row: row({ attempt: 1, applied }, hourly), expected: hour },
   { name: "before anything was applied whole, is never", row: row({ attempt: 1 }, hourly), expected: undefined },
@@ -49,7 +49,7 @@ const betweenTurns: typeof parked = [
   },
 ];
 
-const parked: readonly {
+const paused: readonly {
   readonly name: string;
   readonly row: Parameters<typeof nextWork>[0];
   readonly expected: string | undefined;
@@ -148,12 +148,12 @@ describe("a worker's next look", () => {
     },
     ...betweenTurns.map(({ name, row, expected }) => ({
       name: `at what a freeze took the turn of, ${name}`,
-      row: { ...row, parked: { ...hold, freeze: "inc-1" } },
+      row: { ...row, paused: { ...hold, freeze: "inc-1" } },
       expected,
     })),
-    ...parked.map(({ name, row, expected }) => ({
+    ...paused.map(({ name, row, expected }) => ({
       name: `at what is parked ${name}`,
-      row: { ...row, parked: hold },
+      row: { ...row, paused: hold },
       expected,
     })),
   ])("$name", ({ row, expected }) => {
@@ -169,11 +169,11 @@ describe("a worker's next look", () => {
   });
 
   test("is spread: Syncs that were looked at together are not looked at together again", () => {
-    const looks = Array.from({ length: 50 }, (_, index) => nextWork({ ...row({ phase: "Ready" }), uid: `u${index}` }));
-    expect(new Set(looks).size).toBeGreaterThan(40);
+    const checks = Array.from({ length: 50 }, (_, index) => nextWork({ ...row({ phase: "Ready" }), uid: `u${index}` }));
+    expect(new Set(checks).size).toBeGreaterThan(40);
     const again = Array.from({ length: 50 }, (_, index) => {
-      const looked = later(at, index);
-      return Date.parse(nextWork(row({ phase: "Ready", at: looked })) ?? "") - Date.parse(looked);
+      const checked = later(at, index);
+      return Date.parse(nextWork(row({ phase: "Ready", at: checked })) ?? "") - Date.parse(checked);
     });
     expect(new Set(again).size).toBeGreaterThan(40);
   });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import { isAtRest, nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
+import { isIdle, nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
 import {
   isRoutineDue,
   isRoutineLate,
-  lastLook,
+  lastCheck,
   nextRoutine,
   routineAfter,
   routineAt,
@@ -68,17 +68,17 @@ describe("the routine of a cluster", () => {
   });
 
   test.each([
-    { looks: 10, most: 180 },
-    { looks: 30, most: 130 },
+    { checks: 10, most: 180 },
+    { checks: 30, most: 130 },
   ])(
     "of 1,000 clusters that were looked at in one minute: after $looks looks no minute has more than $most",
     (given) => {
       const clusters = Array.from({ length: 1000 }, (_, index) => `c${index}`);
-      let looks = new Map(clusters.map((cluster, index) => [cluster, seconds(index % 60)]));
-      for (let look = 1; look <= given.looks; look++) {
-        looks = new Map([...looks].map(([cluster, last]) => [cluster, nextRoutine(cluster, { 600: last }) ?? ""]));
+      let checks = new Map(clusters.map((cluster, index) => [cluster, seconds(index % 60)]));
+      for (let check = 1; check <= given.checks; check++) {
+        checks = new Map([...checks].map(([cluster, last]) => [cluster, nextRoutine(cluster, { 600: last }) ?? ""]));
       }
-      const perMinute = Map.groupBy(looks.values(), (time) => Math.floor(((Date.parse(time) / 1000) % 600) / 60));
+      const perMinute = Map.groupBy(checks.values(), (time) => Math.floor(((Date.parse(time) / 1000) % 600) / 60));
       const busiest = Math.max(...[...perMinute.values()].map(({ length }) => length));
       // 100 where each minute has as many.
       expect(busiest).toBeLessThanOrEqual(given.most);
@@ -111,12 +111,12 @@ describe("the routine of a cluster", () => {
   });
 
   test("says when a Sync was looked at last, where its own row does not", () => {
-    expect(lastLook(resting("a"), { 600: seconds(600) })).toBe(seconds(600));
-    expect(lastLook(resting("a", { observed: { at: seconds(900) } }), { 600: seconds(600) })).toBe(seconds(900));
-    expect(lastLook(resting("a"))).toBe(at);
-    const moving = resting("a", { observed: { phase: "Applying", nextAt: seconds(1) } });
-    expect(lastLook(moving, { 600: seconds(600) })).toBe(at);
-    expect(lastLook(syncRowOf("c1"), { 600: at })).toBeUndefined();
+    expect(lastCheck(resting("a"), { 600: seconds(600) })).toBe(seconds(600));
+    expect(lastCheck(resting("a", { observed: { at: seconds(900) } }), { 600: seconds(600) })).toBe(seconds(900));
+    expect(lastCheck(resting("a"))).toBe(at);
+    const updatingTo = resting("a", { observed: { phase: "Applying", nextAt: seconds(1) } });
+    expect(lastCheck(updatingTo, { 600: seconds(600) })).toBe(at);
+    expect(lastCheck(syncRowOf("c1"), { 600: at })).toBeUndefined();
   });
 });
 
@@ -130,7 +130,7 @@ describe("a Sync", () => {
     ["with a newer assignment does not", false, syncRowOf("c1", { desired: { attempt: 2 }, observed: { attempt: 1 } })],
     ["that is gone does not", false, resting("a", { observed: { phase: "Gone" } })],
   ])("%s", (_what, expected, row) => {
-    expect(isAtRest(row)).toBe(expected);
+    expect(isIdle(row)).toBe(expected);
     // One that rests is due by itself a day later than with the others.
     const next = nextWork(row);
     expect(timerOf(row)).toBe(expected && next !== undefined ? later(next, 86_400) : next);

@@ -15,18 +15,18 @@ test.each<[Phase, string]>([
   ["Reachable", "Failed"],
   ["Ready", "Ready"],
   ["Gone", "Gone"],
-])("a Sync is what its worker says, and one that is %s and parked is %s", (phase, parked) => {
+])("a Sync is what its worker says, and one that is %s and parked is %s", (phase, paused) => {
   const observed = observedOf({ attempt: 2, phase });
   expect(stateOf({ desired, observed })).toBe(phase);
-  expect(stateOf({ desired, observed, parked: hold })).toBe(parked);
+  expect(stateOf({ desired, observed, paused: hold })).toBe(paused);
 });
 
 test("what was said of an attempt before is no word about the newest", () => {
   const observed = observedOf({ attempt: 1, phase: "Ready" });
   expect(stateOf({ desired, observed })).toBe("Assigned");
-  expect(stateOf({ desired, observed, parked: hold })).toBe("Failed");
+  expect(stateOf({ desired, observed, paused: hold })).toBe("Failed");
   expect(stateOf({ desired })).toBe("Assigned");
-  expect(stateOf({ desired, parked: hold })).toBe("Failed");
+  expect(stateOf({ desired, paused: hold })).toBe("Failed");
 });
 
 test.each<[Phase, string]>([
@@ -36,13 +36,13 @@ test.each<[Phase, string]>([
   ["Unreachable", "Assigned"],
   ["Ready", "Ready"],
 ])("one that is %s, and whose turn a freeze took, is %s", (phase, state) => {
-  const parked = { ...hold, freeze: "inc-1" };
-  expect(stateOf({ desired, observed: observedOf({ attempt: 2, phase }), parked })).toBe(state);
-  expect(stateOf({ desired, observed: observedOf({ attempt: 1, phase }), parked })).toBe("Assigned");
-  expect(stateOf({ desired, parked })).toBe("Assigned");
+  const paused = { ...hold, freeze: "inc-1" };
+  expect(stateOf({ desired, observed: observedOf({ attempt: 2, phase }), paused })).toBe(state);
+  expect(stateOf({ desired, observed: observedOf({ attempt: 1, phase }), paused })).toBe("Assigned");
+  expect(stateOf({ desired, paused })).toBe("Assigned");
 });
 
 test("what is forgotten has no state of its own", () => {
   const observed = observedOf({ attempt: 2, phase: "Ready" });
-  expect(stateOf({ desired: desiredOf({ attempt: 2, action: "orphan" }), observed, parked: hold })).toBe("Orphaned");
+  expect(stateOf({ desired: desiredOf({ attempt: 2, action: "orphan" }), observed, paused: hold })).toBe("Orphaned");
 });

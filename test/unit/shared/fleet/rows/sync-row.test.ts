@@ -63,8 +63,8 @@ test.each<[string, number | undefined, number | undefined, boolean]>([
   ["that was asked for again", 4, 3, true],
   ["that was had", 3, 3, false],
 ])("a look %s is still to be had: %j", (_name, reconcile, handled, expected) => {
-  const looked = row(handled === undefined ? {} : { handledReconcile: handled });
-  expect(isAsked(reconcile === undefined ? looked : { ...looked, reconcile })).toBe(expected);
+  const checked = row(handled === undefined ? {} : { handledReconcile: handled });
+  expect(isAsked(reconcile === undefined ? checked : { ...checked, reconcile })).toBe(expected);
 });
 
 test("what was asked for before anybody looked is still to be had", () => {
@@ -119,8 +119,8 @@ test.each<[Phase, boolean]>([
   ["Unreachable", true],
   ["Reachable", true],
   ["Gone", false],
-])("a Sync that is %s waits for its turn: %s", (phase, parked) => {
-  expect(isAway(row({ phase }))).toBe(parked);
+])("a Sync that is %s waits for its turn: %s", (phase, paused) => {
+  expect(isAway(row({ phase }))).toBe(paused);
   expect(isAway(row({ phase, attempt: 1 }))).toBe(false);
 });
 

@@ -3,7 +3,7 @@ import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { Observed, Phase } from "#shared/fleet/rows/sync-row.ts";
 import { type Finding, healthFinding, observe, type SeenHealth } from "#shared/fleet/sync/observe.ts";
-import { toldReason } from "#shared/kube/reasons.ts";
+import { reportedReason } from "#shared/kube/reasons.ts";
 import { desiredOf, observedOf } from "#test/support/sync-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
@@ -38,7 +38,7 @@ describe("what is written about a look", () => {
   test("counts tries only while phase and reason stay", () => {
     const before = { phase: "Verifying", reason: "Verifying", tries: 2, since: at, startedAt: at } as const;
     expect(seen(before, finding("Verifying"), 9)).toMatchObject({ tries: 3, since: at, startedAt: at });
-    expect(seen(before, finding("Verifying", { reason: toldReason("Other") }), 9)).toMatchObject({
+    expect(seen(before, finding("Verifying", { reason: reportedReason("Other") }), 9)).toMatchObject({
       tries: 0,
       since: later(at, 9),
     });
@@ -46,7 +46,7 @@ describe("what is written about a look", () => {
   });
 
   test("remembers in this attempt when the store denied something last", () => {
-    const denied = finding("Retrying", { reason: toldReason("BlobDenied") });
+    const denied = finding("Retrying", { reason: reportedReason("BlobDenied") });
     expect(seen({ attempt: 2, deniedAt: at }, denied, 9)).toHaveProperty("deniedAt", later(at, 9));
     expect(seen({ attempt: 2, deniedAt: at }, finding("Applying"), 9)).toHaveProperty("deniedAt", at);
     expect(seen({ attempt: 1, deniedAt: at }, finding("Applying"), 9)).not.toHaveProperty("deniedAt");
@@ -108,10 +108,10 @@ describe("what is written about a look", () => {
   });
 
   test("keeps five troubles, and forgets what is not said again", () => {
-    const troubles = Array.from({ length: 8 }, (_, index) => ({ object: `o${index}`, reason: "r", message: "" }));
-    expect(seen(undefined, finding("Verifying", { troubles })).troubles).toEqual(troubles.slice(0, 5));
-    expect(seen({ troubles, failedSince: at }, finding("Ready"))).not.toHaveProperty("failedSince");
-    expect(seen({ troubles }, finding("Ready")).troubles).toEqual([]);
+    const problems = Array.from({ length: 8 }, (_, index) => ({ object: `o${index}`, reason: "r", message: "" }));
+    expect(seen(undefined, finding("Verifying", { problems })).problems).toEqual(problems.slice(0, 5));
+    expect(seen({ problems, failedSince: at }, finding("Ready"))).not.toHaveProperty("failedSince");
+    expect(seen({ problems }, finding("Ready")).problems).toEqual([]);
   });
 
   test("says which reconcile it answers", () => {
@@ -270,7 +270,7 @@ describe("its conditions", () => {
 
   test("keep since when they are so", () => {
     const first = seen(undefined, finding("Verifying"));
-    const second = seen(first, finding("Verifying", { reason: toldReason("Other") }), 10);
+    const second = seen(first, finding("Verifying", { reason: reportedReason("Other") }), 10);
     const third = seen(second, finding("Ready"), 20);
     const since = (observed: Observed) => observed.conditions.find((one) => one.type === "Ready")?.since;
     expect([since(first), since(second), since(third)]).toEqual([at, at, later(at, 20)]);
@@ -283,7 +283,7 @@ describe("health", () => {
     ready: 3,
     failed: 0,
     worst: "Current",
-    troubles: [{ object: "Deployment a/b", reason: "r", message: "m" }],
+    problems: [{ object: "Deployment a/b", reason: "r", message: "m" }],
     ...more,
   });
   const found = (observed: Partial<Observed> | undefined, seenNow: SeenHealth, seconds = 0) =>
@@ -294,7 +294,7 @@ describe("health", () => {
     );
 
   test("is Ready when every object is, also when there are none", () => {
-    expect(found(undefined, health({}))).toMatchObject({ phase: "Ready", message: "3 objects ready", troubles: [] });
+    expect(found(undefined, health({}))).toMatchObject({ phase: "Ready", message: "3 objects ready", problems: [] });
     expect(found(undefined, health({ total: 0, ready: 0 }))).toMatchObject({ phase: "Ready" });
   });
 
@@ -303,7 +303,7 @@ describe("health", () => {
       phase: "Verifying",
       reason: "NotReady",
       message: "1 of 3 objects ready",
-      troubles: [{ object: "Deployment a/b" }],
+      problems: [{ object: "Deployment a/b" }],
     });
   });
 

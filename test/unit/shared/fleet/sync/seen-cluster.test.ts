@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { seenCluster } from "#shared/fleet/sync/seen-cluster.ts";
-import { toldReason } from "#shared/kube/reasons.ts";
+import { reportedReason } from "#shared/kube/reasons.ts";
 
 const now = new Date("2026-11-21T08:00:00.000Z");
 const ready = { phase: "Ready", reason: "Ready", message: "" } as const;
@@ -77,7 +77,7 @@ describe("what a look at a Sync says of its cluster", () => {
   });
 
   test("a failure on our side, before the cluster was asked, says nothing of it", () => {
-    const missing = { phase: "Retrying", reason: toldReason("SecretNotFound"), message: "" } as const;
+    const missing = { phase: "Retrying", reason: reportedReason("SecretNotFound"), message: "" } as const;
     expect(seenCluster(clusterWith({ conditions: [] }), { result: missing, now })).toBeUndefined();
   });
 

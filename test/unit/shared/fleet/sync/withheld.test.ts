@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { Operations, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { type Standing, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
@@ -13,7 +13,7 @@ const act = { by: "ana", at, number: 1 };
 const deletion = { ...act, cascade: "delete" as const };
 const freeze = { name: "inc-1", by: "ana", at, reason: "INC-1" };
 
-function group(templates: readonly string[], operations: Operations = {}): SubjectRow {
+function group(templates: readonly string[], operations: Operations = {}): OwnerRow {
   return {
     ...keys.object("shop", "SyncGroup", "web"),
     type: "SyncGroup",
@@ -25,55 +25,55 @@ function group(templates: readonly string[], operations: Operations = {}): Subje
     spec: { templates: templates.map((name) => ({ name })) },
     operations,
     status: { conditions: [] },
-  } as unknown as SubjectRow;
+  } as unknown as OwnerRow;
 }
 
 const standing = (more: Partial<Standing>): Standing => ({
   row: syncRowOf("c1"),
-  subject: group(["app"]),
+  owner: group(["app"]),
   cluster: clusterRow(),
-  brake: { freezes: [], lifted: [] },
+  freezeState: { freezes: [], lifted: [] },
   ...more,
 });
-const parked = { ...syncRowOf("c1"), parked: hold };
-const betweenTurns = { ...syncRowOf("c1"), parked: { ...hold, freeze: "inc-1" } };
+const paused = { ...syncRowOf("c1"), paused: hold };
+const betweenTurns = { ...syncRowOf("c1"), paused: { ...hold, freeze: "inc-1" } };
 const deleting = syncRowOf("c1", { desired: { action: "delete" } });
 const frozen = { freezes: [freeze], lifted: [] };
 const suspended = group(["app"], { suspended: act });
 
 test.each<[string, Partial<Standing>, string | undefined]>([
   ["what is assigned is written", {}, undefined],
-  ["what is parked is not", { row: parked }, "Parked"],
-  ["what is parked stays so, whatever else holds it", { row: parked, subject: suspended, brake: frozen }, "Parked"],
+  ["what is parked is not", { row: paused }, "Paused"],
+  ["what is parked stays so, whatever else holds it", { row: paused, owner: suspended, freezeState: frozen }, "Paused"],
   ["what waits for its turn is not", { row: betweenTurns }, "Waiting"],
-  ["what is suspended is not", { subject: suspended }, "Suspended"],
-  ["what is frozen is not", { brake: frozen }, "Frozen"],
-  ["what is to go and no template wants is deleted", { row: deleting, subject: group(["other"]) }, undefined],
-  ["what a template wants again is not", { row: deleting, subject: group(["other", "app"]) }, "Withdrawn"],
-  ["what a suspended one wants waits for that", { row: deleting, subject: suspended }, "Suspended"],
-  ["what goes with its group is deleted", { row: deleting, subject: group(["app"], { deletion }) }, undefined],
+  ["what is suspended is not", { owner: suspended }, "Suspended"],
+  ["what is frozen is not", { freezeState: frozen }, "Frozen"],
+  ["what is to go and no template wants is deleted", { row: deleting, owner: group(["other"]) }, undefined],
+  ["what a template wants again is not", { row: deleting, owner: group(["other", "app"]) }, "Withdrawn"],
+  ["what a suspended one wants waits for that", { row: deleting, owner: suspended }, "Suspended"],
+  ["what goes with its group is deleted", { row: deleting, owner: group(["app"], { deletion }) }, undefined],
   [
     "what stays when its group goes is not",
-    { row: deleting, subject: group([], { deletion: { ...deletion, cascade: "orphan" } }) },
+    { row: deleting, owner: group([], { deletion: { ...deletion, cascade: "orphan" } }) },
     "Withdrawn",
   ],
-  ["what nobody wants any more is deleted", { row: deleting, subject: undefined }, undefined],
-  ["a parked deletion stays", { row: { ...deleting, parked: hold }, subject: group([]) }, "Parked"],
+  ["what nobody wants any more is deleted", { row: deleting, owner: undefined }, undefined],
+  ["a parked deletion stays", { row: { ...deleting, paused: hold }, owner: group([]) }, "Paused"],
 ])("%s", (_name, more, reason) => {
   expect(withheldFrom(1, standing(more), now)?.reason).toBe(reason);
 });
 
 test("what a user wrote is not deleted while it is there", () => {
   const own = { namespace: "shop", kind: "Sync" as const, name: "blog" };
-  const row = { ...deleting, ...keys.sync("c1", "shop", "blog"), name: "blog", subject: own };
-  const subject = { ...group([]), ...keys.object("shop", "Sync", "blog"), type: "Sync", name: "blog" } as SubjectRow;
-  expect(withheldFrom(1, standing({ row, subject }), now)?.reason).toBe("Withdrawn");
-  const going = { ...subject, operations: { deletion } } as SubjectRow;
-  expect(withheldFrom(1, standing({ row, subject: going }), now)).toBeUndefined();
+  const row = { ...deleting, ...keys.sync("c1", "shop", "blog"), name: "blog", owner: own };
+  const owner = { ...group([]), ...keys.object("shop", "Sync", "blog"), type: "Sync", name: "blog" } as OwnerRow;
+  expect(withheldFrom(1, standing({ row, owner }), now)?.reason).toBe("Withdrawn");
+  const going = { ...owner, operations: { deletion } } as OwnerRow;
+  expect(withheldFrom(1, standing({ row, owner: going }), now)).toBeUndefined();
 });
 
 test("who reads that it is parked reads why, and what gives it another turn", () => {
-  expect(withheldFrom(1, standing({ row: parked }), now)?.message).toBe(
+  expect(withheldFrom(1, standing({ row: paused }), now)?.message).toBe(
     "parked (DeadlineExceeded); it has another turn by newer content, or by: starling reconcile syncgroup/web -n shop",
   );
 });

@@ -1,33 +1,33 @@
 import { describe, expect, test } from "vitest";
-import { refOf } from "#shared/fleet/rollout/legs.ts";
-import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
+import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
-import type { ArrivalRow, LegRow, SlotRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
-import { type SyncRow, wantsOf } from "#shared/fleet/rows/sync-row.ts";
+import type { CatchUpRow, SlotRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { desiredKey, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
 import { waitsOf } from "#shared/fleet/waits/waits.ts";
-import { factsOf, groupRow, leg, stage } from "#test/unit/cli/format/overview-fixture.ts";
+import { factsOf, groupRow, stage, stageRun } from "#test/unit/cli/format/overview-fixture.ts";
 import { shop, slotRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const by = "arn:aws:sts::111122223333:assumed-role/sre/ana";
 const passed = { phase: "Passed", endedAt: "2026-11-20T07:51:00.000Z" } as const;
 
 /** Stages after each other, each with the leg that goes through it. */
-function going(...legs: readonly LegRow[]): {
-  readonly legs: readonly LegRow[];
-  readonly stages: readonly UnitStage[];
+function going(...stageRuns: readonly StageRunRow[]): {
+  readonly stageRuns: readonly StageRunRow[];
+  readonly stages: readonly StageRecord[];
 } {
   return {
-    legs,
-    stages: legs.map((one) =>
+    stageRuns,
+    stages: stageRuns.map((one) =>
       one.phase === "Passed"
-        ? stage(one.stage, { members: one.size, on: one.content, passed: refOf(one) })
+        ? stage(one.stage, { members: one.size, on: one.rollout, passed: refOf(one) })
         : stage(one.stage, {
             members: one.size,
-            on: one.content - 1,
-            moving: refOf(one),
+            on: one.rollout - 1,
+            updatingTo: refOf(one),
             changing: one.counts.Assigned,
           }),
     ),
@@ -39,8 +39,8 @@ function freeze(name: string, clusters?: string): Freeze {
   return { name, by, at: "2026-11-20T08:00:00.000Z", reason: "INC-1", until: "2026-11-20T09:00:00.000Z", ...selection };
 }
 
-function brakeWith(...freezes: readonly Freeze[]): Pick<WaitFacts, "brake"> {
-  return { brake: { ok: true, brake: { freezes, lifted: [] } } };
+function freezeStateWith(...freezes: readonly Freeze[]): Pick<WaitFacts, "freezeState"> {
+  return { freezeState: { ok: true, freezeState: { freezes, lifted: [] } } };
 }
 
 function unbegun(cluster: string): SyncRow {
@@ -55,7 +55,7 @@ function lease(cluster: string, change: Partial<LeaseRow> = {}): LeaseRow {
     schema: 1,
     version: 1,
     fence: 3,
-    wanted: 1,
+    desired: 1,
     owner: "worker-1",
     leaseUntil: "2026-11-20T08:07:30.000Z",
     begun: { sync: "search/geo", wants: "sha256:1", alone: false },
@@ -63,19 +63,19 @@ function lease(cluster: string, change: Partial<LeaseRow> = {}): LeaseRow {
   };
 }
 
-function arrival(cluster: string): ArrivalRow {
+function catchUp(cluster: string): CatchUpRow {
   const row = {
-    type: "Arrival",
+    type: "CatchUp",
     schema: 1,
     version: 1,
     cluster,
     why: "joined",
     since: "2026-11-20T08:01:00.000Z",
   } as const;
-  return { ...keys.arrival(shop, "failed", cluster), ...row, reason: "ApplyFailed: 1 of 4 objects failed" };
+  return { ...keys.catchUp(shop, "failed", cluster), ...row, reason: "ApplyFailed: 1 of 4 objects failed" };
 }
 
-function slotsOf(one: LegRow, ...clusters: readonly string[]): readonly SlotRow[] {
+function slotsOf(one: StageRunRow, ...clusters: readonly string[]): readonly SlotRow[] {
   return clusters.map((cluster, order) => slotRow(one, { order, cluster }));
 }
 
@@ -83,17 +83,17 @@ function syncsOf(...rows: readonly SyncRow[]): ReadonlyMap<string, readonly Sync
   return Map.groupBy(rows, ({ cluster }) => cluster);
 }
 
-const canary = leg(119, "canary", { counts: { Assigned: 2, Waiting: 3 } });
-const quiet = leg(119, "canary", { counts: { Assigned: 1 } });
+const canary = stageRun(119, "canary", { counts: { Assigned: 2, Waiting: 3 } });
+const quiet = stageRun(119, "canary", { counts: { Assigned: 1 } });
 
 describe("nothing is waited for", () => {
   test.each<[string, Parameters<typeof factsOf>[0]]>([
-    ["when all stages are on the same", going(leg(118, "canary", passed), leg(118, "rest", passed))],
+    ["when all stages are on the same", going(stageRun(118, "canary", passed), stageRun(118, "rest", passed))],
     ["when everybody has a slot", going(quiet)],
-    ["before the first content", { legs: [], stages: [] }],
+    ["before the first content", { stageRuns: [], stages: [] }],
     [
       "when a freeze is over",
-      { ...going(quiet), facts: brakeWith({ ...freeze("old"), until: "2026-11-20T08:06:00.000Z" }) },
+      { ...going(quiet), facts: freezeStateWith({ ...freeze("old"), until: "2026-11-20T08:06:00.000Z" }) },
     ],
     [
       "when a worker was told a moment ago",
@@ -127,12 +127,12 @@ describe("a stage", () => {
   test.each<[string, Parameters<typeof factsOf>[0], readonly Partial<Wait>[]]>([
     [
       "waits for the one before it",
-      going(quiet, leg(118, "rest", passed)),
+      going(quiet, stageRun(118, "rest", passed)),
       [
         {
           on: "stage",
           stage: "rest",
-          content: 119,
+          rollout: 119,
           blocker: "canary",
           message: "waits for canary: 119 goes on there, 0 of 1 done",
           clear: [],
@@ -141,24 +141,24 @@ describe("a stage", () => {
     ],
     [
       "waits for the nearest that has something",
-      going(quiet, leg(118, "early", { counts: { Assigned: 1 } }), leg(117, "rest", passed)),
-      [{ on: "stage", stage: "rest", content: 118, blocker: "early" }],
+      going(quiet, stageRun(118, "early", { counts: { Assigned: 1 } }), stageRun(117, "rest", passed)),
+      [{ on: "stage", stage: "rest", rollout: 118, blocker: "early" }],
     ],
     [
       "keeps what comes next waiting until it is through",
       {
-        ...going(leg(119, "canary", passed), leg(118, "rest", { counts: { Assigned: 1, Succeeded: 1 } })),
+        ...going(stageRun(119, "canary", passed), stageRun(118, "rest", { counts: { Assigned: 1, Succeeded: 1 } })),
       },
-      [{ on: "stage", stage: "rest", content: 119, blocker: "rest", message: "119 waits until 118 has passed rest" }],
+      [{ on: "stage", stage: "rest", rollout: 119, blocker: "rest", message: "119 waits until 118 has passed rest" }],
     ],
     [
       "keeps what is wanted waiting",
-      { ...going(quiet), facts: { wanted: "main@sha1:abc" } },
+      { ...going(quiet), facts: { desired: "main@sha1:abc" } },
       [{ on: "stage", stage: "canary", blocker: "canary", message: "main@sha1:abc waits until 119 has passed canary" }],
     ],
     [
       "waits for renderings",
-      going(leg(119, "canary", { counts: { Assigned: 1, Rendering: 2 }, rendering: [3, 4] })),
+      going(stageRun(119, "canary", { counts: { Assigned: 1, Rendering: 2 }, rendering: [3, 4] })),
       [
         {
           on: "rendering",
@@ -171,7 +171,7 @@ describe("a stage", () => {
     ],
     [
       "waits until what was begun is settled",
-      going(leg(119, "canary", { counts: { Assigned: 1, Waiting: 1 }, aside: [1] })),
+      going(stageRun(119, "canary", { counts: { Assigned: 1, Waiting: 1 }, aside: [1] })),
       [{ on: "worker", stage: "canary", message: "1 wait until what was begun there before is settled", clear: [] }],
     ],
   ])("%s", (_what, given, expected) => {
@@ -180,14 +180,17 @@ describe("a stage", () => {
   });
 
   test("waits for nothing behind it, and for nobody while what is offered is its own", () => {
-    const facts = factsOf(going(leg(119, "canary", passed), leg(119, "rest", { counts: { Assigned: 1 } })));
+    const facts = factsOf(going(stageRun(119, "canary", passed), stageRun(119, "rest", { counts: { Assigned: 1 } })));
     expect(waitsOf(facts)).toEqual([]);
   });
 
   test("that finishes first says what is not through", () => {
     const spec = { ...groupRow().spec, rollout: { ...groupRow().spec.rollout, supersede: "finish" as const } };
-    const given = going(leg(119, "canary", passed), leg(119, "rest", { counts: { Assigned: 1, Succeeded: 3 } }));
-    const finish = factsOf({ ...given, row: groupRow({ spec }), facts: { wanted: "main@sha1:abc" } });
+    const given = going(
+      stageRun(119, "canary", passed),
+      stageRun(119, "rest", { counts: { Assigned: 1, Succeeded: 3 } }),
+    );
+    const finish = factsOf({ ...given, row: groupRow({ spec }), facts: { desired: "main@sha1:abc" } });
     expect(waitsOf(finish)).toMatchObject([
       {
         on: "stage",
@@ -197,17 +200,17 @@ describe("a stage", () => {
       },
     ]);
     // Else it is taken at once.
-    expect(waitsOf(factsOf({ ...given, facts: { wanted: "main@sha1:abc" } }))).toEqual([]);
+    expect(waitsOf(factsOf({ ...given, facts: { desired: "main@sha1:abc" } }))).toEqual([]);
   });
 });
 
 describe("what stands still names what clears it", () => {
   const at = { transitions: [{ at: "2026-11-20T08:02:00.000Z", phase: "Halted", reason: "", message: "" }] } as const;
 
-  test.each<[string, LegRow, Partial<Wait>]>([
+  test.each<[string, StageRunRow, Partial<Wait>]>([
     [
       "a budget that is spent",
-      leg(119, "canary", {
+      stageRun(119, "canary", {
         ...at,
         phase: "Halted",
         message: "2 clusters failed of 6 in stage canary (allows 0): c7: ImagePullBackOff",
@@ -220,7 +223,7 @@ describe("what stands still names what clears it", () => {
       {
         on: "budget",
         stage: "canary",
-        content: 119,
+        rollout: 119,
         clusters: { count: 2, names: ["c5", "c7"] },
         message: "2 clusters failed of 6 in stage canary (allows 0): c7: ImagePullBackOff",
         since: "2026-11-20T08:02:00.000Z",
@@ -229,7 +232,7 @@ describe("what stands still names what clears it", () => {
     ],
     [
       "no evidence",
-      leg(119, "canary", {
+      stageRun(119, "canary", {
         ...at,
         phase: "NothingVerified",
         message: "nothing verified",
@@ -247,7 +250,7 @@ describe("what stands still names what clears it", () => {
     ],
     [
       "nobody who answers, whom no reconcile makes do so",
-      leg(119, "canary", {
+      stageRun(119, "canary", {
         ...at,
         phase: "NothingVerified",
         message: "nothing verified",
@@ -258,7 +261,7 @@ describe("what stands still names what clears it", () => {
     ],
     [
       "too many that do not answer",
-      leg(119, "canary", {
+      stageRun(119, "canary", {
         ...at,
         phase: "TooManyUnreachable",
         message: "4 of 5 unreachable in stage canary (allows 1)",
@@ -277,7 +280,7 @@ describe("what stands still names what clears it", () => {
 
   test("a deletion that failed, with the way to go on without", () => {
     const deletion = { by, at: "2026-11-20T08:00:00.000Z", number: 3, cascade: "delete" } as const;
-    const halted = leg(119, "canary", { ...at, phase: "Halted", reason: "DeletionFailed", counts: { Failed: 1 } });
+    const halted = stageRun(119, "canary", { ...at, phase: "Halted", reason: "DeletionFailed", counts: { Failed: 1 } });
     const facts = factsOf({ ...going(halted), row: groupRow({ operations: { deletion } }) });
     expect(waitsOf(facts)).toMatchObject([{ on: "budget", clear: [{ verb: "reconcile" }, { verb: "orphan" }] }]);
   });
@@ -286,7 +289,7 @@ describe("what stands still names what clears it", () => {
     const deletion = { by, at: "2026-11-20T08:00:00.000Z", number: 3, cascade: "delete" } as const;
     const message = "2 of 5 unreachable in stage canary (allows 0)";
     const counts = { Unreachable: 2, Succeeded: 3 };
-    const away = leg(119, "canary", { ...at, phase: "TooManyUnreachable", message, counts, away: ["c1", "c2"] });
+    const away = stageRun(119, "canary", { ...at, phase: "TooManyUnreachable", message, counts, away: ["c1", "c2"] });
     expect(waitsOf(factsOf({ ...going(away), row: groupRow({ operations: { deletion } }) }))).toMatchObject([
       {
         on: "unreachable",
@@ -298,7 +301,7 @@ describe("what stands still names what clears it", () => {
   });
 
   test("a user's Sync has no pace that could be changed", () => {
-    const halted = leg(119, "all", { ...at, phase: "Halted", counts: { Failed: 1 } });
+    const halted = stageRun(119, "all", { ...at, phase: "Halted", counts: { Failed: 1 } });
     const { spec: _spec, ...common } = groupRow();
     const spec = { cluster: "c1", source: "app", path: ".", apply: syncRow("c1", "own").desired.apply };
     const row: UserSyncRow = { ...common, ...keys.object("payments", "Sync", "own"), type: "Sync", name: "own", spec };
@@ -313,14 +316,14 @@ describe("slots", () => {
   test("are waited for, with the oldest", () => {
     const facts = factsOf({
       ...going(canary),
-      unit: { deadline: "2026-11-20T08:16:00.000Z" },
+      rolloutState: { deadline: "2026-11-20T08:16:00.000Z" },
       facts: { slots: slotsOf(canary, "c1", "c2"), syncs: syncsOf(syncRow("c1", "shop.web", { phase: "Verifying" })) },
     });
     expect(waitsOf(facts)).toEqual([
       {
         on: "slots",
         stage: "canary",
-        content: 119,
+        rollout: 119,
         blocker: "c1",
         since: "2026-11-20T07:50:00.000Z",
         until: "2026-11-20T08:16:00.000Z",
@@ -332,8 +335,8 @@ describe("slots", () => {
   });
 
   test("of which the last is kept for the first stage are waited for by the others", () => {
-    const first = leg(119, "canary", { ...passed, counts: { Succeeded: 1 } });
-    const second = leg(119, "rest", { counts: { Assigned: 1, Waiting: 2 } });
+    const first = stageRun(119, "canary", { ...passed, counts: { Succeeded: 1 } });
+    const second = stageRun(119, "rest", { counts: { Assigned: 1, Waiting: 2 } });
     expect(waitsOf(factsOf(going(first, second)))).toMatchObject([
       { on: "slots", stage: "rest", message: "2 wait: 1 of 2 changing, and the last is kept for the first stage" },
     ]);
@@ -343,7 +346,7 @@ describe("slots", () => {
     const { rollout } = groupRow().spec;
     const stages = rollout.stages.map((one) => (one.name === "canary" ? { ...one, maxConcurrent: 1 } : one));
     const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: 10, stages } } });
-    const own = leg(119, "canary", { counts: { Assigned: 1, Waiting: 3 } });
+    const own = stageRun(119, "canary", { counts: { Assigned: 1, Waiting: 3 } });
     expect(waitsOf(factsOf({ ...going(own), row }))).toMatchObject([
       { on: "slots", stage: "canary", message: "3 wait: 1 of 1 changing in canary" },
     ]);
@@ -353,10 +356,10 @@ describe("slots", () => {
     const { rollout } = groupRow().spec;
     const stages = rollout.stages.map((one) => (one.name === "canary" ? { ...one, maxConcurrent: 2 } : one));
     const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: 10, stages } } });
-    const full = [stage("canary", { members: 9, on: 118, changing: 1, arriving: 1 }), stage("rest", { on: 118 })];
-    const arrivalsHeld = { frozen: {}, rendering: 0, worker: 0, bound: { canary: 3, rest: 1 } };
-    const unit = { arrivals: { waiting: 4, changing: 1, failed: 0 }, arrivalsHeld };
-    expect(waitsOf(factsOf({ legs: [], stages: full, unit, row }))).toMatchObject([
+    const full = [stage("canary", { members: 9, on: 118, changing: 1, catchingUp: 1 }), stage("rest", { on: 118 })];
+    const catchUpsHeld = { frozen: {}, rendering: 0, worker: 0, bound: { canary: 3, rest: 1 } };
+    const rolloutState = { catchUps: { waiting: 4, changing: 1, failed: 0 }, catchUpsHeld };
+    expect(waitsOf(factsOf({ stageRuns: [], stages: full, rolloutState, row }))).toMatchObject([
       {
         on: "slots",
         stage: "canary",
@@ -368,8 +371,8 @@ describe("slots", () => {
   });
 
   test("are waited for by those that came outside the legs", () => {
-    const full = leg(119, "canary", { counts: { Assigned: 2 } });
-    const facts = factsOf({ ...going(full), unit: { arrivals: { waiting: 4, changing: 0, failed: 0 } } });
+    const full = stageRun(119, "canary", { counts: { Assigned: 2 } });
+    const facts = factsOf({ ...going(full), rolloutState: { catchUps: { waiting: 4, changing: 0, failed: 0 } } });
     const [wait, ...others] = waitsOf(facts);
     expect(wait).toMatchObject({ on: "slots", message: "4 that came wait: 2 of 2 changing" });
     expect(wait).not.toHaveProperty("stage");
@@ -427,7 +430,7 @@ describe("workers that have not begun", () => {
 
   test("are not waited for where one is at what was assigned, and has not said so yet", () => {
     const row = unbegun("c1");
-    const begun = { sync: `${row.namespace}/${row.name}`, wants: wantsOf(row), alone: true };
+    const begun = { sync: `${row.namespace}/${row.name}`, wants: desiredKey(row), alone: true };
     const waits = (change: Partial<LeaseRow>) => {
       const leases = new Map([["c1", lease("c1", change)]]);
       const facts = { slots: slotsOf(quiet, "c1"), syncs: syncsOf(row), leases };
@@ -440,12 +443,12 @@ describe("workers that have not begun", () => {
 
   test("are not told of what is parked, or frozen", () => {
     const held = { ...freeze("us"), since: "2026-11-20T08:00:00.000Z", attempt: 2, at: "2026-11-20T08:01:00.000Z" };
-    const parked = slotRow(quiet, { order: 0, cluster: "c1" }, { parking: { fence: 3 } });
+    const paused = slotRow(quiet, { order: 0, cluster: "c1" }, { releasing: { fence: 3 } });
     const [frozen] = slotsOf(quiet, "c2");
     const facts = factsOf({
       ...going(quiet),
       facts: {
-        slots: [parked, ...(frozen === undefined ? [] : [frozen])],
+        slots: [paused, ...(frozen === undefined ? [] : [frozen])],
         syncs: syncsOf(unbegun("c1"), { ...unbegun("c2"), held }),
       },
     });
@@ -469,7 +472,7 @@ describe("people's hands", () => {
   });
 
   test("a freeze of everything is told, with its end", () => {
-    expect(waitsOf(factsOf({ ...going(canary), facts: brakeWith(freeze("all")) }))).toEqual([
+    expect(waitsOf(factsOf({ ...going(canary), facts: freezeStateWith(freeze("all")) }))).toEqual([
       {
         on: "frozen",
         blocker: "all",
@@ -482,8 +485,11 @@ describe("people's hands", () => {
   });
 
   test("a freeze of some is told where it holds clusters, and no other is", () => {
-    const held = leg(119, "canary", { counts: { Assigned: 1, Waiting: 2 }, frozen: { as: "", by: { us: [1, 2] } } });
-    const facts = brakeWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
+    const held = stageRun(119, "canary", {
+      counts: { Assigned: 1, Waiting: 2 },
+      frozen: { as: "", by: { us: [1, 2] } },
+    });
+    const facts = freezeStateWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
     expect(waitsOf(factsOf({ ...going(held), facts }))).toMatchObject([
       {
         on: "frozen",
@@ -492,7 +498,7 @@ describe("people's hands", () => {
         message: `2 wait: us freezes clusters region=us, by ${by}: INC-1`,
       },
     ]);
-    expect(waitsOf(factsOf({ ...going(quiet), facts: brakeWith(freeze("us", "region=us")) }))).toEqual([]);
+    expect(waitsOf(factsOf({ ...going(quiet), facts: freezeStateWith(freeze("us", "region=us")) }))).toEqual([]);
   });
 
   test("a freeze of some is told where clusters keep their slots under it", () => {
@@ -500,7 +506,7 @@ describe("people's hands", () => {
     const facts = factsOf({
       ...going(quiet),
       facts: {
-        ...brakeWith(freeze("us", "region=us"), freeze("eu", "region=eu")),
+        ...freezeStateWith(freeze("us", "region=us"), freeze("eu", "region=eu")),
         slots: slotsOf(quiet, "c1", "c2"),
         syncs: syncsOf(syncRow("c1", "shop.web"), { ...unbegun("c2"), held }),
       },
@@ -511,43 +517,51 @@ describe("people's hands", () => {
   });
 
   test("of those that came each that waits for anything but a slot is told", () => {
-    const arrivals = { waiting: 7, changing: 0, failed: 0 };
-    const arrivalsHeld = { frozen: { us: 3, old: 1 }, rendering: 2, worker: 1 };
-    const passing = going(leg(118, "canary", passed));
-    const facts = brakeWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
-    const given = { ...passing, unit: { arrivals, arrivalsHeld }, facts };
+    const catchUps = { waiting: 7, changing: 0, failed: 0 };
+    const catchUpsHeld = { frozen: { us: 3, old: 1 }, rendering: 2, worker: 1 };
+    const passing = going(stageRun(118, "canary", passed));
+    const facts = freezeStateWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
+    const given = { ...passing, rolloutState: { catchUps, catchUpsHeld }, facts };
     expect(waitsOf(factsOf(given)).filter(({ on }) => on !== "slots")).toMatchObject([
       { on: "frozen", blocker: "us", message: `3 that came wait: us freezes clusters region=us, by ${by}: INC-1` },
       { on: "worker", message: "1 that came wait until what was begun there before is settled", clear: [] },
       { on: "rendering", message: "2 that came wait for their renderings", clear: [] },
     ]);
-    expect(waitsOf(factsOf({ ...passing, unit: { arrivals: { ...arrivals, waiting: 0 } }, facts }))).toEqual([]);
+    expect(waitsOf(factsOf({ ...passing, rolloutState: { catchUps: { ...catchUps, waiting: 0 } }, facts }))).toEqual(
+      [],
+    );
   });
 
   test("freezes that nobody can read are told", () => {
-    const facts = factsOf({ ...going(quiet), facts: { brake: { ok: false, message: "the freezes cannot be read" } } });
+    const facts = factsOf({
+      ...going(quiet),
+      facts: { freezeState: { ok: false, message: "the freezes cannot be read" } },
+    });
     expect(waitsOf(facts)).toEqual([{ on: "frozen", message: "the freezes cannot be read", clear: [] }]);
   });
 });
 
 describe("a reconcile that is not answered says what for", () => {
   const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
-  const looking = { number: 3, since: "2026-11-20T08:03:00.000Z", looked: 2, most: 2, counts };
+  const checking = { number: 3, since: "2026-11-20T08:03:00.000Z", checked: 2, most: 2, counts };
 
   test.each<[string, Parameters<typeof factsOf>[0], Partial<Wait>]>([
     [
       "a stage that goes on",
-      { ...going(leg(119, "canary", passed), quiet), unit: { looking } },
+      { ...going(stageRun(119, "canary", passed), quiet), rolloutState: { checking } },
       { blocker: "canary", message: "a reconcile is answered when canary is through with 119: 0 of 1 done" },
     ],
     [
       "clusters that change outside",
-      { ...going(leg(119, "canary", passed)), unit: { looking, arrivals: { waiting: 0, changing: 1, failed: 0 } } },
+      {
+        ...going(stageRun(119, "canary", passed)),
+        rolloutState: { checking, catchUps: { waiting: 0, changing: 1, failed: 0 } },
+      },
       { message: "a reconcile is answered when the 1 that change are through" },
     ],
     [
       "workers that have not looked",
-      { ...going(leg(119, "canary", { ...passed, counts: { Succeeded: 5 } })), unit: { looking } },
+      { ...going(stageRun(119, "canary", { ...passed, counts: { Succeeded: 5 } })), rolloutState: { checking } },
       { message: "a reconcile is answered when everybody was looked at: 2 of 5 were" },
     ],
   ])("%s", (_what, given, expected) => {
@@ -564,19 +578,19 @@ test("a Source that is missing or not ready is told, whatever goes on", () => {
 });
 
 describe("clusters that came outside the legs and failed", () => {
-  const arrivals = { waiting: 1, changing: 0, failed: 1 };
+  const catchUps = { waiting: 1, changing: 0, failed: 1 };
 
   test("stop those of their stage", () => {
-    const { legs, stages } = going(leg(119, "canary", { ...passed, counts: { Succeeded: 4 } }));
+    const { stageRuns, stages } = going(stageRun(119, "canary", { ...passed, counts: { Succeeded: 4 } }));
     const facts = factsOf({
-      legs,
-      stages: stages.map((one) => ({ ...one, failedArrivals: 2 })),
-      unit: { arrivals: { ...arrivals, failed: 2 } },
-      facts: { failedArrivals: [arrival("c9"), arrival("c8")] },
+      stageRuns,
+      stages: stages.map((one) => ({ ...one, failedCatchUps: 2 })),
+      rolloutState: { catchUps: { ...catchUps, failed: 2 } },
+      facts: { failedCatchUps: [catchUp("c9"), catchUp("c8")] },
     });
     expect(waitsOf(facts)).toEqual([
       {
-        on: "arrivals",
+        on: "catchUps",
         stage: "canary",
         clusters: { count: 2, names: ["c9", "c8"] },
         message: "no more that come are tried: 2 failed (allows 1): c9: ApplyFailed: 1 of 4 objects failed; 1 wait",
@@ -589,11 +603,16 @@ describe("clusters that came outside the legs and failed", () => {
   test("are told where they stop nobody", () => {
     const { rollout } = groupRow().spec;
     const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxFailures: 1 } } });
-    const { legs, stages } = going(leg(119, "canary", { ...passed, counts: { Succeeded: 4 } }));
-    const given = { legs, row, stages: stages.map((one) => ({ ...one, failedArrivals: 1 })), unit: { arrivals } };
-    expect(waitsOf(factsOf({ ...given, facts: { failedArrivals: [arrival("c9")] } }))).toMatchObject([
+    const { stageRuns, stages } = going(stageRun(119, "canary", { ...passed, counts: { Succeeded: 4 } }));
+    const given = {
+      stageRuns,
+      row,
+      stages: stages.map((one) => ({ ...one, failedCatchUps: 1 })),
+      rolloutState: { catchUps },
+    };
+    expect(waitsOf(factsOf({ ...given, facts: { failedCatchUps: [catchUp("c9")] } }))).toMatchObject([
       {
-        on: "arrivals",
+        on: "catchUps",
         message: "1 that came failed: c9: ApplyFailed: 1 of 4 objects failed",
         clear: [{ verb: "reconcile" }],
       },
@@ -602,7 +621,7 @@ describe("clusters that came outside the legs and failed", () => {
 });
 
 describe("what was asked for and not taken up", () => {
-  const stands = leg(119, "canary", { phase: "Halted", counts: { Failed: 1, Waiting: 1 } });
+  const stands = stageRun(119, "canary", { phase: "Halted", counts: { Failed: 1, Waiting: 1 } });
   const act = (number: number) => ({ by, at: "2026-11-20T08:00:00.000Z", number });
   const asked = (given: Partial<Parameters<typeof factsOf>[0]>) =>
     waitsOf(factsOf({ ...going(stands), ...given })).filter(({ on }) => on === "asked");
@@ -634,12 +653,15 @@ describe("what was asked for and not taken up", () => {
   });
 
   test.each<[string, Partial<Parameters<typeof factsOf>[0]>]>([
-    ["reconcile", { row: groupRow({ operations: { reconcile: act(2) } }), unit: { handledReconcile: 1 } }],
+    ["reconcile", { row: groupRow({ operations: { reconcile: act(2) } }), rolloutState: { handledReconcile: 1 } }],
     [
       "reconcile",
-      { row: groupRow({ operations: { reconcile: act(2) } }), unit: { jobs: [{ do: "retry", leg: refOf(stands) }] } },
+      {
+        row: groupRow({ operations: { reconcile: act(2) } }),
+        rolloutState: { jobs: [{ do: "retry", stageRun: refOf(stands) }] },
+      },
     ],
-    ["restart", { row: groupRow({ operations: { restart: act(2) } }), unit: { handledRestart: 1 } }],
+    ["restart", { row: groupRow({ operations: { restart: act(2) } }), rolloutState: { handledRestart: 1 } }],
   ])("is a %s that was seen and not carried out, unless it is suspended", (verb, given) => {
     expect(asked(given)).toMatchObject([{ message: `the planner has yet to take up: ${verb}` }]);
     const operations = { ...given.row?.operations, suspended: act(3) };
@@ -657,8 +679,8 @@ describe("what was asked for and not taken up", () => {
 
   test("is no verdict of a content before the deletion, which is judged as before", () => {
     const operations = { deletion: { ...act(1), cascade: "delete" as const } };
-    const farewell = leg(120, "rest", { phase: "Halted", counts: { Failed: 1 } });
-    expect(asked({ ...going(farewell, stands), row: groupRow({ operations }) })).toEqual([]);
+    const deletion = stageRun(120, "rest", { phase: "Halted", counts: { Failed: 1 } });
+    expect(asked({ ...going(deletion, stands), row: groupRow({ operations }) })).toEqual([]);
   });
 
   test("is a Source that was asked", () => {
@@ -669,10 +691,10 @@ describe("what was asked for and not taken up", () => {
 });
 
 test("the worst is told first", () => {
-  const halted = leg(120, "canary", { phase: "Halted", counts: { Failed: 1 } });
-  const rest = leg(119, "rest", { counts: { Assigned: 2, Waiting: 3, Rendering: 1 }, rendering: [5] });
+  const halted = stageRun(120, "canary", { phase: "Halted", counts: { Failed: 1 } });
+  const rest = stageRun(119, "rest", { counts: { Assigned: 2, Waiting: 3, Rendering: 1 }, rendering: [5] });
   const waits = waitsOf(
-    factsOf({ ...going(halted, rest), unit: { arrivals: { waiting: 0, changing: 0, failed: 1 } } }),
+    factsOf({ ...going(halted, rest), rolloutState: { catchUps: { waiting: 0, changing: 0, failed: 1 } } }),
   );
-  expect(waits.map(({ on }) => on)).toEqual(["budget", "arrivals", "slots", "rendering"]);
+  expect(waits.map(({ on }) => on)).toEqual(["budget", "catchUps", "slots", "rendering"]);
 });

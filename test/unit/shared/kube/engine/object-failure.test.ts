@@ -1,24 +1,24 @@
 import { describe, expect, test } from "vitest";
 import { StarlingError } from "#shared/base/errors.ts";
-import { definiteFailure, endsTheLook, endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
+import { definiteFailure, endsTheCheck, endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
 
 const failure = (rest: Partial<Parameters<typeof definiteFailure>[0]>) =>
   definiteFailure({ class: "invalid", reason: "Invalid", message: "", ...rest });
 
 describe("a failure", () => {
-  test.each<[string, ReturnType<typeof failure>, { readonly run: boolean; readonly look: boolean }]>([
-    ["of one object ends nothing", failure({}), { run: false, look: false }],
-    ["to reach the cluster ends all", failure({ class: "unreachable" }), { run: true, look: true }],
-    ["to be let in ends all", failure({ class: "auth" }), { run: true, look: true }],
+  test.each<[string, ReturnType<typeof failure>, { readonly run: boolean; readonly check: boolean }]>([
+    ["of one object ends nothing", failure({}), { run: false, check: false }],
+    ["to reach the cluster ends all", failure({ class: "unreachable" }), { run: true, check: true }],
+    ["to be let in ends all", failure({ class: "auth" }), { run: true, check: true }],
     ...(["AnswerMalformed", "AnswerTooLarge", "AnswersTooLarge", "ListTooLong"] as const).map(
-      (reason): [string, ReturnType<typeof failure>, { readonly run: boolean; readonly look: boolean }] => [
+      (reason): [string, ReturnType<typeof failure>, { readonly run: boolean; readonly check: boolean }] => [
         `to take an answer (${reason}) ends the look`,
         failure({ class: "malformed", reason }),
-        { run: false, look: true },
+        { run: false, check: true },
       ],
     ),
-  ])("%s", (_what, given, { run, look }) => {
-    expect({ run: endsTheRun(given), look: endsTheLook(given) }).toEqual({ run, look });
+  ])("%s", (_what, given, { run, check }) => {
+    expect({ run: endsTheRun(given), check: endsTheCheck(given) }).toEqual({ run, check });
   });
 
   test.each(["transient", "permanent"] as const)("of a credential may pass, if it is %s", (retry) => {
@@ -35,7 +35,7 @@ describe("a failure", () => {
   test("of what has the credentials is ours, and ends the run", () => {
     const error = new StarlingError("it is busy", { code: "SecretsUnavailable", retry: "transient" });
     expect(failureOf(error)).toMatchObject({ class: "ours", reason: "SecretsUnavailable", retryable: true });
-    expect([endsTheRun(failureOf(error)), endsTheLook(failureOf(error))]).toEqual([true, true]);
+    expect([endsTheRun(failureOf(error)), endsTheCheck(failureOf(error))]).toEqual([true, true]);
   });
 
   test("of ours is none of an object's", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { guardedPatch } from "#shared/source/kustomize/guarded-object.ts";
-import { toldKustomize } from "#shared/source/kustomize/told-kustomize.ts";
+import { kustomizeMessage } from "#shared/source/kustomize/kustomize-message.ts";
 
 const levels = "abcdefgh";
 /** Each list has the one before it ten times over: five million texts in some hundred characters. */
@@ -23,7 +23,7 @@ test("a patch whose aliases come to much is handed on as it is, for these to be 
 test("words are looked for once in what aliases stand for", () => {
   const inputs = { "kustomization.yaml": bomb(6), "a.yaml": `kind: ConfigMap\nmetadata: {name: web}\n${bomb(6)}` };
   const files = new Map(Object.entries(inputs).map(([path, text]) => [path, new TextEncoder().encode(text)]));
-  expect(toldKustomize("no matches for Id ConfigMap.v1.[noGrp]/web.[noNs]: hunter2", files)).toBe(
+  expect(kustomizeMessage("no matches for Id ConfigMap.v1.[noGrp]/web.[noNs]: hunter2", files)).toBe(
     "no matches for Id ConfigMap.***.[noGrp]/web.[noNs]: ***",
   );
 });

@@ -147,8 +147,8 @@ stringData: {plain: "\${NAME}"}
       fc.property(tree, hostile, hostile, (spec, A, B) => {
         const object = { apiVersion: "v1", kind: "K", metadata: { name: "n" }, spec };
         const found = substituteObject(object, { variables: { A, B }, room: { left: 1_000_000 } }, refuse);
-        const wanted = { ...object, spec: shape(spec, (value) => expected(value, { A, B })) };
-        expect(canonicalJson(found)).toBe(canonicalJson(wanted));
+        const desired = { ...object, spec: shape(spec, (value) => expected(value, { A, B })) };
+        expect(canonicalJson(found)).toBe(canonicalJson(desired));
       }),
       { seed, numRuns: propertyRuns(300) },
     );

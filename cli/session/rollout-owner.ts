@@ -1,0 +1,32 @@
+/** What has rollouts, as it is named on the command line. */
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { CliFailure } from "#cli/session/failure.ts";
+import { findKind, objectPath } from "#cli/session/kind-names.ts";
+import type { Session } from "#cli/session/session.ts";
+
+/** Of a name or namespace with a slip in it there will never be a rollout. @throws ApiFailure `NotFound` of the subject. */
+export async function requireOwner(session: Session, owner: string): Promise<void> {
+  try {
+    await session.api.call({ method: "GET", path: owner });
+  } catch (error) {
+    // Anything else says that there is one, such as a group's Sync on several clusters.
+    if (isNotFound(error)) throw error;
+  }
+}
+
+export function isNotFound(error: unknown): error is ApiFailure {
+  return error instanceof ApiFailure && error.code === "NotFound";
+}
+
+/** `GROUP`, `syncgroup/GROUP` or `sync/NAME`. */
+export function ownerPath(session: Session, text: string): string {
+  const [first = "", name, ...more] = text.split("/");
+  if (name === undefined) return objectPath({ kind: "SyncGroup", name: first }, session.namespace());
+  const kind = findKind(first);
+  if (more.length === 0 && (kind === "SyncGroup" || kind === "Sync"))
+    return objectPath({ kind, name }, session.namespace());
+  throw new CliFailure(`"${text}" has no rollouts; expected GROUP, syncgroup/GROUP or sync/NAME`, {
+    exit: "wrongInput",
+    next: `starling get syncgroups${session.where()}`,
+  });
+}

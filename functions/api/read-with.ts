@@ -1,0 +1,26 @@
+/** The door's looks without the door: for who reads the rows with a role of its own, in the same code. */
+import { looks, type ReadPorts } from "#functions/api/read-routes.ts";
+import { refusalStatus } from "#functions/api/refusal.ts";
+import { answerBy } from "#functions/api/route.ts";
+import { errorCode, StarlingError } from "#shared/base/errors.ts";
+import { type Ask, Refusal } from "#shared/pages/ask.ts";
+
+/** Nobody has signed: what looks at rows alone records nobody. */
+const nobody = "";
+
+/** @throws Refusal as the API would refuse it, whatever the ports throw. */
+export function readWith(ports: ReadPorts): Ask {
+  return async <T>(path: string, query: Parameters<Ask>[1] = {}) => {
+    const parts = path.split("/").slice(1).map(decodeURIComponent);
+    const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+    const request = { method: "GET", path: parts, query: Object.fromEntries(given), body: {}, principal: nobody };
+    try {
+      return (await answerBy(looks, ports, request)) as T;
+    } catch (error) {
+      const code = errorCode(error);
+      const status = refusalStatus(code);
+      if (status === undefined || !(error instanceof StarlingError)) throw error;
+      throw new Refusal(status, error.message, { code });
+    }
+  };
+}

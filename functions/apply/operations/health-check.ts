@@ -1,0 +1,94 @@
+import { desiredPart } from "#functions/apply/steps/desired-part.ts";
+import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
+import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
+import { type Recalled, recallInventory, reportedWith } from "#functions/apply/steps/recall-inventory.ts";
+import { seenHealth } from "#functions/apply/steps/seen-health.ts";
+import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
+import { isLeftAway } from "#functions/apply/steps/undone-corrections.ts";
+import { defined } from "#shared/base/defined.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { isDrifted } from "#shared/fleet/sync/conditions.ts";
+import { healthFinding } from "#shared/fleet/sync/observe.ts";
+import { checkHealth, type HealthReport, type UnreadyObject } from "#shared/kube/engine/check-health.ts";
+import { jobFailed } from "#shared/kube/health/status.ts";
+import { changeInventory, entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
+import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
+
+/**
+ * Looks at the health of everything that was applied, without writing to the cluster. What was deleted or replaced
+ * meanwhile would never become ready by being looked at: the next look puts it back. Where something is missing, the
+ * cluster may be another one.
+ */
+export async function healthCheck(context: OperationContext): Promise<OperationResult> {
+  const recalled = await recallInventory(context);
+  return "told" in recalled ? lookAtRecalled(recalled) : recalled;
+}
+
+/**
+ * The same, when the inventory has been recalled already.
+ * @param inventory - what has become of it since; it is saved then.
+ */
+export async function lookAtRecalled(recalled: Recalled, inventory = recalled.inventory): Promise<OperationResult> {
+  const { finding, complete } = await lookOver({ ...recalled, inventory });
+  const isSame = inventory === recalled.inventory && complete.length === 0;
+  if (recalled.told.rebuilt === undefined && isSame) return finding;
+  const after = changeInventory(inventory, { recorded: complete, settled: [], progress: inventory.progress });
+  const saved = await saveInventory(recalled.context, after);
+  return reportedWith(recalled, { ...finding, ...defined({ inventory: saved }) });
+}
+
+interface HealthChecked {
+  readonly finding: OperationResult;
+  /** For the inventory; see `HealthReport`. */
+  readonly complete: readonly InventoryEntry[];
+}
+
+async function lookOver({ context, inventory: stored }: Recalled): Promise<HealthChecked> {
+  const { row, client, ports } = context;
+  const inventory = await desiredPart(row, stored, ports.blobs);
+  const report = await checkHealth(client, { inventory, clock: ports.clock, failedJobs: failedJobsOf(row) });
+  return { finding: await findingOf(context, { inventory, report }), complete: report.complete };
+}
+
+async function findingOf(
+  context: OperationContext,
+  { inventory, report }: { readonly inventory: Inventory; readonly report: HealthReport },
+): Promise<OperationResult> {
+  const { row, ports } = context;
+  const finding = { ...healthFinding(row, seenHealth(report), ports.clock.now()), ...leftDrifted(context) };
+  const away = report.notReady.filter(({ status }) => status === "NotFound");
+  if (away.length === 0) return finding;
+  const identity = await identityFinding(context);
+  if (!("uid" in identity)) return identity;
+  const known = entriesById(inventory);
+  const missing = away.find((object) => !isLeft(object, known));
+  if (row.desired.apply.drift !== "correct" || missing === undefined) return finding;
+  const how = missing.reason === "Replaced" ? "was replaced by another object of its name" : "was deleted";
+  const lost = `${describeObject(missing.id)} ${how}`;
+  if (context.withheld !== undefined) {
+    return {
+      ...finding,
+      reason: "ObjectsMissing",
+      message: `${lost}; nothing is applied: ${context.withheld.message}`,
+    };
+  }
+  return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message: `${lost}; it is put back` };
+}
+
+/** What may not be put back is still as the last look that compared found it. */
+function leftDrifted({ row, withheld }: OperationContext): Pick<OperationResult, "drift" | "withheld"> {
+  const { drift } = row.observed ?? {};
+  return withheld === undefined || drift === undefined || !isDrifted(row.observed) ? {} : { drift, withheld };
+}
+
+/** It was put back often enough, and is told of. */
+function isLeft({ id, reason }: UnreadyObject, known: ReturnType<typeof entriesById>): boolean {
+  const entry = known.get(objectIdKey(id));
+  return entry !== undefined && isLeftAway(entry, reason === "Replaced" ? "replaced" : "missing");
+}
+
+/** As far as the row names them. */
+export function failedJobsOf({ desired, observed }: SyncRow): ReadonlySet<string> {
+  if (observed?.attempt !== desired.attempt) return new Set();
+  return new Set(observed.problems.filter(({ reason }) => reason === jobFailed).map(({ object }) => object));
+}

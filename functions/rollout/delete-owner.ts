@@ -1,0 +1,115 @@
+import { collectAll } from "#functions/rollout/collect-past.ts";
+import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
+import { readMembers } from "#functions/rollout/members.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { syncKeys } from "#functions/rollout/read-clusters.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
+import { rowsAbout } from "#functions/rollout/rows-about.ts";
+import { liveEntries } from "#functions/rollout/state-entries.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { isThrough } from "#shared/fleet/rollout/feed.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { changingOf } from "#shared/fleet/rollout/slots.ts";
+import { due } from "#shared/fleet/rows/due.ts";
+import { catchUpStates, keys, ranges, templateOf } from "#shared/fleet/rows/keys.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import type { Write } from "#shared/ports.ts";
+
+export function isGoing({ row }: Pick<Known, "row">, cascade: "delete" | "orphan"): boolean {
+  return row.operations.deletion?.cascade === cascade;
+}
+
+/** The objects stay, and nothing is waited for: a page of its Syncs is forgotten. @returns `done` when none is left. */
+export async function forgetOwner(known: Known, ports: PlannerPorts): Promise<Transaction | "done"> {
+  return (
+    (await sweep(known, ports)) ??
+    // Before the slots that a leg counts are gone.
+    (await collectAll(known, ports)) ??
+    (await dropRows(known, ports)) ??
+    remove(known, ports)
+  );
+}
+
+/** The last steps of a deletion, when nothing is left in any cluster. @returns undefined while that is not so. */
+export async function deletion(known: Known, ports: PlannerPorts): Promise<Transaction | "done" | undefined> {
+  const { rolloutState, rollouts } = known;
+  const isDeleted = rolloutState.last === 0 || rollouts.get(rolloutState.last)?.plan.deletion !== undefined;
+  return isDeleted && isThrough(rolloutState) && changingOf(rolloutState) === 0 ? forgetOwner(known, ports) : undefined;
+}
+
+/**
+ * A page of the clusters that may have something, by the rows themselves: an index may be behind. What is found there is
+ * forgotten, or goes through all stages once more: its cluster came to one after the leg of that was sealed.
+ * @returns undefined when all were looked at.
+ */
+async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const { rolloutState } = known;
+  const transaction = new Transaction(known, ports.clock.now());
+  if (rolloutState.sweep === undefined) {
+    const entries = await liveEntries(known.owner, ports.table);
+    const clusters = await ports.lists.store(await everyCluster(known, entries, ports));
+    // Whatever the unit remembers: nobody looks for the others again.
+    const found = entries.map(({ sync }) => templateOf(known.owner, sync));
+    const templates = [...new Set([...rolloutState.templates, ...found])].sort();
+    transaction.edit({ sweep: { clusters, at: 0 }, templates });
+    return transaction;
+  }
+  const { at } = rolloutState.sweep;
+  const clusters = await ports.lists.read<string>(rolloutState.sweep.clusters);
+  const fitting = Math.floor(transaction.room() / Math.max(1, rolloutState.templates.length));
+  const page = clusters.slice(at, at + Math.max(1, fitting));
+  if (page.length === 0) return undefined;
+  const desired = page.flatMap((cluster) => syncKeys(known, cluster));
+  const rows = await ports.table.getMany(desired, { newer: "kept" });
+  const syncs = toForget(
+    rows.filter((row) => row.type === "SyncOnCluster"),
+    "deselected",
+  );
+  if (isGoing(known, "delete") && (syncs.length > 0 || rows.some(isNewer))) {
+    transaction.edit({ sweep: undefined, inputsVersion: rolloutState.inputsVersion + 1 });
+    return transaction;
+  }
+  const room = transaction.room();
+  forgetSyncs(transaction, { syncs: syncs.slice(0, room), as: "deselected" }, ports);
+  transaction.edit({ sweep: { ...rolloutState.sweep, at: syncs.length > room ? at : at + page.length } });
+  return transaction;
+}
+
+/** Whoever has something by the state index, or has a slot, and then the members: what is left to do comes first. */
+async function everyCluster(
+  known: Known,
+  entries: Awaited<ReturnType<typeof liveEntries>>,
+  ports: PlannerPorts,
+): Promise<readonly string[]> {
+  const slots = await rowsAbout(ranges.slots(known.owner), ports.table);
+  const members = await readMembers(known, ports);
+  return [...new Set([...entries, ...slots.rows, ...members].map(({ cluster }) => cluster))];
+}
+
+/** One of the same name that comes later has none of them. */
+async function dropRows(known: Known, { table, clock }: PlannerPorts): Promise<Transaction | undefined> {
+  const { owner } = known;
+  const transaction = new Transaction(known, clock.now());
+  const slots = await rowsAbout({ ...ranges.slots(owner), limit: transaction.room() }, table);
+  for (const slot of slots.rows) transaction.dropSlot(slot);
+  for (const state of catchUpStates) {
+    const found = await rowsAbout({ ...ranges.catchUps(owner, state), limit: transaction.room() }, table);
+    for (const catchUp of found.rows) transaction.dropCatchUp(catchUp);
+  }
+  return transaction.hasChanged() ? transaction : undefined;
+}
+
+/** The subject and its directory entries go; the unit stays, so that numbers are not used twice. */
+async function remove({ owner, row, rolloutState }: Known, { table }: PlannerPorts): Promise<"done"> {
+  const uses = relationOf(row).templates.flatMap(templateSources);
+  const { version } = rolloutState;
+  const writes: Write[] = [
+    { delete: { pk: row.pk, sk: row.sk }, when: { version: row.version } },
+    { delete: keys.owner(owner) },
+    ...[...new Set(uses)].map((name) => ({ delete: keys.uses({ namespace: owner.namespace, name }, owner) })),
+  ];
+  if (version > 0) writes.push({ put: { ...due(rolloutState, undefined), version: version + 1 }, when: { version } });
+  await table.write(writes);
+  return "done";
+}

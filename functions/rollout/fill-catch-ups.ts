@@ -1,0 +1,211 @@
+import { type Candidate, newestOf, type Step } from "#functions/rollout/decide.ts";
+import { type CatchUpWait, type Filling, isOver, mostNext } from "#functions/rollout/fill-stage-run.ts";
+import { frozenAs } from "#functions/rollout/let-thaw.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { type ClusterRows, seeClusters, valuedEntries } from "#functions/rollout/read-clusters.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
+import { lostOf } from "#functions/rollout/restore-templates.ts";
+import { listCheck, stageNow } from "#functions/rollout/stage-now.ts";
+import { isFull, takeTurns } from "#functions/rollout/take-turns.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { allPages } from "#shared/base/all-pages.ts";
+import { defined } from "#shared/base/defined.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { relationOf, snapshotTarget } from "#shared/fleet/rollout/plan.ts";
+import { catchUpBudget, isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
+import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import type { CatchUpRow, CatchUpsHeld, StageRecord, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+interface CatchingUp extends Filling {
+  readonly slots: number;
+}
+
+/** Clusters that joined, came back or moved get what their stage is on, at any time; those that wait are passed by. */
+export async function fillCatchUps(transaction: Transaction, catchingUp: CatchingUp): Promise<void> {
+  const { known } = transaction;
+  const { slots, catchUps: waiting, isRendered, ports } = catchingUp;
+  // Nobody's turn comes: those that wait are not even read.
+  const as = heldAs(transaction);
+  const { catchUpsHeld: held } = known.rolloutState;
+  const isHeld = held?.as === as && (held.rendering === 0 || !isRendered);
+  if (isEachStopped(known) || isHeld) return;
+  const most = mostNext(transaction, slots);
+  const range = { ...ranges.catchUps(known.owner, "waiting"), limit: most, newer: "kept" } as const;
+  for await (const page of allPages((start) => ports.table.query({ ...range, ...start }))) {
+    for (const row of page) if (isNewer(row)) transaction.cannotRead(clusterOf(row));
+    // A call asks for as many renderings as could be given slots next: others need the renderers, too.
+    const left = Math.max(0, most - [...waiting.values()].filter((wait) => wait === "asked").length);
+    const readable = page.filter((row) => !isNewer(row));
+    const catchUps = readable.filter(({ cluster }) => !waiting.has(cluster)).slice(0, left);
+    if (left === 0) return;
+    if (catchUps.length === 0) continue;
+    const given = await bringIn(transaction, catchUps, catchingUp);
+    if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0 || isOver(catchingUp))
+      return keepHeld(transaction, held, given);
+  }
+  const catchUpsHeld = heldOf([...waiting.values()], as);
+  if (digestOf(catchUpsHeld) !== digestOf(known.rolloutState.catchUpsHeld ?? "")) transaction.edit({ catchUpsHeld });
+}
+
+/**
+ * Where one was given the slot that another of its stage gave back, all others wait for what they did, and need not be read
+ * again. @param given - the stages of those who were given slots.
+ */
+function keepHeld(transaction: Transaction, held: CatchUpsHeld | undefined, given: readonly string[]): void {
+  if (held?.as === undefined || held.rendering > 0 || held.as !== heldAs(transaction)) return;
+  if (transaction.rolloutState.catchUps.waiting !== transaction.known.rolloutState.catchUps.waiting - given.length)
+    return;
+  const bound = { ...held.bound };
+  for (const stage of given) bound[stage] = (bound[stage] ?? 0) - 1;
+  if (Object.values(bound).every((count) => count >= 0)) transaction.edit({ catchUpsHeld: { ...held, bound } });
+}
+
+function isEachStopped(known: Known): boolean {
+  return known.rolloutState.stages.every((stage) => isStopped(known, stage));
+}
+
+/** Of the arrivals that wait, those that nobody tries before somebody asks, or their stage passes something. */
+export function stoppedCatchUps(transaction: Transaction): number {
+  const { known } = transaction;
+  const { stages, catchUps, catchUpsHeld } = known.rolloutState;
+  if (isEachStopped(known)) return catchUps.waiting;
+  const isAny = stages.some((stage) => isStopped(known, stage));
+  if (!isAny || catchUpsHeld === undefined || catchUpsHeld.as !== heldAs(transaction)) return 0;
+  const { frozen, rendering, bound = {} } = catchUpsHeld;
+  const waits = [rendering, ...Object.values(frozen), ...Object.values(bound)];
+  return waits.reduce((left, count) => left - count, catchUps.waiting);
+}
+
+function heldOf(waits: readonly CatchUpWait[], as: string): CatchUpsHeld {
+  const frozen = countsOf(waits.flatMap((wait) => (typeof wait === "object" && "freeze" in wait ? wait.freeze : [])));
+  const bound = countsOf(waits.flatMap((wait) => (typeof wait === "object" && "bound" in wait ? wait.bound : [])));
+  const rendering = waits.filter((wait) => wait === "rendering" || wait === "asked").length;
+  const worker = waits.filter((wait) => wait === "turn").length;
+  const isBound = Object.keys(bound).length > 0;
+  return { frozen, rendering, worker, ...(isBound ? { bound } : {}), ...(worker === 0 ? { as } : {}) };
+}
+
+function countsOf(names: readonly string[]): Readonly<Record<string, number>> {
+  return Object.fromEntries([...Map.groupBy(names, (name) => name)].map(([name, { length }]) => [name, length]));
+}
+
+/** Equal as long as those that a freeze or their stage holds are the same, and held. */
+function heldAs(transaction: Transaction): string {
+  const { known, rolloutState } = transaction;
+  const { stages, unreadable = [] } = rolloutState;
+  const isBound = ({ name }: StageRecord) => isFull({ known, rolloutState }, name);
+  const taking = stages.map((stage) => [stage.name, stage.current ?? 0, isStopped(known, stage), isBound(stage)]);
+  return digestOf([frozenAs(transaction), taking, unreadable]);
+}
+
+interface Arrived extends Candidate {
+  readonly catchUp: CatchUpRow;
+  /** After this it comes to what its stage is on. */
+  readonly isMore: boolean;
+}
+
+/** @returns the stages of those who were given slots. */
+async function bringIn(
+  transaction: Transaction,
+  catchUps: readonly CatchUpRow[],
+  { slots, catchUps: waiting, ports }: CatchingUp,
+): Promise<readonly string[]> {
+  const { known } = transaction;
+  const names = catchUps.map(({ cluster }) => cluster);
+  const parts = ["slot", "catchUps", "syncs", "targets"] as const;
+  const clusters = await seeClusters(transaction, { clusters: names, with: parts }, ports.table);
+  const valued = await valuedEntries(clusters.values(), ports.table);
+  const isListNew = listCheck(known, ports.table);
+  const candidates: Arrived[] = [];
+  for (const catchUp of catchUps) {
+    const rows = clusters.get(catchUp.cluster);
+    const entry = valued.get(catchUp.cluster);
+    const stage = stageNow(known, rows?.fleet);
+    const missed = rows && (await missedBy(catchUp, { rows, known }, ports));
+    if (rows === undefined) waiting.set(catchUp.cluster, "others");
+    else if (entry === undefined || stage?.current === undefined || (missed === undefined && isAhead(rows, stage))) {
+      // Gone, or it is a target of what passes there next.
+      if (await isListNew()) transaction.dropCatchUp(catchUp);
+      else waiting.set(catchUp.cluster, "turn");
+    } else if (isStopped(known, stage)) waiting.set(catchUp.cluster, "others");
+    else {
+      const { rollout, only } = missed ?? { rollout: transaction.rollout(rolloutFor(rows.syncs, stage, known)) };
+      const target = snapshotTarget({ ...entry, cluster: catchUp.cluster }, rollout.plan);
+      // A joiner is no reason to render again what rests.
+      const retriedAt = catchUp.why === "returned" ? catchUp.since : undefined;
+      const isMore = only !== undefined && !isAhead(rows, stage);
+      candidates.push({ target, rows, rollout, stage: stage.name, retriedAt, only, catchUp, isMore });
+    }
+  }
+  const given: string[] = [];
+  const note = ({ catchUp, stage, isMore }: Arrived, step: Step) => {
+    if (step.do === "assign") given.push(stage);
+    const wait = waitOf(step, stage);
+    const { cluster, why, rollout } = catchUp;
+    if (wait !== undefined) waiting.set(cluster, wait);
+    else if (isMore && step.do !== "fail") transaction.changeCatchUp(catchUp, { rollout: undefined });
+    else transaction.dropCatchUp(catchUp);
+    if (step.do === "fail")
+      transaction.putCatchUp(cluster, "failed", { why, reason: step.reason, stage, ...defined({ rollout }) });
+  };
+  await takeTurns(transaction, { candidates, slots, note }, ports);
+  return given;
+}
+
+/** What it lost of a content, and is wanted; undefined where there is nothing, or that content is history. */
+async function missedBy(
+  { rollout: number }: CatchUpRow,
+  { rows, known }: { readonly rows: ClusterRows; readonly known: Known },
+  { table }: PlannerPorts,
+): Promise<Pick<Candidate, "rollout" | "only"> | undefined> {
+  const rollout = number === undefined ? undefined : await table.get(keys.rollout(known.owner, number));
+  const only = rollout && lostOf(known, rollout, rows);
+  return rollout === undefined || only?.size === 0 ? undefined : { rollout, only };
+}
+
+function waitOf(step: Step, stage: string): CatchUpWait | undefined {
+  if (step.do === "wait" && step.requests.length > 0) return "asked";
+  if (step.do === "wait") return step.for === "bound" ? { bound: stage } : step.for;
+  if (step.do === "freeze") return { freeze: step.name };
+  return step.do === "away" ? "others" : undefined;
+}
+
+/** More catch-ups failed than the stage bears: no other is tried before the stage passes something, or somebody asks. */
+function isStopped({ row }: Known, { failedCatchUps, members }: StageRecord): boolean {
+  return failedCatchUps > catchUpBudget(relationOf(row).rollout, members);
+}
+
+const given: ReadonlySet<TargetState> = new Set<TargetState>(["Succeeded", "Failed", "Unreachable"]);
+
+/** What goes through its stage has been given to it already, or all of that and more: it is not taken back. */
+export function isAhead({ targets, syncs }: ClusterRows, { current = 0, updatingTo }: StageRecord): boolean {
+  const has = newestOf(syncs);
+  if (updatingTo !== undefined && has > current && updatingTo.rollout >= has) return true;
+  return targets.some(({ stageRun, state, attempts }) => {
+    if (!isSameStageRun(stageRun, updatingTo)) return false;
+    return state === "Unchanged" || (given.has(state) && Object.keys(attempts).length > 0);
+  });
+}
+
+/**
+ * What its stage is on. No cluster goes back by moving: where it has something newer, it gets the oldest content that is
+ * as new and that the stage before its own has passed, and else keeps what it has. What no stage has passed is taken back.
+ */
+export function rolloutFor(
+  syncs: readonly SyncRow[],
+  { name, current = 0 }: StageRecord,
+  { rolloutState }: Pick<Known, "rolloutState">,
+): number {
+  const has = newestOf(syncs);
+  if (has <= current) return current;
+  const index = rolloutState.stages.findIndex((stage) => stage.name === name);
+  const most = index > 0 ? (rolloutState.stages[index - 1]?.current ?? 0) : Number.POSITIVE_INFINITY;
+  const passed = [rolloutState.former, ...rolloutState.stages.map((stage) => stage.current)].filter(
+    (number) => number !== undefined,
+  );
+  const given = passed.filter((number) => number >= has && number <= most);
+  if (given.length > 0) return Math.min(...given);
+  return passed.includes(has) ? has : current;
+}

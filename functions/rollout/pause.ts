@@ -1,0 +1,63 @@
+/** How an attempt ends that is not done: nothing more is written for it, and its slot is kept until no worker can write. */
+
+import type { FoundLease } from "#functions/rollout/read-clusters.ts";
+import type { Seen } from "#functions/rollout/seen-slot.ts";
+import { followsText, mostAssignments } from "#functions/rollout/slot-portion.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { defined } from "#shared/base/defined.ts";
+import type { Verdict } from "#shared/fleet/rollout/judge.ts";
+import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
+import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
+import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/** Nothing is written there any more until the planner assigns anew. */
+export function pauseSync(transaction: Transaction, sync: SyncRow, paused: Paused): void {
+  const { observed, desired } = sync;
+  // What was seen of an earlier attempt says nothing: nobody may begin this one any more.
+  const isDone = observed?.attempt === desired.attempt && (observed.phase === "Ready" || observed.phase === "Gone");
+  if (isDone) return;
+  const row: SyncRow = { ...sync, paused };
+  transaction.put<SyncRow>({ ...row, stateSk: stateIndex.sk(stateOf(row), row) }, sync);
+}
+
+/**
+ * An older version of Starling let slots grow beyond one transaction. Such a slot keeps as many attempts as one has now; the
+ * others are paused, and the next turn gives them anew.
+ */
+export function shrinkSlot(transaction: Transaction, { slot, syncs }: Pick<Seen, "slot" | "syncs">): SlotRow {
+  const paused = syncs.slice(mostAssignments, 2 * mostAssignments);
+  for (const sync of paused) pauseSync(transaction, sync, { reason: followsText, at: transaction.at });
+  const left = new Set(paused.map(({ name }) => name));
+  const attempts = Object.fromEntries(Object.entries(slot.attempts).filter(([name]) => !left.has(name)));
+  return transaction.putSlot({ ...slot, attempts, unwritten: true }, slot);
+}
+
+/** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */
+export function pauseSlot(transaction: Transaction, { slot, lease }: Pick<Seen, "slot" | "lease">): void {
+  if (lease !== undefined && isNewer(lease)) {
+    transaction.putSlot({ ...slot, releasing: { fence: Number.MAX_SAFE_INTEGER } }, slot);
+    return;
+  }
+  // Whoever takes the lease after this reads that nothing is to be written.
+  const when = lease === undefined ? ("absent" as const) : { version: lease.version };
+  transaction.write({ check: keys.lease(slot.cluster), when });
+  if (lease !== undefined && isLive(lease, transaction.now))
+    transaction.putSlot({ ...slot, releasing: { fence: lease.fence } }, slot);
+  else transaction.dropSlot(slot);
+}
+
+function isLive(lease: FoundLease, now: Date): boolean {
+  return isNewer(lease) || (lease.leaseUntil ?? "") > now.toISOString();
+}
+
+/** Nobody says so when it does. */
+export function endOf(lease: FoundLease | undefined, now: Date): Pick<Verdict, "deadline"> | undefined {
+  const isKnown = lease !== undefined && !isNewer(lease) && isLive(lease, now);
+  return isKnown ? defined({ deadline: lease.leaseUntil }) : undefined;
+}
+
+export function isHandedBack(fence: number, lease: FoundLease | undefined, now: Date): boolean {
+  return lease === undefined || !isLive(lease, now) || (!isNewer(lease) && lease.fence > fence);
+}

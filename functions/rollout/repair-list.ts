@@ -1,0 +1,65 @@
+import { membersAnew, readMembers } from "#functions/rollout/members.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
+import { startStageRun } from "#functions/rollout/start-stage-run.ts";
+import { clustersWithSyncs } from "#functions/rollout/state-entries.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { isThere } from "#shared/base/errors.ts";
+import { ownerFields } from "#shared/fleet/log-fields.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
+
+/**
+ * Somebody read a list that is lost, or is not what was stored: the first such list is made anew, and what was assigned is
+ * found again. @throws StarlingError when none is found to be.
+ */
+export async function repairList(known: Known, ports: PlannerPorts): Promise<Transaction> {
+  const { rolloutState, owner, stageRuns } = known;
+  const transaction = new Transaction(known, ports.clock.now());
+  if (rolloutState.members !== undefined && (await isLost(rolloutState.members, known, ports))) {
+    // Nobody who left is forgotten by it.
+    const clusters = [...(await clustersWithSyncs(owner, ports.table))].sort();
+    const before = clusters.map((cluster) => ({ cluster, uid: "", stage: "", labels: {}, values: {}, since: 0 }));
+    return membersAnew(known, before, ports);
+  }
+  if (rolloutState.sweep !== undefined && (await isLost(rolloutState.sweep.clusters, known, ports))) {
+    transaction.edit({ sweep: undefined });
+    return transaction;
+  }
+  for (const [index, job] of rolloutState.jobs.entries()) {
+    if (!("clusters" in job) || !(await isLost(job.clusters, known, ports))) continue;
+    const clusters = await ports.lists.store(await allOf(job, known, ports));
+    transaction.edit({ jobs: rolloutState.jobs.with(index, { ...job, clusters, at: 0 }) });
+    return transaction;
+  }
+  for (const [stage, named] of rolloutState.stages.entries()) {
+    const stageRun = lastStageRunOf(named, stageRuns);
+    for (const { key } of stageRun?.pages ?? []) {
+      if (stageRun === undefined || !(await isLost(key, known, ports))) continue;
+      if (stageRun.phase !== "Passed") {
+        await startStageRun(transaction, { stage, rollout: transaction.rollout(stageRun.rollout) }, ports);
+        return transaction;
+      }
+      // It is read only for what could not be rendered: that is tried again as by a `reconcile`.
+      if (stageRun.unrendered.length === 0) continue;
+      transaction.putStageRun({ ...stageRun, unrendered: [] });
+      transaction.addJobs({ do: "retry", stageRun: refOf(stageRun) });
+      return transaction;
+    }
+  }
+  throw new Error(`a list of ${owner.name} is lost, and nobody knows which`);
+}
+
+async function isLost(key: string, { owner }: Known, { lists, log }: PlannerPorts): Promise<boolean> {
+  if (await isThere(lists.read(key))) return false;
+  log.warn("a list of clusters is lost, and made anew", { ...ownerFields(owner), key });
+  return true;
+}
+
+/** Those whom a list that is lost may have named: whoever is where it is to be stays there. */
+async function allOf({ do: what }: Job, known: Known, ports: PlannerPorts): Promise<readonly string[]> {
+  const members = (await readMembers(known, ports)).map(({ cluster }) => cluster);
+  if (what === "catchUp") return members;
+  return [...(await clustersWithSyncs(known.owner, ports.table)).difference(new Set(members))].sort();
+}

@@ -1,0 +1,147 @@
+import { askForLost } from "#functions/rollout/ask-lost.ts";
+import { stateByRows } from "#functions/rollout/clusters-by-state.ts";
+import { isAhead, rolloutFor } from "#functions/rollout/fill-catch-ups.ts";
+import { readMembers } from "#functions/rollout/members.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { seeClusters } from "#functions/rollout/read-clusters.ts";
+import type { Known } from "#functions/rollout/read-owner.ts";
+import { desiredLater } from "#functions/rollout/restore-templates.ts";
+import { startOver } from "#functions/rollout/retry.ts";
+import { rowsAbout } from "#functions/rollout/rows-about.ts";
+import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
+import { stateEntries } from "#functions/rollout/state-entries.ts";
+import { keptUnreadable, Transaction } from "#functions/rollout/transaction.ts";
+import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
+import { stageRunsIn } from "#shared/fleet/rollout/feed.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Tally } from "#shared/fleet/sync/tally.ts";
+import type { Table } from "#shared/ports.ts";
+
+const pageSize = 20;
+
+/**
+ * Clusters that may answer again: those of which something was told, or all that the index says it of. A deletion waits for
+ * everybody, and asks whether those that do not answer are registered still.
+ */
+export async function mayAnswerAgain(
+  known: Known,
+  clusters: ReadonlySet<string> | undefined,
+  table: Table,
+): Promise<string[]> {
+  if (clusters !== undefined) return [...clusters];
+  const { owner, rolloutState, row } = known;
+  const entries = await stateEntries(owner, table, "Reachable");
+  const answering = new Set(entries.map(({ cluster }) => cluster));
+  // These wait for their turn as it is.
+  const catchingUp =
+    answering.size * rolloutState.catchUps.waiting > 0
+      ? await rowsAbout(ranges.catchUps(owner, "waiting"), table)
+      : none;
+  const isGoing = row.operations.deletion !== undefined;
+  const away = isGoing || catchingUp.rows.length > 0 ? await thoseAway(known, table) : [];
+  return [
+    ...answering
+      .difference(new Set(catchingUp.rows.map(({ cluster }) => cluster)))
+      .union(new Set(away.filter((cluster) => isGoing || answering.has(cluster))))
+      .union(new Set(rolloutState.unreadable)),
+  ];
+}
+
+const none = { rows: [] } as const;
+
+/** Targets of legs that do not answer. */
+async function thoseAway({ owner, rolloutState, stageRuns }: Known, table: Table): Promise<readonly string[]> {
+  const away: string[] = [];
+  for (const stageRun of stageRunsIn(rolloutState, stageRuns)) {
+    // It names them while they are few.
+    const named = stageRun.away.length >= stageRun.counts.Unreachable;
+    const { rows, unread } = named
+      ? { rows: [], unread: stageRun.away }
+      : await rowsAbout(ranges.targets(owner, stageRun), table);
+    away.push(...rows.filter(({ state }) => state === "Unreachable").map(({ cluster }) => cluster), ...unread);
+  }
+  return away;
+}
+
+/** Clusters to be asked whether they answer again, and what was read of those that were: what an index says may be older. */
+export interface Answering {
+  readonly answering: string[];
+  readonly states: Map<string, Tally>;
+}
+
+/**
+ * Clusters that did not answer and do now wait for their turn again: in the leg that they are a target of, else to come to
+ * what their stage is on. The index may be behind: what it names is read.
+ * @returns the next page of them, or undefined when all were asked.
+ */
+export async function restartReturned(
+  known: Known,
+  { answering, states }: Answering,
+  ports: PlannerPorts,
+): Promise<Transaction | undefined> {
+  const page = answering.splice(0, pageSize);
+  if (page.length === 0) return undefined;
+  const { row } = known;
+  const { unreadable = [] } = known.rolloutState;
+  const transaction = new Transaction(known, ports.clock.now());
+  const parts = ["slot", "catchUps", "syncs", "targets", "left"] as const;
+  const found = await seeClusters(transaction, { clusters: page, with: parts }, ports.table);
+  const readable = page.filter((cluster) => unreadable.includes(cluster) && found.has(cluster));
+  await askForLost(transaction, [...found.values()], ports);
+  const strayed: string[] = [];
+  for (const rows of found.values()) {
+    const { cluster, fleet, syncs, targets } = rows;
+    if (isSelected(known, fleet)) states.set(cluster, stateByRows(syncs));
+    // Registered anew, it has nothing of what was there, and nobody says so.
+    const isClear = fleet === undefined || syncs.every(({ desired }) => desired.action === "orphan");
+    const isGone = row.operations.deletion !== undefined && isClear;
+    const isAgain = isGone || readable.includes(cluster) || syncs.some(answersAgain);
+    if (rows.slot !== undefined || !isAgain) continue;
+    const away = targets.find(({ state }) => state === "Unreachable");
+    if (away !== undefined) {
+      startOver(transaction, { ...rows, left: [] });
+      transaction.amend(away);
+      continue;
+    }
+    if (row.operations.deletion !== undefined) continue;
+    if (!isSelected(known, fleet)) {
+      if (readable.includes(cluster)) strayed.push(cluster);
+      continue;
+    }
+    const stage = stageNow(known, fleet);
+    if (stage === undefined) continue;
+    // One that could not be rendered for fails again, whether it answers or not.
+    const isUnrendered = rows.catchUps.some(({ reason }) => isRenderFailure(reason));
+    const isMissing = rows.catchUps.some(({ rollout }) => rollout !== undefined);
+    if (stage.current === undefined || (isAhead(rows, stage) && !isMissing) || isUnrendered) continue;
+    // Nothing is left to be said of it, and it would be given nothing.
+    const later = desiredLater(known, transaction.rollout(rolloutFor(syncs, stage, known)));
+    const isNoted = rows.catchUps.length + rows.left.length > 0 || readable.includes(cluster);
+    if (!isNoted && syncs.every((sync) => !answersAgain(sync) || later.has(sync.name))) continue;
+    startOver(transaction, rows);
+    transaction.putCatchUp(cluster, "waiting", { why: "returned" });
+  }
+  if (readable.length > 0) {
+    const left = transaction.rolloutState.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [];
+    // Of those that could not be read the members have what was known before.
+    const { selected } = transaction.rolloutState;
+    transaction.edit({ unreadable: left, selected: selected && { ...selected, fleet: "" } });
+    if (unreadable.length >= keptUnreadable) {
+      // There may be more than were named: of everybody is only known any more that it was a member.
+      const members = (await readMembers(known, ports)).map((member) => ({ ...member, uid: "" }));
+      transaction.edit({ members: await ports.lists.store(members) });
+    }
+  }
+  if (strayed.length > 0) transaction.addJobs({ do: "leave", clusters: await ports.lists.store(strayed), at: 0 });
+  return transaction;
+}
+
+function answersAgain({ desired, observed, paused }: SyncRow): boolean {
+  return (
+    paused === undefined &&
+    desired.action !== "orphan" &&
+    observed?.attempt === desired.attempt &&
+    observed.phase === "Reachable"
+  );
+}

@@ -1,0 +1,129 @@
+import { RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
+import { AccessLogFormat } from "aws-cdk-lib/aws-apigateway";
+import {
+  ApiMapping,
+  CfnStage,
+  DomainName,
+  HttpApi,
+  HttpMethod,
+  HttpNoneAuthorizer,
+  HttpStage,
+  LogGroupLogDestination,
+  SecurityPolicy,
+} from "aws-cdk-lib/aws-apigatewayv2";
+import { HttpIamAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
+import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
+import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import { Construct } from "constructs";
+import { ApiPolicies } from "#infra/constructs/api-policies.ts";
+import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
+
+const webhookPath = "/hook/github";
+
+/**
+ * Of an HTTP API: variables of a REST API, such as resourcePath, log a dash there. The path is a stranger's text, and
+ * first, so that whatever is in it overwrites no other field. Who called is in the lines of `api`, too, by requestId.
+ */
+const accessLogFields = {
+  path: "$context.path",
+  route: "$context.routeKey",
+  method: "$context.httpMethod",
+  caller: "$context.identity.userArn",
+  ip: "$context.identity.sourceIp",
+  status: "$context.status",
+  error: "$context.error.responseType",
+  authorizerError: "$context.authorizer.error",
+  integrationError: "$context.integrationErrorMessage",
+  bytes: "$context.responseLength",
+  milliseconds: "$context.responseLatency",
+  time: "$context.requestTime",
+  requestId: "$context.requestId",
+} as const;
+
+export interface ApiEntryProps {
+  /** Behind IAM: requests signed with SigV4 by a principal who may `execute-api:Invoke`. */
+  readonly api: IFunction;
+  /** Open to the internet: the function itself verifies who sent the event. */
+  readonly webhook: IFunction;
+  /** An address that does not change when the stack is made anew. */
+  readonly domain?: { readonly name: string; readonly certificateArn: string };
+}
+
+/** The two ways in from outside, throttled each by itself, with an access log that holds no bodies and no headers. */
+export class ApiEntry extends Construct {
+  readonly apiUrl: string;
+  readonly webhookUrl: string;
+  /** What the DNS record of the domain is an alias of. */
+  readonly domainTarget?: string;
+  /** For people, and what they run. */
+  readonly policies: ApiPolicies;
+
+  constructor(scope: Construct, id: string, props: ApiEntryProps) {
+    super(scope, id);
+    const http = new HttpApi(this, "Http", { createDefaultStage: false, description: "Starling" });
+    // One permission for all of its routes: the policy of a function has 20 KB.
+    const toApi = new HttpLambdaIntegration("Api", props.api, { scopePermissionToRoute: false });
+    const signed = new HttpIamAuthorizer();
+    for (const key of gatewayRouteKeys()) {
+      const [method, path = ""] = key.split(" ");
+      http.addRoutes({ path, methods: [method as HttpMethod], integration: toApi, authorizer: signed });
+    }
+    const [toWebhook] = http.addRoutes({
+      path: webhookPath,
+      methods: [HttpMethod.POST],
+      integration: new HttpLambdaIntegration("Webhook", props.webhook),
+      authorizer: new HttpNoneAuthorizer(),
+    });
+    if (toWebhook !== undefined) {
+      Validations.of(toWebhook).acknowledge({
+        id: "AwsSolutions-APIG4",
+        reason: "A git host cannot sign for IAM. The function verifies an HMAC over the raw body before it reads it.",
+      });
+    }
+
+    const logs = new LogGroup(this, "AccessLog", {
+      // CloudWatch Logs keeps one resource policy of 5,120 characters for all groups that services write to. Groups below
+      // this path need no statement of their own there.
+      logGroupName: `/aws/vendedlogs/apis/${Stack.of(this).stackName}/access`,
+      retention: RetentionDays.ONE_MONTH,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    const stage = new HttpStage(this, "Stage", {
+      httpApi: http,
+      stageName: "$default",
+      autoDeploy: true,
+      throttle: { rateLimit: 50, burstLimit: 100 },
+      accessLogSettings: {
+        destination: new LogGroupLogDestination(logs),
+        format: AccessLogFormat.custom(JSON.stringify(accessLogFields)),
+      },
+    });
+    const { defaultChild } = stage.node;
+    if (!(defaultChild instanceof CfnStage)) throw new Error("an HttpStage holds no CfnStage");
+    // Strangers reach this route: they share less than what people and CI have.
+    defaultChild.routeSettings = {
+      [`${HttpMethod.POST} ${webhookPath}`]: { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
+    };
+    defaultChild.node.addDependency(http);
+    this.policies = new ApiPolicies(this, "Policies", http);
+    this.apiUrl = props.domain === undefined ? http.apiEndpoint : `https://${props.domain.name}`;
+    if (props.domain !== undefined) this.domainTarget = this.#serveAt(props.domain, { http, stage });
+    this.webhookUrl = `${this.apiUrl}${webhookPath}`;
+  }
+
+  #serveAt(
+    { name, certificateArn }: NonNullable<ApiEntryProps["domain"]>,
+    { http, stage }: { readonly http: HttpApi; readonly stage: HttpStage },
+  ): string {
+    const certificate = Certificate.fromCertificateArn(this, "Certificate", certificateArn);
+    const domain = new DomainName(this, "Domain", {
+      domainName: name,
+      certificate,
+      securityPolicy: SecurityPolicy.TLS_1_2,
+    });
+    new ApiMapping(this, "Mapping", { api: http, domainName: domain, stage });
+    return domain.regionalDomainName;
+  }
+}

@@ -1,0 +1,49 @@
+import { allItems } from "#shared/base/all-pages.ts";
+import { inParts } from "#shared/base/in-parts.ts";
+import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer, keyText, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** Rows of subjects in memory at once; each may be 400 KB. */
+const ownersRead = 200;
+
+/** One message for each planned subject, from the directory. */
+export async function everyOwner(table: Table): Promise<readonly Message[]> {
+  return (await readOwners(table)).map((owner) => ({ to: "rollout", owner, clusters: [] }));
+}
+
+async function readOwners(table: Table): Promise<readonly Owner[]> {
+  const range = ranges.owners();
+  const entries = allItems((start) => table.query({ ...range, newer: "kept", ...start }));
+  return (await Array.fromAsync(entries)).flatMap((entry) => keys.owner.parse(entry) ?? []);
+}
+
+/**
+ * One message to every subject that takes one of these clusters, as they were and as they are. A deletion is about every
+ * cluster that has something, and what cannot be read may take any.
+ */
+export async function ownersTaking(clusters: readonly SelectableCluster[], table: Table): Promise<readonly Message[]> {
+  const messages: Message[] = [];
+  for (const part of inParts(await readOwners(table), ownersRead)) {
+    const found = await table.getMany(part.map(rowOf), { newer: "kept" });
+    const rows = new Map(found.map((row) => [keyText(row), row]));
+    for (const owner of part) {
+      const row = rows.get(keyText(rowOf(owner)));
+      if (row === undefined || (!isNewer(row) && !concerns(row, clusters))) continue;
+      messages.push({ to: "rollout", owner, clusters: [] });
+    }
+  }
+  return messages;
+}
+
+function rowOf({ namespace, kind, name }: Owner): RowKeyOf<Owner["kind"]> {
+  return keys.object(namespace, kind, name);
+}
+
+function concerns(row: OwnerRow, clusters: readonly SelectableCluster[]): boolean {
+  const selection = row.type === "Sync" ? { names: [row.spec.cluster] } : row.spec.clusters;
+  return row.operations.deletion !== undefined || clusters.some((cluster) => selects(selection, cluster));
+}

@@ -1,0 +1,26 @@
+import type { SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+/**
+ * Targets of a leg by their orders, from the blobs that hold them.
+ * @throws StarlingError `BlobNotFound`, `BlobCorrupt`
+ */
+export async function readSnapshot(
+  stageRun: Pick<StageRunRow, "pages" | "size" | "rollout" | "stage">,
+  orders: readonly number[],
+  lists: { read(key: string): Promise<readonly SnapshotTarget[]> },
+): Promise<ReadonlyMap<number, SnapshotTarget>> {
+  const found = new Map<number, SnapshotTarget>();
+  for (const [index, { key, first }] of stageRun.pages.entries()) {
+    const end = stageRun.pages[index + 1]?.first ?? stageRun.size;
+    const desired = orders.filter((order) => order >= first && order < end);
+    if (desired.length === 0) continue;
+    const page = await lists.read(key);
+    for (const order of desired) {
+      const target = page[order - first];
+      if (target === undefined)
+        throw new Error(`the list of ${stageRun.rollout}#${stageRun.stage} has no target ${order}`);
+      found.set(order, target);
+    }
+  }
+  return found;
+}

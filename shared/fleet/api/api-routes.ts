@@ -1,0 +1,82 @@
+/** What the API may be asked: one table, which the function answers by and the gateway has its routes from. */
+
+/** What paths below a namespace begin with. */
+export const ns = "/v1/namespaces/:namespace";
+
+/** Method and path; `:name` takes one segment, and `pathChoices` says which words some of them take. */
+export const apiRoutes = [
+  "GET /v1/version",
+  "GET /v1/whoami",
+  "GET /v1/installation",
+  "POST /v1/apply",
+  "GET /v1/clusterdiscoveries",
+  "GET /v1/clusterdiscoveries/:name",
+  "DELETE /v1/clusterdiscoveries/:name",
+  "GET /v1/clusterdiscoveries/:name/logs",
+  "GET /v1/clustervalues",
+  "GET /v1/clustervalues/:name",
+  "DELETE /v1/clustervalues/:name",
+  "GET /v1/clustervalues/:name/logs",
+  "GET /v1/clusters",
+  "GET /v1/clusters/:name",
+  "DELETE /v1/clusters/:name",
+  "POST /v1/clusters/:name/accept",
+  "POST /v1/clusters/:name/recover",
+  "POST /v1/clusters/:name/check",
+  "GET /v1/clusters/:name/check",
+  "GET /v1/clusters/:name/syncs",
+  "GET /v1/clusters/:name/objects",
+  "GET /v1/clusters/:name/logs",
+  "GET /v1/fleet",
+  "GET /v1/events",
+  "GET /v1/logs",
+  "GET /v1/audit",
+  "GET /v1/freezes",
+  "POST /v1/freezes/:freeze",
+  "DELETE /v1/freezes/:freeze",
+  "GET /v1/:plural",
+  `GET ${ns}/:plural`,
+  `GET ${ns}/:plural/:name`,
+  `DELETE ${ns}/:plural/:name`,
+  `POST ${ns}/:plural/:name/:verb`,
+  `GET ${ns}/:plural/:name/events`,
+  `GET ${ns}/:plural/:name/logs`,
+  `GET ${ns}/syncs/:name/objects`,
+  `POST ${ns}/syncs/:name/prune`,
+  `GET ${ns}/sources/:name/revisions`,
+  `POST ${ns}/sources/:name/contents`,
+  `GET ${ns}/:owners/:name/history`,
+  `GET ${ns}/:owners/:name/syncs`,
+  `GET ${ns}/:owners/:name/fleet`,
+  `POST ${ns}/:owners/:name/contents`,
+  `GET ${ns}/:owners/:name/rollout`,
+  `GET ${ns}/:owners/:name/rollouts`,
+  `GET ${ns}/:owners/:name/rollouts/:number`,
+  `GET ${ns}/:owners/:name/rollouts/:number/targets`,
+] as const;
+
+export type ApiRoute = (typeof apiRoutes)[number];
+
+/** The words that a segment takes, where it takes only some. */
+export const pathChoices = {
+  plural: ["sources", "syncgroups", "syncs", "rollouts"],
+  owners: ["syncgroups", "syncs"],
+  verb: ["suspend", "resume", "reconcile", "restart"],
+} as const;
+
+/**
+ * The routes as API Gateway writes them: `POST /v1/namespaces/{namespace}/syncs/{name}/suspend`. A segment that takes only
+ * some words becomes one route for each. So no two routes take one request, and a policy that names a word means the same
+ * whether IAM is asked about the path of the request or about that of its route.
+ */
+export function gatewayRouteKeys(): readonly string[] {
+  return apiRoutes.flatMap(spelledOut);
+}
+
+function spelledOut(route: string): readonly string[] {
+  for (const [name, words] of Object.entries(pathChoices)) {
+    const segment = new RegExp(`/:${name}(?=/|$)`);
+    if (segment.test(route)) return words.flatMap((word) => spelledOut(route.replace(segment, `/${word}`)));
+  }
+  return [route.replaceAll(/:(\w+)/g, "{$1}")];
+}

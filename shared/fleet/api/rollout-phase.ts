@@ -1,0 +1,68 @@
+/** Where a content is on its way through the stages: said of its legs and of what the stages are on. Pure. */
+
+import { isSameStageRun, isStalled } from "#shared/fleet/rollout/stage-runs.ts";
+import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { type AnyReason, reportedReason } from "#shared/kube/reasons.ts";
+
+/**
+ * - `Rolling`: it goes through a stage; `Halted`, `Stalled`: it stands still in one;
+ * - `Waiting`: a stage is still to take it, and none goes through with it now;
+ * - `Complete`: the last stage passed it;
+ * - `Superseded`: no stage goes through with it, or may take it any more.
+ */
+export const rolloutPhases = ["Halted", "Stalled", "Rolling", "Waiting", "Complete", "Superseded"] as const;
+export type RolloutPhase = (typeof rolloutPhases)[number];
+
+export interface PhaseOfRollout {
+  readonly phase: RolloutPhase;
+  readonly reason: RolloutPhase | AnyReason;
+  readonly message: string;
+}
+
+type Stage = Pick<StageRecord, "name" | "current" | "updatingTo">;
+
+/**
+ * @param stages - of the unit, in their order.
+ * @param legs - of the content, of each stage the one that was sealed last.
+ */
+export function rolloutPhase(
+  rollout: number,
+  stages: readonly Stage[],
+  stageRuns: readonly StageRunRow[],
+): PhaseOfRollout {
+  const updatingTo = stageRuns.filter((stageRun) => stages.some((stage) => isSameStageRun(stage.updatingTo, stageRun)));
+  const stalled = updatingTo.filter(isStalled);
+  const worst = stalled.find(({ phase }) => phase === "Halted") ?? stalled[0] ?? updatingTo[0];
+  if (worst !== undefined) {
+    const { reason, message } = worst;
+    return {
+      phase: worst.phase === "Halted" ? "Halted" : isStalled(worst) ? "Stalled" : "Rolling",
+      reason: reportedReason(reason),
+      message,
+    };
+  }
+  const last = stages.at(-1);
+  const passed = stageRuns.find(({ stage, phase }) => stage === last?.name && phase === "Passed");
+  if (passed !== undefined || (last?.current === rollout && rollout > 0))
+    return { phase: "Complete", reason: "Complete", message: passed?.message ?? "" };
+  const next = nextStage(rollout, stages);
+  if (next !== undefined) return { phase: "Waiting", reason: "Waiting", message: waitingText(next) };
+  const ended = stageRuns.find(({ phase }) => phase === "Superseded");
+  const past = stages.find(({ name }) => !stageRuns.some(({ stage, phase }) => stage === name && phase === "Passed"));
+  const message = ended?.message ?? (past === undefined ? "" : `stage ${past.name} takes a newer content instead`);
+  return { phase: "Superseded", reason: "Newer", message };
+}
+
+/** The stage that takes it when it can: the one before it is on it, and it has nothing as new. */
+function nextStage(rollout: number, stages: readonly Stage[]): Stage | undefined {
+  return stages.find((stage, index) => {
+    const has = Math.max(stage.current ?? 0, stage.updatingTo?.rollout ?? 0);
+    return stages[index - 1]?.current === rollout && has < rollout;
+  });
+}
+
+function waitingText({ name, updatingTo }: Stage): string {
+  return updatingTo === undefined
+    ? `stage ${name} takes it next`
+    : `stage ${name} takes it when it is through with content ${updatingTo.rollout}`;
+}

@@ -1,0 +1,302 @@
+/** The status half of a SyncGroup or Sync: the one place that says what state it is in. */
+
+import { firstOf } from "#shared/base/counted.ts";
+import { defined } from "#shared/base/defined.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
+import { barredIn, lastStageRunOf, stageRunOf, stageRunsIn } from "#shared/fleet/rollout/feed.ts";
+import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
+import { isStalled, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { type Freeze, type FreezeState, freezeOfAll, freezeText } from "#shared/fleet/rows/freezes-row.ts";
+import {
+  type Condition,
+  newestAct,
+  type OwnerRow,
+  type OwnerState,
+  type OwnerStatus,
+} from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { type ClusterTallies, clusterCounts, haveDesired } from "#shared/fleet/sync/tally.ts";
+import type { Reason } from "#shared/kube/reasons.ts";
+
+/** Clusters named in a message; the rest is counted. */
+export const namesShown = 3;
+/** And so much of what a worker says of one. */
+const reasonShown = 120;
+
+/** A cluster that is not well when nothing changes. */
+export interface Behind {
+  readonly cluster: string;
+  readonly state: "failed" | "unreachable";
+  readonly since?: string;
+  readonly reason?: string;
+}
+
+export interface StatusFacts {
+  readonly now: Date;
+  readonly rolloutState: RolloutStateRow;
+  /** At least those that are under way, and that passed last. */
+  readonly stageRuns: ReadonlyMap<string, StageRunRow>;
+  readonly desired: DesiredPlan;
+  readonly freezeState?: FreezeState;
+  /** Clusters by the state of their Syncs, when nothing changes. */
+  readonly settled?: OwnerStatus["clusters"];
+  /** The first of those in them that are not well. */
+  readonly behind?: readonly Behind[];
+  /** Of the arrivals that wait, those that nobody tries before somebody asks, or their stage passes something. */
+  readonly stopped?: number;
+}
+
+export function ownerStatus(row: OwnerRow, facts: StatusFacts): OwnerStatus {
+  const { rolloutState, now } = facts;
+  const state = stateOf(row, facts);
+  const clusters = facts.settled ?? (isUnderWay(facts) ? clustersOf(facts, row.status.clusters) : row.status.clusters);
+  // Told with what everything came to: whoever waits for the one reads the other.
+  const isReported = facts.settled !== undefined && isAnswered(row, rolloutState);
+  return defined({
+    observedGeneration: row.generation,
+    observedOperation: newestAct(row.operations),
+    reconciled: (isReported ? row.operations.reconcile?.number : undefined) ?? row.status.reconciled,
+    revision: rolloutState.ledger[0]?.revision ?? row.status.revision,
+    noted: notedRevision(row, facts),
+    // Of a unit that could not be read, what was said of it last.
+    rollout: rolloutState.last === 0 ? row.status.rollout : rolloutState.last,
+    stages: rolloutState.last === 0 ? row.status.stages : rolloutState.stages.map(stageStatus),
+    state,
+    clusters,
+    asOf: now.toISOString(),
+    conditions: [readyCondition(row, facts, { state, clusters, now })],
+  });
+}
+
+/** What a commit says that is not rolled out: everything that templates take is as in the newest content. */
+function notedRevision(row: OwnerRow, { rolloutState, desired }: StatusFacts): string | undefined {
+  const [newest] = rolloutState.ledger;
+  if (!desired.ok || newest === undefined) return undefined;
+  const identity = identityNow({ rolloutState, row }, desired.plan);
+  const revision = describeRevisions(desired.plan);
+  return identity === newest.identity && revision !== newest.revision ? revision : undefined;
+}
+
+/** Whether every cluster has been looked at since the newest `reconcile`. */
+function isAnswered({ operations: { reconcile } }: OwnerRow, { handledReconcile, checking }: RolloutStateRow): boolean {
+  return reconcile === undefined || (reconcile.number === handledReconcile && checking === undefined);
+}
+
+function stageStatus({ name, current, updatingTo }: StageRecord): NonNullable<OwnerStatus["stages"]>[number] {
+  return { name, ...defined({ current, updatingTo: updatingTo?.rollout }) };
+}
+
+/** Why a subject that is being deleted is not ready, when that came to a halt. */
+export const deletionFailed = "DeletionFailed" satisfies Reason;
+
+/** True while a stage takes clusters to something, or single ones are taken to where theirs is. */
+function isUnderWay({ rolloutState, stageRuns, stopped = 0 }: StatusFacts): boolean {
+  const { waiting, changing } = rolloutState.catchUps;
+  return (
+    waiting + changing > stopped ||
+    rolloutState.stages.some((stage) => stage.changing > 0) ||
+    stageRunsIn(rolloutState, stageRuns).length > 0
+  );
+}
+
+/** The worst of them decides what is said; of several that stand still, the earliest. */
+function stalledStageRun({ rolloutState, stageRuns }: StatusFacts): StageRunRow | undefined {
+  const stalled = stageRunsIn(rolloutState, stageRuns).filter(isStalled);
+  return stalled.find(({ phase }) => phase === "Halted") ?? stalled[0];
+}
+
+/** Complete is said when the index has no Sync that is not ready, and never of a leg alone: that names those it moved. */
+function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
+  const { rolloutState, settled, desired } = facts;
+  const { missing = [], unreadable = [] } = rolloutState;
+  if (row.operations.suspended !== undefined) return "Suspended";
+  if (row.operations.deletion !== undefined) return "Deleting";
+  if (!desired.ok) return "Waiting";
+  if (settled?.selected === 0) return missing.length > 0 ? "ClusterNotFound" : "NoClusters";
+  const stalled = stalledStageRun(facts);
+  if (stalled !== undefined) return stalled.phase === "Halted" ? "Halted" : "Stalled";
+  const goOn = rolloutState.stages.filter(({ ahead }) => ahead !== true);
+  if (barredIn(rolloutState) !== undefined && stageRunsIn({ stages: goOn }, facts.stageRuns).length === 0)
+    return "Stalled";
+  if (isUnderWay(facts)) return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
+  // Nobody has counted yet what everything came to.
+  if (settled === undefined) return rolloutState.last === 0 ? "Waiting" : "Reconciling";
+  if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
+  if (!isAnswered(row, rolloutState) || settled.changing > 0) return "Reconciling";
+  const lacking = missing.length + unreadable.length;
+  if (haveDesired(settled) < settled.selected || lacking > 0) return "Degraded";
+  return settled.ready === settled.selected ? "Complete" : "Drifted";
+}
+
+/** Holds every cluster. */
+function freezeIn({ freezeState, now }: StatusFacts): Freeze | undefined {
+  return freezeState && freezeOfAll(freezeState, now);
+}
+
+/** Of each stage what its leg says, else whom the last left behind; the arrivals; and drift as it was counted last. */
+function clustersOf({ rolloutState, stageRuns }: StatusFacts, before: OwnerStatus["clusters"]): ClusterTallies {
+  const { waiting, changing, failed, away: unreachable = 0 } = rolloutState.catchUps;
+  const counts = { waiting, changing, failed, unreachable, drifted: before?.drifted };
+  for (const stage of rolloutState.stages) {
+    const [stageRun, last] = [stageRunOf(stage, stageRuns), lastStageRunOf(stage, stageRuns)];
+    const { current, members } = stage;
+    counts.failed += last?.counts.Failed ?? 0;
+    counts.unreachable += last?.counts.Unreachable ?? 0;
+    // Not by slots: who failed has one until its worker is through, and who waits may have one of another content.
+    counts.changing += stageRun?.counts.Assigned ?? 0;
+    counts.waiting += stageRun === undefined ? (current === undefined ? members : 0) : waitingOf(stageRun);
+  }
+  return clusterCounts(membersOfAll(rolloutState), counts);
+}
+
+interface Assessed {
+  readonly state: OwnerState;
+  readonly clusters: OwnerStatus["clusters"];
+  readonly now: Date;
+}
+
+function readyCondition(row: OwnerRow, facts: StatusFacts, assessed: Assessed): Condition {
+  const { state, now } = assessed;
+  const status = state === "Complete" || state === "Drifted" ? "True" : "False";
+  const before = row.status.conditions.find((other) => other.type === "Ready");
+  const since = before?.status === status ? before.since : now.toISOString();
+  return { type: "Ready", status, reason: reasonOf(state, facts), message: messageOf(row, facts, assessed), since };
+}
+
+function reasonOf(state: OwnerState, facts: StatusFacts): Reason | OwnerState {
+  const { missing = [], unreadable = [] } = facts.rolloutState;
+  switch (state) {
+    case "Complete":
+    case "Drifted":
+      return "AllClustersReady";
+    case "Waiting":
+      return facts.desired.ok ? "NothingRolledOut" : facts.desired.reason;
+    case "Deleting":
+      return stalledStageRun(facts)?.reason === deletionFailed ? deletionFailed : state;
+    case "Degraded":
+      return missing.length > 0 ? "ClusterNotFound" : unreadable.length > 0 ? "NewerRow" : state;
+    default:
+      return state;
+  }
+}
+
+function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters }: Assessed): string {
+  const { missing = [], unreadable = [] } = facts.rolloutState;
+  const counts = clusters === undefined ? "" : countsText(clusters);
+  const selection = relationOf(row).clusters;
+  switch (state) {
+    case "Waiting":
+      return facts.desired.ok ? "nothing was rolled out yet" : facts.desired.message;
+    case "Halted":
+    case "Stalled":
+      return stalledStageRun(facts)?.message ?? barredText(facts.rolloutState) ?? "";
+    case "Frozen": {
+      const freeze = freezeIn(facts);
+      return freeze === undefined ? "" : freezeText(freeze);
+    }
+    case "Deleting":
+      return deletionText(facts, counts);
+    case "NoClusters":
+      return `no registered cluster matches ${selectionText(selection)}; nothing is rolled out until one does`;
+    case "ClusterNotFound":
+      return `${notFoundText(missing)}; nothing is rolled out until ${missing.length === 1 ? "it is" : "one is"}`;
+    case "Degraded":
+      return [counts, ...behindTexts(row, facts), goneText(facts), notFoundText(missing), unreadableText(unreadable)]
+        .filter((part) => part !== "")
+        .join("; ");
+    default:
+      return [counts, unreadableText(unreadable)].filter((part) => part !== "").join("; ");
+  }
+}
+
+function countsText({ selected, ready, drifted = 0 }: ClusterTallies): string {
+  const text = `${ready} of ${selected} clusters ready`;
+  return drifted === 0 ? text : `${text}, ${drifted} with drift that stays`;
+}
+
+/** Who is not well when nothing changes, since when and why, and what ends it. */
+function behindTexts(
+  { type, namespace, name }: OwnerRow,
+  { settled, behind = [], stopped = 0, rolloutState: { unreadable = [] } }: StatusFacts,
+): readonly string[] {
+  const others = stopped === 1 ? "1 more cluster does not catch up" : `${stopped} more clusters do not catch up`;
+  const because = stopped === 0 ? "" : `; ${others} because of that`;
+  const text = (state: Behind["state"], ends: (first: string, count: number) => string) => {
+    // Of those that cannot be read it is said why.
+    const own = behind.filter((one) => one.state === state && !unreadable.includes(one.cluster));
+    const [first] = own;
+    if (first === undefined) return [];
+    const count = Math.max(own.length, (settled?.[state] ?? 0) - (state === "unreachable" ? unreadable.length : 0));
+    const { since, reason = "" } = first;
+    const of = own.length === 1 ? "" : `${first.cluster} `;
+    const why = since === undefined ? "" : ` (${of}since ${since}: ${excerpt(reason, reasonShown)})`;
+    const names = own.map(({ cluster }) => cluster);
+    const what = state === "failed" ? "failed" : count === 1 ? "does not answer" : "do not answer";
+    return [`${named(names, count)} ${what}${why}${ends(first.cluster, count)}`];
+  };
+  const object = `${type.toLowerCase()}/${name} -n ${namespace}`;
+  return [
+    ...text("failed", () => `${because}; to try again: starling reconcile ${object}`),
+    ...text("unreachable", (first, count) => {
+      const again =
+        count === 1 ? "and is given what it lacks when it does" : "and are given what they lack when they do";
+      return `, ${again}; to go on without: starling delete cluster/${first} --cascade=orphan`;
+    }),
+  ];
+}
+
+/** Each is a name of the unit and a row of its cluster, for as long as it does not answer: renaming often adds to them. */
+function goneText({ rolloutState, desired, behind = [] }: StatusFacts): string {
+  const desired = new Set(desired.ok ? desired.plan.templates.map(({ name }) => name) : rolloutState.templates);
+  const { size } = new Set(rolloutState.templates).difference(desired);
+  if (size === 0 || behind.every(({ state }) => state !== "unreachable")) return "";
+  const what = size === 1 ? "1 template that is gone is" : `${size} templates that are gone are`;
+  return `${what} kept until deleted from whoever does not answer, or that is unregistered`;
+}
+
+export function unreadableText(clusters: readonly string[]): string {
+  if (clusters.length === 0) return "";
+  const whose = `${clusters.length === 1 ? "cluster" : "clusters"} ${named(clusters)}`;
+  return `rows of ${whose} were written by a newer version of Starling, and are left alone: update the stack`;
+}
+
+function notFoundText(missing: readonly string[]): string {
+  if (missing.length === 0) return "";
+  const one = missing.length === 1;
+  return `${one ? "cluster" : "clusters"} ${named(missing)} ${one ? "is" : "are"} not registered`;
+}
+
+/** A content that stands before a stage because a removed one had not passed it. */
+export function barredText(rolloutState: RolloutStateRow): string | undefined {
+  const barred = barredIn(rolloutState);
+  if (barred === undefined) return undefined;
+  const { rollout, removed, stage } = barred;
+  return `nothing verified: ${rollout} had not passed stage ${removed}, which was removed, and does not go to ${stage}`;
+}
+
+/** What a deletion waits for, with the way to go on without. */
+function deletionText(facts: StatusFacts, counts: string): string {
+  const stalled = stalledStageRun(facts);
+  if (stalled?.phase === "Halted") {
+    const remedy = "mend that and reconcile, or delete it with --cascade=orphan to leave its objects where they are";
+    return `${stalled.message}; ${remedy}`;
+  }
+  const stageRuns = stageRunsIn(facts.rolloutState, facts.stageRuns);
+  const [size, done, away] = [
+    stageRuns.reduce((sum, stageRun) => sum + stageRun.size, 0),
+    stageRuns.reduce((sum, { counts: { Succeeded, Unchanged, Skipped } }) => sum + Succeeded + Unchanged + Skipped, 0),
+    stageRuns.reduce((sum, stageRun) => sum + stageRun.counts.Unreachable, 0),
+  ];
+  if (size === 0) return counts;
+  if (away === 0) return `${done} of ${size} clusters done`;
+  const word = away === 1 ? "does" : "do";
+  const names = stageRuns.flatMap((stageRun) => stageRun.away);
+  const without = `to go on without: starling delete cluster/${names[0]} --cascade=orphan`;
+  return `${done} of ${size} clusters done; ${named(names)} ${word} not answer, and the deletion waits; ${without}`;
+}
+
+function named(clusters: readonly string[], count = clusters.length): string {
+  return firstOf(clusters, { most: namesShown, count });
+}

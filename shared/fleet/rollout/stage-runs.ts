@@ -1,0 +1,253 @@
+/** A content going through one stage: how far it is, whether it may go on, and when it has passed. Pure. */
+
+import { defined } from "#shared/base/defined.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import {
+  type StageRunPhase,
+  type StageRunRef,
+  type StageRunRow,
+  stalledPhases,
+  type TargetRow,
+  type TargetState,
+  targetStates,
+} from "#shared/fleet/rows/rollout-rows.ts";
+import type { Among } from "#shared/kube/reasons.ts";
+
+/** Read live: changing it helps at once. */
+export type Pace = Pick<RolloutStrategy, "maxConcurrent" | "maxFailures" | "maxUnreachable">;
+
+/** Of a leg: its phase, where that says all. */
+type StageRunReason = StageRunPhase | Among<"TooManyFailures" | "DeletionFailed" | "StageRemoved" | "Newer">;
+
+export interface StageRunVerdict {
+  readonly phase: Exclude<StageRunPhase, "Superseded">;
+  readonly reason: StageRunReason;
+  readonly message: string;
+}
+
+/** A leg keeps so many transitions and failures in its row. */
+const keptTransitions = 20;
+const keptFailures = 10;
+/** And so much of what each says: a worker's words may be 2 KB long. */
+const keptText = 300;
+/** What one planner looks after at once. */
+const mostSlots = 500;
+
+export const noTargets = Object.fromEntries(targetStates.map((state) => [state, 0])) as Record<TargetState, number>;
+
+export function stageRunKey({ rollout, stage, snapshot }: StageRunRef): string {
+  return `${rollout}#${stage}#${snapshot}`;
+}
+
+export function refOf({ rollout, stage, snapshot }: StageRunRef): StageRunRef {
+  return { rollout, stage, snapshot };
+}
+
+export function isSameStageRun(a: StageRunRef | undefined, b: StageRunRef | undefined): boolean {
+  return a !== undefined && b !== undefined && stageRunKey(a) === stageRunKey(b);
+}
+
+export function isStalled({ phase }: Pick<StageRunRow, "phase">): boolean {
+  return stalledPhases.some((stalled) => stalled === phase);
+}
+
+/** Targets that this content changes: sealed, less those that had it already and those that left. */
+export function changedSize({ size, counts }: Pick<StageRunRow, "size" | "counts">): number {
+  return size - counts.Unchanged - counts.Skipped;
+}
+
+/** Failed targets that count. */
+export function failuresOf({
+  counts,
+  preexistingFailures,
+}: Pick<StageRunRow, "counts" | "preexistingFailures">): number {
+  return counts.Failed - preexistingFailures;
+}
+
+/** Targets that wait, for a slot or for whatever comes before that. */
+export function waitingOf({ counts }: Pick<StageRunRow, "counts">): number {
+  return counts.Waiting + counts.Rendering;
+}
+
+/** Orders of those that a freeze holds. */
+export function frozenIn({ frozen }: Pick<StageRunRow, "frozen">): readonly number[] {
+  return Object.values(frozen?.by ?? {}).flat();
+}
+
+/** True when nothing was assigned for it yet. */
+export function isUnbegun({ counts }: Pick<StageRunRow, "counts">): boolean {
+  return counts.Assigned + counts.Succeeded + counts.Failed + counts.Unreachable === 0;
+}
+
+/** Clusters of the group that may be changing at once. */
+export function boundOf({ maxConcurrent }: Pace, members: number): number {
+  return Math.min(mostSlots, Math.max(1, resolveCount(maxConcurrent, members)));
+}
+
+/**
+ * Failed catch-ups that a stage bears before it lets no other cluster catch up. One is always free, so that one bad joiner stops
+ * nobody. A catch-up that could not be rendered says nothing about the rollout, and is not counted.
+ */
+export function catchUpBudget({ maxFailures }: Pick<Pace, "maxFailures">, members: number): number {
+  return Math.max(1, resolveCount(maxFailures, members));
+}
+
+/** What else decides about a leg. */
+export interface Judged {
+  /** It deletes: it needs no evidence, and leaves nobody behind. */
+  readonly deletion?: boolean;
+  /** Its stage has to verify a rollout on a cluster: see `mustVerify`. */
+  readonly mustVerify?: boolean;
+}
+
+/** The first stage verifies on a cluster, unless it says that it is optional. @param name - of the stage. */
+export function mustVerify({ stages }: Pick<RolloutStrategy, "stages">, name: string): boolean {
+  const [first] = stages;
+  return first?.name === name && first.optional !== true;
+}
+
+/** All targets that the leg was to change have left. Nobody verified anything: clusters that joined since may. */
+export function isLeft(stageRun: StageRunRow, judged: Judged = {}): boolean {
+  if (stageRun.size === 0) return judged.mustVerify === true;
+  return changedSize(stageRun) === 0 && (stageRun.counts.Skipped > 0 || stageRun.left === true);
+}
+
+/**
+ * Where a leg stands. Percentages are of what it changes; while not all of that is known, of what it may change.
+ * Leaving is no evidence: a leg whose targets have all left has verified nothing.
+ */
+export function verdictOf(stageRun: StageRunRow, pace: Pace, judged: Judged = {}): StageRunVerdict {
+  const { deletion = false } = judged;
+  const changed = changedSize(stageRun);
+  // Who was sick before keeps its objects, too.
+  const failures = deletion ? stageRun.counts.Failed : failuresOf(stageRun);
+  const isOver = waitingOf(stageRun) + stageRun.counts.Assigned === 0;
+  const budget = deletion ? 0 : resolveCount(pace.maxFailures, changed);
+  if (failures > budget && (isOver || !deletion)) {
+    const word = failures === 1 ? "cluster" : "clusters";
+    const [first] = stageRun.failures;
+    const why = first === undefined ? "" : `: ${first.cluster}: ${first.reason}`;
+    const message = `${failures} ${word} failed of ${changed} in stage ${stageRun.stage} (allows ${budget})${why}`;
+    return { phase: "Halted", reason: deletion ? "DeletionFailed" : "TooManyFailures", message };
+  }
+  if (!isOver) return { phase: "Updating", reason: "Updating", message: `stage ${stageRun.stage} goes on` };
+  const away = stageRun.counts.Unreachable;
+  const allowed = deletion ? 0 : resolveCount(pace.maxUnreachable, changed, "up");
+  if (away > allowed) {
+    const message = `${away} of ${changed} unreachable in stage ${stageRun.stage} (allows ${allowed})`;
+    return { phase: "TooManyUnreachable", reason: "TooManyUnreachable", message };
+  }
+  if (!deletion && ((changed > 0 && stageRun.counts.Succeeded === 0) || isLeft(stageRun, judged)))
+    return { phase: "NothingVerified", reason: "NothingVerified", message: nothingVerified(stageRun) };
+  return { phase: "Passed", reason: "Passed", message: passedText(stageRun) };
+}
+
+function nothingVerified({ size, stage, counts, preexistingFailures, ...stageRun }: StageRunRow): string {
+  if (size === 0)
+    return `no cluster matches stage ${stage}; register one there, or set optional: true on the stage to pass without`;
+  if (size === counts.Unchanged + counts.Skipped) {
+    const left = counts.Skipped === 0 ? "clusters" : counts.Skipped === 1 ? "1 cluster" : `${counts.Skipped} clusters`;
+    const when =
+      stageRun.left === true ? " before it was verified, or before this snapshot" : " before it was verified";
+    return `nothing verified in stage ${stage}: ${left} left${when}`;
+  }
+  const parts = [
+    counts.Unreachable === 0 ? "" : `${counts.Unreachable} Unreachable`,
+    counts.Failed === 0 ? "" : `${counts.Failed} Failed`,
+    preexistingFailures === 0 ? "" : `${preexistingFailures} of them not ready before`,
+  ];
+  return `nothing verified in stage ${stage}: ${parts.filter((part) => part !== "").join(", ")}`;
+}
+
+function passedText({ size, stage, counts }: StageRunRow): string {
+  if (size === 0) return `stage ${stage} is empty: passed at once`;
+  const parts = (["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped"] as const)
+    .filter((state) => counts[state] > 0)
+    .map((state) => `${counts[state]} ${state.toLowerCase()}`);
+  return `stage ${stage} passed: ${parts.join(", ")}`;
+}
+
+/**
+ * The row names the first targets that failed, and the last that do not answer. A failure that counts against the budget stands
+ * before every preexisting one. @param leg - counts it already.
+ */
+export function withOutcome(
+  stageRun: StageRunRow,
+  {
+    cluster,
+    state,
+    reason,
+    preexisting,
+  }: Pick<TargetRow, "cluster" | "state" | "reason"> & {
+    readonly preexisting?: true | undefined;
+  },
+): StageRunRow {
+  if (state === "Unreachable") return { ...stageRun, away: [...stageRun.away, cluster].slice(-keptFailures) };
+  if (state !== "Failed") return stageRun;
+  const failure = { cluster, reason: excerpt(reason, keptText), ...defined({ preexisting }) };
+  const counted = stageRun.failures.filter((one) => one.preexisting !== true);
+  const others = stageRun.failures.filter((one) => one.preexisting === true);
+  const failures = preexisting === true ? [...counted, ...others, failure] : [...counted, failure, ...others];
+  return {
+    ...stageRun,
+    failures: failures.slice(0, keptFailures),
+    preexistingFailures: stageRun.preexistingFailures + (preexisting === true ? 1 : 0),
+  };
+}
+
+/** What became of a target holds no longer. */
+export function withoutOutcome(stageRun: StageRunRow, { cluster, order, state, preexisting }: TargetRow): StageRunRow {
+  const wasPreexisting = state === "Failed" && preexisting === true;
+  return {
+    ...stageRun,
+    away: stageRun.away.filter((name) => name !== cluster),
+    failures: stageRun.failures.filter((failure) => failure.cluster !== cluster),
+    preexistingFailures: stageRun.preexistingFailures - (wasPreexisting ? 1 : 0),
+    unrendered: stageRun.unrendered.filter((other) => other !== order),
+  };
+}
+
+/** The leg with another standing, told once. */
+export function withVerdict(
+  stageRun: StageRunRow,
+  verdict: Omit<StageRunVerdict, "phase"> & { phase: StageRunPhase },
+  at: string,
+): StageRunRow {
+  const { phase, reason, message } = verdict;
+  if (stageRun.phase === phase && stageRun.reason === reason && (phase === "Updating" || stageRun.message === message))
+    return stageRun;
+  const isEnd = phase === "Passed" || phase === "Superseded";
+  return {
+    ...stageRun,
+    phase,
+    reason,
+    message,
+    ...(isEnd ? { endedAt: at } : {}),
+    transitions: [...stageRun.transitions, { at, phase, reason, message: excerpt(message, keptText) }].slice(
+      -keptTransitions,
+    ),
+  };
+}
+
+/**
+ * It gave way: what waited never gets a turn, and what is changing is counted by no leg until another adopts it.
+ * @param by - the content that took its place; undefined: its stage was removed.
+ */
+export function superseded(stageRun: StageRunRow, by: number | undefined, at: string): StageRunRow {
+  const { Waiting, Rendering, Assigned, Superseded } = stageRun.counts;
+  const counts = {
+    ...stageRun.counts,
+    Waiting: 0,
+    Rendering: 0,
+    Assigned: 0,
+    Superseded: Superseded + Waiting + Rendering + Assigned,
+  };
+  const told = by === stageRun.rollout ? "sealed anew" : `content ${by} took over`;
+  const [reason, message]: readonly [StageRunReason, string] =
+    by === undefined ? ["StageRemoved", "its stage was removed"] : ["Newer", told];
+  const ended = withVerdict({ ...stageRun, counts }, { phase: "Superseded", reason, message }, at);
+  const { frozen: _frozen, ...kept } = ended;
+  return { ...kept, rendering: [], aside: [], returned: [], unrendered: [], ...defined({ supersededBy: by }) };
+}

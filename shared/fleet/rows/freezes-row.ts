@@ -1,0 +1,111 @@
+/**
+ * The brake: one row that every worker reads before it writes to a cluster. It holds the freezes that are in force, and
+ * for a while those that have ended, since a freeze spends no deadline. Written by `api` alone.
+ */
+import * as z from "zod";
+import { labelSelectorSchema, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { keyText, type Row } from "#shared/fleet/rows/row.ts";
+
+const freezeSchema = z.object({
+  name: z.string(),
+  /** Absent: every cluster. `text` is what was asked for, as people write it. */
+  clusters: z.object({ text: z.string(), selector: labelSelectorSchema }).optional(),
+  by: z.string(),
+  at: z.string(),
+  reason: z.string(),
+  until: z.string().optional(),
+});
+export type Freeze = z.infer<typeof freezeSchema>;
+
+/** A freeze that somebody lifted. */
+const liftedSchema = freezeSchema.extend({ lifted: z.object({ by: z.string(), at: z.string() }) });
+export type LiftedFreeze = z.infer<typeof liftedSchema>;
+
+const freezesSchema = z.object({
+  type: z.literal("Freezes"),
+  freezes: z.array(freezeSchema),
+  lifted: z.array(liftedSchema),
+});
+
+export interface FreezesRow extends Row {
+  readonly type: "Freezes";
+  /** Those whose time has passed are in it until the next write. */
+  readonly freezes: readonly Freeze[];
+  readonly lifted: readonly LiftedFreeze[];
+}
+
+/** What the brake says; nothing was ever frozen where there is no row. */
+export type FreezeState = Pick<FreezesRow, "freezes" | "lifted">;
+
+const released: FreezeState = { freezes: [], lifted: [] };
+
+/** One that cannot be read may freeze everything: then nothing may be written to any cluster. */
+export type FreezeStateReading =
+  | { readonly ok: true; readonly freezeState: FreezeState }
+  | { readonly ok: false; readonly message: string };
+
+/** The brake among rows that were read with its key. */
+export function freezeStateAmong(rows: readonly Row[]): FreezeStateReading {
+  const row = rows.find((one) => keyText(one) === keyText(keys.freezeState));
+  if (row === undefined) return { ok: true, freezeState: released };
+  const parsed = freezesSchema.safeParse(row);
+  if (parsed.success) return { ok: true, freezeState: parsed.data };
+  const [issue] = parsed.error.issues;
+  const what = `${issue?.path.join(".") ?? "row"}: ${issue?.message ?? "unknown"}`;
+  const remedy = "deploy the version of Starling that wrote them, or a newer one";
+  return {
+    ok: false,
+    message: `the freezes cannot be read (${what}), so nothing is written to any cluster; ${remedy}`,
+  };
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+function covers({ clusters }: Freeze, labels: Labels): boolean {
+  return clusters === undefined || matchesSelector(clusters.selector, labels);
+}
+
+export function isInForce({ until }: Pick<Freeze, "until">, now: Date): boolean {
+  return until === undefined || until > now.toISOString();
+}
+
+/** The freeze that holds a cluster of these labels; of several the one that lasts longest. */
+export function freezeOver(freezeState: FreezeState, labels: Labels, now: Date): Freeze | undefined {
+  const holding = freezeState.freezes.filter((freeze) => isInForce(freeze, now) && covers(freeze, labels));
+  return holding.sort((a, b) => (lastsUntil(b) > lastsUntil(a) ? 1 : -1))[0];
+}
+
+/** The one that holds every cluster, whatever its labels. */
+export function freezeOfAll({ freezes, lifted }: FreezeState, now: Date): Freeze | undefined {
+  return freezeOver({ freezes: freezes.filter(({ clusters }) => clusters === undefined), lifted }, {}, now);
+}
+
+/** Nothing is frozen, nor was lately. */
+export function isReleased({ freezes, lifted }: FreezeState): boolean {
+  return freezes.length + lifted.length === 0;
+}
+
+function lastsUntil({ until }: Freeze): string {
+  return until ?? "~";
+}
+
+/** When a cluster of these labels was last let go; undefined when that was never, or is long ago. */
+export function releasedAt(freezeState: FreezeState, labels: Labels, now: Date): string | undefined {
+  const lifted = freezeState.lifted.filter((freeze) => covers(freeze, labels)).map(endOf);
+  const over = freezeState.freezes
+    .filter((freeze) => !isInForce(freeze, now) && covers(freeze, labels))
+    .flatMap(({ until }) => until ?? []);
+  return [...lifted, ...over].sort().at(-1);
+}
+
+/** One whose time had passed was over before somebody lifted it. */
+function endOf({ lifted, until }: LiftedFreeze): string {
+  return until !== undefined && until < lifted.at ? until : lifted.at;
+}
+
+/** In one line: by whom, why, and the verb that ends it. */
+export function freezeText({ name, by, reason, until }: Pick<Freeze, "name" | "by" | "reason" | "until">): string {
+  const end = until === undefined ? "" : `, until ${until}`;
+  return `frozen by ${by} (${reason}${end}); starling thaw ${name}`;
+}

@@ -1,0 +1,26 @@
+import type { Condition, OwnerState } from "#shared/fleet/rows/object-rows.ts";
+import type { StageRunPhase, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ObjectProblem, Phase } from "#shared/fleet/rows/sync-row.ts";
+import { type AnyReason, type Reason, type ReportedReason, reportedReason } from "#shared/kube/reasons.ts";
+
+/** A state, given as the reason for what follows from it: docs/seeing.md has these. */
+export type StateReason = Phase | OwnerState | TargetState | StageRunPhase;
+
+export type StatedReason = AnyReason | StateReason;
+
+export type StatedProblem = ObjectProblem & { readonly reason: StatedReason };
+
+/** `DeadlineExceeded: Deployment shop/web is not ready`: of what has one text for its reason and the rest. */
+export function because(reason: Reason, text: string): string {
+  return `${reason}: ${text}`;
+}
+
+/** As the row has it. */
+export function toldCondition<T extends { readonly reason: string }>(
+  condition: T,
+): T & { readonly reason: ReportedReason } {
+  return { ...condition, reason: reportedReason(condition.reason) };
+}
+
+/** A condition as it is made; in rows there may be words of other versions. */
+export type StatedCondition = Omit<Condition, "since" | "reason"> & { readonly reason: StatedReason };

@@ -1,0 +1,270 @@
+/** How a SyncGroup goes through its stages: what each is on, what is waited for, who is in trouble, and what came before. */
+import type {
+  ApiList,
+  EventItem,
+  RolloutObject,
+  SyncGroupObject,
+  SyncObject,
+  TargetItem,
+} from "#shared/fleet/api/objects.ts";
+import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
+import { type Ask, unlessNone } from "#shared/pages/ask.ts";
+import { eventTable } from "#shared/pages/event-table.ts";
+import { planParts } from "#shared/pages/origin-parts.ts";
+import { apiPath, eventsPlace, historyPlace, targetsPlace } from "#shared/pages/places.ts";
+import { type PagesRead, readPages } from "#shared/pages/read-pages.ts";
+import { targetRows } from "#shared/pages/targets-page.ts";
+import {
+  age,
+  badge,
+  bar,
+  brief,
+  type Child,
+  type Column,
+  command,
+  count,
+  type Host,
+  type Html,
+  html,
+  nothing,
+  type Share,
+  table,
+  type View,
+} from "#shared/pages/view.ts";
+import { causesOf, worstFirst } from "#shared/words/causes.ts";
+import { objectState } from "#shared/words/object-state.ts";
+import { revisionText } from "#shared/words/revision-text.ts";
+import { type BudgetState, budgetOf, clearCommand, phaseWords, waitText } from "#shared/words/rollout-words.ts";
+
+const eventsShown = "15";
+const rolloutsShown = "10";
+/** In trouble, of one page: causes are told of these, and the counts of stages of all. */
+const troubledQuery = { limit: "500", state: "Failed,Unreachable" };
+const mostPages = 1;
+const namesOfCause = 3;
+const namedTargets = 10;
+
+export async function rolloutsPage(ask: Ask, owner: Owner, host: Host): Promise<View> {
+  const path = apiPath(owner);
+  const [object, overview, rollouts, events] = await Promise.all([
+    ask<SyncGroupObject | SyncObject | UnreadableObject>(path),
+    unlessNone(ask<RolloutOverview>(`${path}/rollout`)),
+    unlessNone(ask<ApiList<RolloutObject | UnreadableObject<"Rollout">>>(`${path}/rollouts`, { limit: rolloutsShown })),
+    ask<ApiList<EventItem>>(`${path}/events`, { limit: eventsShown }),
+  ]);
+  const updatingTo = overview?.status.stages.flatMap((stage) => stage.updatingTo?.rollout ?? []) ?? [];
+  const troubled = await Promise.all(
+    [...new Set(updatingTo)].map((number) =>
+      readPages<TargetItem>(ask, { path: `${path}/rollouts/${number}/targets`, query: troubledQuery, mostPages }),
+    ),
+  );
+  const state = objectState(object);
+  return {
+    title: `${owner.namespace}/${owner.name}`,
+    main: html`<h1>${owner.namespace}/${owner.name} ${badge(state.word)}</h1>
+${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
+${overview === undefined ? nothing("Nothing was rolled out yet.") : overviewParts(overview, host)}
+${problem(troubled, { owner, host, all: troubledIn(overview) })}
+${planParts(owner)}
+<h2>History</h2>
+<p>${rollouts?.metadata.continue === undefined ? host.link(historyPlace(owner), "With commits and authors") : html`The newest ${count(rollouts.items.length)}: ${host.link(historyPlace(owner), "all of them, with commits and authors")}.`}</p>
+${history(rollouts?.items ?? [], { owner, host })}
+<h2>Events</h2>
+${eventTable(events.items, host)}
+<p>${events.metadata.continue === undefined ? host.link(eventsPlace(owner), "All events") : html`The newest ${count(events.items.length)}: ${host.link(eventsPlace(owner), "all events")}.`}</p>`,
+  };
+}
+
+function overviewParts({ spec, status }: RolloutOverview, host: Host): Html {
+  const { owner, strategy } = spec;
+  const { rollouts, stages, slots, catchUps, waits, desired } = status;
+  const came = Object.entries(catchUps).filter(([, many]) => typeof many === "number" && many > 0);
+  const catchingUp = came.map(([word, many]) => `${word} ${many}`).join(", ");
+  const rows = waits.map((wait): Child[] => [
+    wait.stage ?? "all",
+    wait.current,
+    age(wait.since, host),
+    brief(waitText(wait, host.now), 240),
+    wait.clear.map((one) => html`${command(clearCommand(one, owner))} `),
+  ]);
+  return html`<p>${count(slots.used)} of ${count(slots.bound)} changing (maxConcurrent ${strategy.maxConcurrent}), failures ${strategy.maxFailures} and unreachable ${strategy.maxUnreachable} in a stage${catchingUp === "" ? "" : `; arrivals: ${catchingUp}`}${desired === undefined ? "" : `; wanted and not taken yet: ${revisionText(desired)}`}</p>
+<h2>Stages</h2>
+${stageTable(stages, { owner, host })}
+<h2>Contents under way</h2>
+${rolloutTable(rollouts, stages, host)}
+<h2>Waits for</h2>
+${
+  rows.length === 0
+    ? nothing("Nothing.")
+    : table("What is waited for", ["Stage", "For", "Since", ["Why", "text"], ["Cleared by", "text"]], rows)
+}`;
+}
+
+interface About {
+  readonly owner: Owner;
+  readonly host: Host;
+}
+
+function stageTable(stages: readonly OverviewStage[], { owner, host }: About): Html {
+  const rows = stages.map((stage, at): Child[] => {
+    const { name, members, current, updatingTo, passed, changing } = stage;
+    const stageRun = updatingTo ?? passed;
+    const place = (number: number) => targetsPlace(owner, { number: String(number), stage: name });
+    return [
+      `${at + 1} ${name}`,
+      count(members),
+      current === undefined ? "-" : `${current}`,
+      updatingTo === undefined ? "" : html`<b>${updatingTo.rollout}</b>`,
+      stageRun === undefined ? "" : html`${bar(sharesOf(stageRun))}`,
+      stageRun === undefined
+        ? "-"
+        : host.link(
+            place(stageRun.rollout),
+            `${count(stageRun.counts.Succeeded + stageRun.counts.Unchanged)}/${count(stageRun.size)}`,
+          ),
+      budget(stageRun, "Failed"),
+      budget(stageRun, "Unreachable"),
+      count(changing),
+      stageState(stage),
+      age(updatingTo?.since ?? passed?.endedAt, host),
+      brief(updatingTo?.message ?? ""),
+    ];
+  });
+  const columns: readonly Column[] = [
+    "Stage",
+    ["Clusters", "number"],
+    "On",
+    "Moves to",
+    "How far",
+    ["Done", "number"],
+    ["Failed", "number"],
+    ["Unreachable", "number"],
+    ["Changing", "number"],
+    "State",
+    "For",
+    ["Remark", "text"],
+  ];
+  return table("Stages in their order", columns, rows);
+}
+
+/** Of one leg, together its size. */
+function sharesOf({ counts, size }: Pick<OverviewStageRun, "counts" | "size">): readonly Share[] {
+  const done = counts.Succeeded + counts.Unchanged;
+  const rest = size - done - counts.Failed - counts.Unreachable - counts.Assigned;
+  return [
+    { tone: "good", name: "done", count: done },
+    { tone: "bad", name: "failed", count: counts.Failed },
+    { tone: "bad", name: "unreachable", count: counts.Unreachable },
+    { tone: "busy", name: "changing", count: counts.Assigned },
+    { tone: "rest", name: "to come", count: Math.max(0, rest) },
+  ];
+}
+
+/** `1/2`: so many of those that are allowed. */
+function budget(stageRun: OverviewStageRun | undefined, state: BudgetState): string {
+  if (stageRun === undefined) return "-";
+  const { spent, allowed } = budgetOf(stageRun, state);
+  return allowed === undefined ? count(spent) : `${count(spent)}/${count(allowed)}`;
+}
+
+function stageState({ updatingTo, members, current }: OverviewStage): Html {
+  if (updatingTo !== undefined && updatingTo.phase !== "Passed" && updatingTo.phase !== "Superseded") {
+    const tone = updatingTo.phase === "Updating" ? "busy" : "bad";
+    return html`<span class="state ${tone}">${phaseWords[updatingTo.phase]}</span>`;
+  }
+  if (members === 0) return html`<span class="state rest">empty</span>`;
+  return current === undefined
+    ? html`<span class="state busy">waiting</span>`
+    : html`<span class="state good">passed</span>`;
+}
+
+function rolloutTable(
+  rollouts: RolloutOverview["status"]["rollouts"],
+  stages: readonly OverviewStage[],
+  host: Host,
+): Html {
+  const rows = rollouts.map(({ number, revision, at, phase }): Child[] => {
+    const current = stages.filter((stage) => stage.current === number);
+    const through = stages.filter(({ updatingTo }) => updatingTo?.rollout === number);
+    return [
+      `${number}`,
+      revisionText(revision),
+      age(at, host),
+      badge(phase),
+      through.map(({ name }) => name).join(", "),
+      current.map(({ name }) => name).join(", "),
+      count(current.reduce((sum, { members }) => sum + members, 0)),
+    ];
+  });
+  const columns: readonly Column[] = [
+    "Rollout",
+    "Revision",
+    "Age",
+    "State",
+    "Goes through",
+    "On",
+    ["Clusters", "number"],
+  ];
+  return table("The newest first", columns, rows);
+}
+
+/** Of what goes through stages: those that failed or do not answer, in stages that it has passed, too. */
+function troubledIn(overview: RolloutOverview | undefined): number {
+  const stages = overview?.status.stages ?? [];
+  const updatingTo = new Set(stages.flatMap((stage) => stage.updatingTo?.rollout ?? []));
+  const stageRuns = stages.flatMap((stage) => [stage.updatingTo ?? [], stage.passed ?? []].flat());
+  return stageRuns
+    .filter(({ rollout }) => updatingTo.has(rollout))
+    .reduce((sum, { counts }) => sum + counts.Failed + counts.Unreachable, 0);
+}
+
+function problem(
+  found: readonly PagesRead<TargetItem>[],
+  { owner, host, all }: About & { readonly all: number },
+): Html {
+  const targets = worstFirst(found.flatMap(({ items }) => items));
+  const isCut = found.some((each) => each.isCut);
+  const unnamed = targets.length - namedTargets;
+  if (targets.length === 0 && !isCut) return html``;
+  const rows = causesOf(targets).map(({ word, detail, targets: those }): Child[] => {
+    const names = those.slice(0, namesOfCause).map(({ cluster }) => cluster);
+    const more = those.length > namesOfCause ? ` and ${count(those.length - namesOfCause)} more` : "";
+    return [html`<b>${word}</b>`, brief(detail, 240), count(those.length), `${names.join(", ")}${more}`];
+  });
+  const columns: readonly Column[] = ["Cause", ["Why", "text"], ["Clusters", "number"], ["Which", "text"]];
+  return html`<h2>In trouble</h2>
+${isCut ? html`<p class="remark">These are ${count(targets.length)} of ${count(Math.max(all, targets.length))}: ${host.link(targetsPlace(owner, { state: "Failed,Unreachable" }), "all of them")}.</p>` : ""}
+${table("Causes, the most common first", columns, rows)}
+${targetRows(targets.slice(0, namedTargets), { owner, host })}
+${unnamed > 0 && !isCut ? html`<p>And ${count(unnamed)} more ${unnamed === 1 ? "cluster" : "clusters"}: ${host.link(targetsPlace(owner, { state: "Failed,Unreachable" }), "all of them")}.</p>` : ""}`;
+}
+
+function history(rollouts: readonly (RolloutObject | UnreadableObject<"Rollout">)[], { owner, host }: About): Html {
+  const rows = rollouts.map((rollout): Child[] => {
+    const state = objectState(rollout);
+    if (isUnreadable(rollout)) return [badge(state.word), rollout.metadata.name, "", "", "", "", state.remark];
+    const { number, revision, trigger } = rollout.spec;
+    const place = targetsPlace(owner, { number: String(number) });
+    return [
+      badge(state.word),
+      host.link(place, `${number}`),
+      revisionText(revision),
+      trigger,
+      age(rollout.metadata.creationTimestamp, host),
+      count(rollout.status.size),
+      brief(state.remark),
+    ];
+  });
+  const columns: readonly Column[] = [
+    "State",
+    "Rollout",
+    "Revision",
+    "Trigger",
+    "Age",
+    ["Clusters", "number"],
+    ["Remark", "text"],
+  ];
+  return rows.length === 0 ? nothing("Nothing yet.") : table("Contents, the newest first", columns, rows);
+}

@@ -1,0 +1,119 @@
+/** Looks that get to see, or to put back, a part of what they came for. */
+import { describe, expect, test } from "vitest";
+import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
+import { clusterFixture, configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
+
+const worker = forEachTest(startPatientWorker);
+
+const unauthorized = {
+  status: 401,
+  body: { kind: "Status", status: "Failure", code: 401, reason: "Unauthorized", message: "Unauthorized" },
+};
+
+async function lookLater(): Promise<void> {
+  worker.world.aheadMs += 700_000;
+  await worker.world.work();
+}
+
+test("kinds that cannot be compared are told, the first by its name and the others by their number", async () => {
+  const groups = ["metrics.example.com", "others.example.com"];
+  await worker.world.assign("api", [...groups.map((group) => definition(group))]);
+  await worker.world.work();
+  worker.reconnect();
+  await worker.world.assign("web", [configMap("default/c"), ...groups.map((group) => widget(group, "default/w"))]);
+  await worker.world.work();
+  worker.reconnect();
+  const told: unknown[] = [];
+  for (const down of [groups.slice(0, 1), groups]) {
+    await worker.host.setFaults("c1", { unavailableApis: down.map((group) => `v1.${group}`) });
+    await lookLater();
+    const drifted = (await worker.observed()).conditions.find(({ type }) => type === "Drifted");
+    expect(drifted).toMatchObject({ status: "Unknown", reason: "NotCompared" });
+    told.push(drifted?.message.replace(/ could not be compared: .*/s, ""));
+  }
+  expect(told).toEqual(["Widget", "Widget and 1 more kinds"]);
+});
+
+test("a correction in the middle of which nobody is let in any more says so, and is made later", async () => {
+  const path = "/api/v1/namespaces/shop/configmaps/c";
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
+  await worker.world.work();
+  const cluster = clusterFixture({ endpoint: worker.endpoint });
+  await cluster.raw("PATCH", path, { as: "merge-patch", body: { data: { k: "edited" } } });
+  worker.host.intercept((request) =>
+    request.method === "PATCH" && request.path.includes("/configmaps/c") ? unauthorized : "pass",
+  );
+  await lookLater();
+  expect(await worker.observed()).toMatchObject({ phase: "Unreachable", drift: { objects: 1, corrected: false } });
+  expect((await cluster.raw("GET", path)).data).toEqual({ k: "edited" });
+  worker.host.intercept(undefined);
+  await lookLater();
+  // One that answers again is given another attempt by the planner.
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
+  await worker.world.work();
+  expect(await worker.world.phase("web")).toBe("Ready");
+  expect((await cluster.raw("GET", path)).data).toEqual({ k: "1" });
+  await cluster.stop();
+});
+
+describe("a cluster that lets its worker in again", () => {
+  const path = "/api/v1/namespaces/shop/configmaps/c";
+  const objects = (k: string) => [namespace("shop"), configMap("shop/c", { k })];
+
+  async function away(): Promise<void> {
+    worker.host.intercept(() => unauthorized);
+    await lookLater();
+    expect(await worker.world.phase("web")).toBe("Unreachable");
+    worker.host.intercept(undefined);
+  }
+
+  test("is looked at as before where nothing new is to be applied, and drift is put back", async () => {
+    await worker.world.assign("web", objects("1"));
+    await worker.world.work();
+    await away();
+    const cluster = clusterFixture({ endpoint: worker.endpoint });
+    await cluster.raw("PATCH", path, { as: "merge-patch", body: { data: { k: "edited" } } });
+    await lookLater();
+    expect(await worker.observed()).toMatchObject({ phase: "Ready", drift: { objects: 1, corrected: true } });
+    expect((await cluster.raw("GET", path)).data).toEqual({ k: "1" });
+    await cluster.stop();
+  });
+
+  test("waits for its turn where something new is", async () => {
+    await worker.world.assign("web", objects("1"));
+    await worker.world.work();
+    await worker.world.assign("web", objects("2"));
+    await away();
+    await lookLater();
+    expect(await worker.observed()).toMatchObject({ phase: "Reachable", reason: "AnswersAgain", attempt: 2 });
+    const cluster = clusterFixture({ endpoint: worker.endpoint });
+    expect((await cluster.raw("GET", path)).data).toEqual({ k: "1" });
+    await cluster.stop();
+  });
+});
+
+test("where another cluster is seen at an address, that address is no longer believed, and before that it is", async () => {
+  await worker.world.assign("web", [namespace("shop"), configMap("shop/c")], { drift: "report" });
+  const kube = new KubeConnection(worker.endpoint, worker.world.clock);
+  const distrusted: string[] = [];
+  const connector: ClusterConnector = {
+    connect: async (_cluster, deadline) => kube.client({ deadlineMs: deadline.getTime() }),
+    distrust: ({ name }) => distrusted.push(name),
+  };
+  await worker.world.work({ connector });
+  expect(await worker.world.phase("web")).toBe("Ready");
+  expect(distrusted).toEqual([]);
+  const { uid } = await worker.host.replaceCluster("c1");
+  worker.world.aheadMs += 700_000;
+  await worker.world.work({ connector });
+  expect(await worker.observed()).toMatchObject({
+    phase: "Unreachable",
+    reason: "IdentityMismatch",
+    message: expect.stringContaining(`uid ${uid}`),
+  });
+  expect(distrusted).toEqual(["c1"]);
+  kube.close();
+});

@@ -1,0 +1,236 @@
+/** What lost its slot before it was done is looked at, and no request that writes goes to its cluster any more. */
+import { describe, expect, test } from "vitest";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { byHand } from "#test/support/kube-call.ts";
+import { namesOf, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
+
+const worker = forEachTest(startTroubledWorker);
+
+const before = [namespace("shop"), configMap("shop/kept"), configMap("shop/gone")];
+const after = [namespace("shop"), configMap("shop/kept", { k: "2" }), configMap("shop/new")];
+const freeze = { name: "inc-1", by: "ana", at: "2026-11-21T08:00:00.000Z", reason: "INC-1" };
+const path = "/apis/apps/v1/namespaces/shop/deployments/web";
+/** An API server that does not know its kind takes everything but this. */
+const unfit: ManifestObject = { apiVersion: "tests.example.com/v1", kind: "Unknown", metadata: { name: "x" } };
+
+function connection() {
+  const [first] = worker.host.connections();
+  if (first === undefined) throw new Error("there is no cluster");
+  return first;
+}
+
+function writes(): string[] {
+  return worker.host.requests().flatMap(({ method, path }) => (method === "GET" ? [] : [`${method} ${path}`]));
+}
+
+async function rowOf(name = "web"): Promise<SyncRow> {
+  const row = await worker.world.sync(name);
+  if (row === undefined) throw new Error(`there is no Sync ${name}`);
+  return row;
+}
+
+async function check(seconds = 700): Promise<SyncRow> {
+  worker.world.aheadMs += seconds * 1000;
+  await worker.world.work();
+  return rowOf();
+}
+
+/** Most of an hour, in which it may be looked at all the time. */
+async function timePasses(): Promise<void> {
+  for (let minute = 0; minute < 50; minute++) await check(60);
+}
+
+async function synced(objects = before): Promise<void> {
+  await worker.world.assign("web", objects, { interval: "10m" });
+  await worker.world.work();
+  expect(await worker.world.phase("web")).toBe("Ready");
+}
+
+describe("what is parked", () => {
+  test("before it was begun is not begun; what was there before is looked at, and its drift told", async () => {
+    await synced();
+    await worker.world.assign("web", after, { interval: "10m" });
+    await worker.world.pause("web");
+    await byHand(connection(), {
+      method: "PATCH",
+      path: "/api/v1/namespaces/shop/configmaps/kept",
+      body: { data: { k: "edited" } },
+    });
+    worker.host.clearRequests();
+    await timePasses();
+    expect(writes()).toEqual([]);
+    // Once in each interval, and no more.
+    expect(worker.host.requests().length).toBeGreaterThan(0);
+    expect(worker.host.requests().length).toBeLessThan(60);
+    const row = await rowOf();
+    expect(row).toMatchObject({ stateSk: "Failed#c1#web", paused: { reason: "DeadlineExceeded" } });
+    expect(row.observed).toMatchObject({ attempt: 1, drift: { objects: 1, corrected: false } });
+    expect(worker.members()).toEqual(namesOf(before));
+
+    await worker.world.assign("web", after, { interval: "10m" });
+    expect((await check(1)).observed).toMatchObject({ attempt: 3, phase: "Ready" });
+    expect(await rowOf()).not.toHaveProperty("paused");
+    expect(worker.members()).toEqual(namesOf(after));
+  });
+
+  test("and was never applied is told as Failed", async () => {
+    await worker.world.assign("web", before);
+    await worker.world.pause("web");
+    await timePasses();
+    expect(writes()).toEqual([]);
+    const { observed, stateSk } = await rowOf();
+    expect(stateSk).toBe("Failed#c1#web");
+    expect(observed).toMatchObject({ attempt: 1, phase: "Failed", reason: "Paused" });
+    expect(observed?.message).toBe(
+      "parked (DeadlineExceeded); it has another turn by newer content, or by: starling reconcile sync/web -n tests",
+    );
+  });
+
+  test("while it is tried again and again is tried no more, and still says what was wrong", async () => {
+    await worker.world.assign("web", [...before, unfit]);
+    await worker.world.work();
+    expect((await rowOf()).observed).toMatchObject({ phase: "Retrying" });
+    const { reason, message, problems } = (await rowOf()).observed ?? {};
+    await worker.world.pause("web");
+    worker.host.clearRequests();
+    await timePasses();
+    expect(writes()).toEqual([]);
+    const row = await rowOf();
+    expect(reason).toBeDefined();
+    expect(row.observed).toMatchObject({ phase: "Failed", reason: "Paused", problems });
+    expect(row.observed?.message).toContain(`${message}; parked (DeadlineExceeded)`);
+    expect(row.stateSk).toBe("Failed#c1#web");
+  });
+
+  test("and turns out ready by itself is told as such; it is put back by nobody", async () => {
+    await worker.world.assign("web", [namespace("shop"), deployment("shop/web")], { interval: "10m" });
+    await worker.world.work();
+    expect(await worker.world.phase("web")).toBe("Verifying");
+    await worker.world.pause("web");
+    worker.host.clearRequests();
+    const stuck = await check();
+    expect(stuck).toMatchObject({ stateSk: "Failed#c1#web", observed: { phase: "Failed", reason: "Paused" } });
+    expect(stuck.observed?.message).toMatch(/^1 of 2 objects ready; parked \(DeadlineExceeded\)/);
+    expect(stuck.observed?.problems).toHaveLength(1);
+
+    await byHand(connection(), { method: "PATCH", path: `${path}/status`, body: readyStatus });
+    worker.host.clearRequests();
+    expect(await check()).toMatchObject({ stateSk: "Ready#c1#web", observed: { phase: "Ready" } });
+    await byHand(connection(), { method: "DELETE", path });
+    worker.host.clearRequests();
+    await timePasses();
+    expect(writes()).toEqual([]);
+    expect(await rowOf()).toMatchObject({ stateSk: "Failed#c1#web", observed: { phase: "Failed" } });
+  });
+
+  test("and asked for is looked at once, and not all the time", async () => {
+    await synced();
+    await worker.world.assign("web", after, { interval: "10m" });
+    await worker.world.pause("web");
+    const row = await rowOf();
+    await worker.world.table.write([{ put: { ...row, reconcile: 7, version: row.version + 1 } as SyncRow }]);
+    worker.host.clearRequests();
+    expect((await check(1)).observed).toMatchObject({ attempt: 1, handledReconcile: 7 });
+    const asked = worker.host.requests().length;
+    expect(asked).toBeGreaterThan(0);
+    for (let second = 0; second < 20; second++) await check(1);
+    expect(worker.host.requests()).toHaveLength(asked);
+    expect(writes()).toEqual([]);
+  });
+
+  test("because a freeze took its turn is not begun before it has another, and nothing is wrong with it", async () => {
+    await synced();
+    await worker.world.assign("web", after, { interval: "10m" });
+    await worker.world.setFreezes({ freezes: [freeze] });
+    await worker.world.work();
+    await worker.world.pause("web", { freeze: "inc-1" });
+    await byHand(connection(), {
+      method: "PATCH",
+      path: "/api/v1/namespaces/shop/configmaps/kept",
+      body: { data: { k: "edited" } },
+    });
+    worker.host.clearRequests();
+    await timePasses();
+    const frozen = await rowOf();
+    expect(frozen).toMatchObject({ stateSk: "Changing#c1#web", held: { name: "inc-1" } });
+    expect(frozen.observed).toMatchObject({ attempt: 1, drift: { objects: 1, corrected: false } });
+
+    await worker.world.setFreezes({});
+    await timePasses();
+    const waiting = await rowOf();
+    expect(waiting).toMatchObject({ stateSk: "Changing#c1#web", observed: { attempt: 1 } });
+    expect(waiting).not.toHaveProperty("held");
+    expect(writes()).toEqual([]);
+    expect(worker.host.requests().length).toBeGreaterThan(0);
+    expect(worker.host.requests().length).toBeLessThan(120);
+
+    await worker.world.assign("web", after, { interval: "10m" });
+    expect((await check(1)).observed).toMatchObject({ attempt: 3, phase: "Ready" });
+    expect(worker.members()).toEqual(namesOf(after));
+  });
+
+  test("because a freeze took its turn, and was never applied, is not told as Failed", async () => {
+    await worker.world.assign("web", before);
+    await worker.world.setFreezes({ freezes: [freeze] });
+    await worker.world.work();
+    await worker.world.pause("web", { freeze: "inc-1" });
+    for (const freezeState of [{ freezes: [freeze] }, {}]) {
+      await worker.world.setFreezes(freezeState);
+      await timePasses();
+      expect(await rowOf()).not.toHaveProperty("observed");
+      expect((await rowOf()).stateSk).toBe("Changing#c1#web");
+    }
+    expect(writes()).toEqual([]);
+  });
+
+  test("because a freeze took its turn while its cluster did not answer is asked for that, and not all the time", async () => {
+    await worker.host.setFaults("c1", { resets: {} });
+    await worker.world.assign("web", before);
+    await worker.world.work();
+    expect(await rowOf()).toMatchObject({ observed: { phase: "Unreachable" } });
+    await worker.world.pause("web", { freeze: "inc-1" });
+    for (const freezeState of [{ freezes: [freeze] }, {}]) {
+      await worker.world.setFreezes(freezeState);
+      const { version } = await rowOf();
+      await timePasses();
+      // A probe waits for five minutes in the end.
+      expect((await rowOf()).version - version).toBeLessThan(25);
+    }
+    expect(await rowOf()).toMatchObject({ stateSk: "Changing#c1#web", observed: { phase: "Unreachable" } });
+    await worker.host.setFaults("c1", {});
+    worker.reconnect();
+    await timePasses();
+    expect(await rowOf()).toMatchObject({ stateSk: "Changing#c1#web", observed: { phase: "Reachable" } });
+    expect(writes()).toEqual([]);
+  });
+
+  test("and to be deleted is not deleted", async () => {
+    await synced();
+    await worker.world.assignDelete("web");
+    await worker.world.pause("web");
+    worker.host.clearRequests();
+    await timePasses();
+    expect(writes()).toEqual([]);
+    expect(worker.members()).toEqual(namesOf(before));
+    await worker.world.assignDelete("web");
+    for (let second = 0; second < 3; second++) await check(60);
+    expect(worker.members()).not.toContain("ConfigMap kept");
+  });
+});
+
+const readyStatus = {
+  status: {
+    observedGeneration: 1,
+    replicas: 2,
+    updatedReplicas: 2,
+    readyReplicas: 2,
+    availableReplicas: 2,
+    conditions: [
+      { type: "Progressing", status: "True", reason: "NewReplicaSetAvailable" },
+      { type: "Available", status: "True", reason: "MinimumReplicasAvailable" },
+    ],
+  },
+};

@@ -1,0 +1,131 @@
+/** How far a look goes among clusters that came, and what is asked for them. */
+import { describe, expect, test } from "vitest";
+import { rolloutFor } from "#functions/rollout/fill-catch-ups.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { allSay, begin, counting, names, ownPaths, playOn, rings, worldOf } from "#test/support/planner-story.ts";
+import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
+import { rolloutStateOf, stageRecordOf } from "#test/support/rollout-state-rows.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
+
+const prod = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
+const renderings = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering").length;
+
+/** One has a slot at a time. */
+async function joined(clusters: readonly string[]): Promise<PlannerWorld> {
+  const made = await worldOf(["a"], { maxConcurrent: 2 }, ownPaths);
+  await made.rollOut();
+  for (const name of clusters) await made.addCluster(name, "all");
+  return made;
+}
+
+test("while more are to be asked for nobody says that all were looked at", async () => {
+  const made = await joined(names(30, "n"));
+  await made.plan();
+  expect(renderings(made)).toBe(1 + 6);
+  expect(made.rolloutState()).not.toHaveProperty("catchUpsHeld");
+});
+
+test("no more are asked for because one of the first waits for something else", async () => {
+  const made = await joined([]);
+  const freeze = { name: "inc-1", by: "ana", at: made.now.toISOString(), reason: "INC-1", clusters: prod };
+  await made.setFreezes({ freezes: [freeze] });
+  await made.addCluster("n000", "all", { labels: { env: "prod" } });
+  await begin(made);
+  expect(renderings(made)).toBe(1 + 1);
+  for (const name of names(30, "n").slice(1)) await made.addCluster(name, "all");
+  await made.plan();
+  expect(renderings(made)).toBe(2 + 6);
+});
+
+test("one whose arrival a newer version has written is told, and passed by", async () => {
+  const made = await joined(names(3, "n"));
+  await made.plan();
+  await made.table.write([{ update: keys.catchUp(owner, "waiting", "n000"), set: { schema: rowSchema + 1 } }]);
+  await made.renderAll();
+  await made.plan();
+  expect(made.rolloutState().unreadable).toEqual(["n000"]);
+  expect(made.slots().map(({ cluster }) => cluster)).toEqual(["n001"]);
+});
+
+test("no more are given slots than are free, however many come", async () => {
+  const made = await worldOf(["a"], { maxConcurrent: 3 });
+  await made.rollOut();
+  for (const name of names(30, "n")) await made.addCluster(name, "all");
+  await made.plan();
+  expect(made.slots().map(({ cluster }) => cluster)).toEqual(["n000", "n001"]);
+});
+
+test("a call whose time is over while it looks among them asks for another", async () => {
+  const made = await joined(names(40, "n"));
+  for (let check = 0; check < 12; check++) await made.plan();
+  expect(made.rolloutState().catchUpsHeld).toMatchObject({ rendering: 40 });
+  made.sender.take();
+  const { table } = made;
+  let read = 0;
+  const getMany: typeof table.getMany = (desired, reading) => {
+    made.advanceClock(10);
+    read++;
+    return table.getMany(desired, reading);
+  };
+  await made.plan({ ...counting(table).table, getMany }, []);
+  expect(made.sender.take()).toEqual([{ to: "rollout", owner, clusters: [] }]);
+  expect(read).toBeLessThan(10);
+});
+
+test("more than one step holds who have what their stage is on wait for nothing", async () => {
+  const fleet = Object.fromEntries(names(130).map((name) => [name, "canary"]));
+  const made = await worldOf(fleet, { ...rings, maxConcurrent: "100%" });
+  await made.rollOut();
+  await made.setGroup({ ...rings, maxConcurrent: 3 });
+  for (const name of names(130)) await made.addCluster(name, "rest");
+  await made.plan();
+  expect(made.rolloutState()).toMatchObject({
+    catchUps: { waiting: 0, changing: 0, failed: 0 },
+    stages: [{}, { members: 130 }],
+  });
+});
+
+test.each([
+  ["has nothing: what its stage is on", 0, 2],
+  ["has what its stage is on", 2, 2],
+  ["has what two stages have passed: the older of what they are on", 3, 4],
+  ["has the newest that is passed", 5, 5],
+  ["has what no stage has passed: it is taken back", 6, 2],
+])("of one that comes and %s", (_what, has, rollout) => {
+  const stage = stageRecordOf("rest", { current: 2 });
+  const rolloutState = rolloutStateOf([
+    stageRecordOf("canary", { current: 5 }),
+    stageRecordOf("early", { current: 4 }),
+    stage,
+  ]);
+  const syncs = has === 0 ? [] : [syncRowOf("c", { desired: { rollout: has } })];
+  expect(rolloutFor(syncs, stage, { rolloutState })).toBe(rollout);
+});
+
+describe("one bad joiner", () => {
+  test("that cannot be rendered stops no other cluster from catching up, however many there are", async () => {
+    const made = await worldOf(["a"], { maxConcurrent: 2 }, ownPaths);
+    await made.rollOut();
+    for (const name of ["bad0", "bad1", "bad2"]) await made.addCluster(name, "all");
+    await made.plan();
+    await made.renderAll("no kind");
+    await made.plan();
+    expect(made.rolloutState()).toMatchObject({ catchUps: { failed: 3 }, stages: [{ failedCatchUps: 0 }] });
+    await made.addCluster("good", "all");
+    await playOn(made, 3);
+    expect((await made.sync("good"))?.observed?.phase).toBe("Ready");
+  });
+
+  test("that fails to apply stops no other cluster from catching up", async () => {
+    const made = await worldOf(["a"], { maxConcurrent: 2 });
+    await made.rollOut();
+    await made.addCluster("bad", "all");
+    await begin(made);
+    await allSay(made, "Failed");
+    await made.addCluster("good", "all");
+    await playOn(made, 3);
+    expect((await made.sync("good"))?.observed?.phase).toBe("Ready");
+  });
+});

@@ -1,0 +1,88 @@
+/** How far a look goes among those of a leg that wait, and what it costs. */
+import { describe, expect, test } from "vitest";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { begin, counting, names, ownPaths, revise, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const paths = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering").map(({ path }) => path);
+
+/** Of the content before, which halted, all but the first are being applied: whoever comes next waits for them. */
+async function giveWay(clusters: readonly string[], templates: readonly unknown[] = web): Promise<PlannerWorld> {
+  const made = await worldOf(clusters, { maxConcurrent: "100%" }, templates);
+  await made.rollOut();
+  await revise(made, "bbb");
+  for (const cluster of clusters) await made.observe(cluster, "Applying");
+  await made.finish(clusters[0] ?? "", "Failed");
+  await made.plan();
+  await made.setSource("ccc");
+  await made.plan();
+  return made;
+}
+
+describe("those that wait for what was begun there before", () => {
+  test("are read a few at a time at a worker's word, however many they are", async () => {
+    const reads = async (count: number) => {
+      const made = await giveWay(names(count));
+      await begin(made);
+      expect(made.stageRun("all").aside).toHaveLength(count - 1);
+      const counted = counting(made.table);
+      await made.plan(counted.table, ["c000"]);
+      return counted.read();
+    };
+    expect(await reads(40)).toBe(await reads(20));
+  });
+
+  test("are all looked at when somebody asks about everybody", async () => {
+    const made = await giveWay(names(40));
+    await begin(made);
+    await made.observe("c038", "Verifying");
+    await made.plan();
+    expect((await made.sync("c038"))?.desired.revision).toBe("main@sha1:ccc");
+    expect(made.stageRun("all").aside).toHaveLength(38);
+  });
+
+  test("keep no others from being asked for, when a renderer is through with something", async () => {
+    const made = await worldOf(names(14), { maxConcurrent: 3 }, ownPaths);
+    await made.rollOut();
+    await revise(made, "bbb");
+    for (const cluster of ["c001", "c002"]) await made.observe(cluster, "Applying");
+    await made.finish("c000", "Failed");
+    await made.plan();
+    await made.setSource("ccc");
+    await made.plan();
+    await made.renderAll(undefined, ({ path }) => ["clusters/c001", "clusters/c002"].includes(path));
+    await made.plan(made.table, []);
+    expect(made.stageRun("all")).toMatchObject({ aside: [1, 2], rendering: { length: 7 } });
+    const [{ next }, asked] = [made.stageRun("all"), paths(made).length];
+    await made.plan(made.table, []);
+    expect(made.stageRun("all").next).toBeGreaterThan(next);
+    expect(paths(made).length).toBeGreaterThan(asked);
+  });
+});
+
+test("those whose renderings hang are not all read where no slot is free", async () => {
+  const reads = async (hanging: number) => {
+    const made = await worldOf(names(hanging + 4), { maxConcurrent: 2 }, ownPaths);
+    const slow = new Set(names(hanging).map((name) => `clusters/${name}`));
+    for (let check = 0; check < 20; check++) {
+      await made.plan();
+      await made.renderAll(undefined, ({ path }) => !slow.has(path));
+    }
+    await made.plan();
+    expect(made.slots()).toHaveLength(2);
+    expect(made.stageRun("all").rendering.length).toBeGreaterThanOrEqual(hanging);
+    const counted = counting(made.table);
+    await made.plan(counted.table);
+    return counted.read();
+  };
+  expect(await reads(40)).toBe(await reads(20));
+});
+
+test("renderings that were lost are asked for again, and no others with them", async () => {
+  const made = await worldOf(names(30), { maxConcurrent: 1 }, ownPaths);
+  await made.plan();
+  const asked = paths(made);
+  for (const { pk, sk } of made.rows<RenderingRow>("Rendering")) await made.table.write([{ delete: { pk, sk } }]);
+  await made.plan();
+  expect(paths(made).sort()).toEqual([...asked].sort());
+});

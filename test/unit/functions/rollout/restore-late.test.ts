@@ -1,0 +1,272 @@
+/** A template that was put back, and that does not come back at once. */
+import { describe, expect, test } from "vitest";
+import { digestOf } from "#shared/base/digest.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { CatchUpRow, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { ana, lease, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+type Strategy = Parameters<PlannerWorld["setGroup"]>[0];
+
+const both = [...web, { name: "data", source: "app" }];
+const pace = { maxConcurrent: 2, maxFailures: 3, maxUnreachable: 3 };
+const strategy = { ...rings, ...pace };
+const data = async (made: PlannerWorld, cluster: string) => (await made.sync(cluster, "web.data"))?.desired;
+const catchUps = (made: PlannerWorld) => made.rows<CatchUpRow>("CatchUp").map(({ sk, rollout }) => [sk, rollout]);
+const freeze = (made: PlannerWorld) => ({ name: "f", by: "ana", at: made.now.toISOString(), reason: "x" });
+
+/** Whoever has a slot is through with it, but for those of whom something else is said. */
+async function settle(made: PlannerWorld, cluster = "", phase: "Failed" | "Unreachable" = "Failed"): Promise<void> {
+  for (let round = 0; round < 6; round++) {
+    for (const slot of made.slots())
+      if (slot.releasing === undefined) await made.finish(slot.cluster, slot.cluster === cluster ? phase : "Ready");
+    await made.plan();
+  }
+}
+
+/** `rest` takes a content without `data`, which `r` has lost, and `s` is about to lose. */
+async function dropped(commit = "aaa"): Promise<PlannerWorld> {
+  const made = await worldOf({ c: "canary", r: "rest", s: "rest", t: "rest" }, strategy, both);
+  await made.rollOut();
+  await made.setGroup(strategy, web);
+  await revise(made, commit);
+  for (const name of ["c", "r"]) {
+    await made.finish(name);
+    await made.plan();
+  }
+  expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+  expect(await made.sync("r", "web.data")).toBeUndefined();
+  expect(await data(made, "s")).toMatchObject({ action: "delete" });
+  return made;
+}
+
+/** The same with another revision, which goes on while a freeze keeps it from `t`. */
+async function held(): Promise<PlannerWorld> {
+  const made = await dropped("bbb");
+  await made.addCluster("t", "rest", { labels: { tier: "x" } });
+  const clusters = { text: "tier=x", selector: { matchLabels: { tier: "x" } } };
+  await made.setFreezes({ freezes: [{ ...freeze(made), clusters }] });
+  return made;
+}
+
+/** `data` is put back; nobody renders what comes with it. */
+async function putBack(made: PlannerWorld, as: Strategy = strategy): Promise<void> {
+  await made.setSource("next");
+  await made.setGroup(as, both);
+  await made.plan();
+}
+
+describe("what is given back", () => {
+  test("and fails there has another turn by a reconcile, also when its stage has passed what took it away", async () => {
+    const made = await dropped();
+    await putBack(made);
+    await settle(made, "r");
+    expect(made.stages()).toEqual({ canary: "2 (3)", rest: "2" });
+    expect(catchUps(made)).toEqual([["CATCHUP#failed#r", 1]]);
+    const { attempt = 0 } = (await data(made, "r")) ?? {};
+    await made.operate({ reconcile: ana(made.now) });
+    await made.plan();
+    expect(await data(made, "r")).toMatchObject({ action: "apply", rollout: 1, attempt: attempt + 1 });
+    await settle(made);
+    expect((await made.sync("r", "web.data"))?.observed?.phase).toBe("Ready");
+    expect(made.rows("CatchUp")).toEqual([]);
+    expect(made.stages()).toEqual({ canary: "2 (3)", rest: "2" });
+  });
+
+  test("and fails there has another turn by a reconcile, and when its stage passes what took it away", async () => {
+    const made = await held();
+    await putBack(made);
+    const again = async (attempt: number) => {
+      await settle(made, "r");
+      expect(await data(made, "r")).toMatchObject({ action: "apply", rollout: 1, attempt });
+    };
+    await again(1);
+    expect(made.stages().rest).toBe("1 (2)");
+    await made.operate({ reconcile: ana(made.now) });
+    await again(2);
+    expect(made.stages().rest).toBe("1 (2)");
+    await made.setFreezes({ freezes: [], lifted: [] });
+    await again(3);
+    expect(made.stages().rest).toBe("2");
+    expect(catchUps(made)).toEqual([["CATCHUP#failed#r", 1]]);
+  });
+
+  test.each(["r", "s"])("and does not get there comes when its cluster answers again (%s)", async (cluster) => {
+    const made = await dropped();
+    await putBack(made);
+    await settle(made, cluster, "Unreachable");
+    expect(made.stages().rest).toBe("2");
+    expect(catchUps(made)).toEqual([[`CATCHUP#away#${cluster}`, 1]]);
+    const { attempt = 0 } = (await data(made, cluster)) ?? {};
+    await made.observe(cluster, "Reachable", { name: "web.data" });
+    await settle(made);
+    expect(await data(made, cluster)).toMatchObject({ action: "apply", rollout: 1, attempt: attempt + 1 });
+    expect((await made.sync(cluster, "web.data"))?.observed?.phase).toBe("Ready");
+    expect(made.rows("CatchUp")).toEqual([]);
+    expect(made.stages().rest).toBe("2");
+  });
+
+  test("and does not get there comes when its cluster answers again, also before its stage has passed anything", async () => {
+    const made = await held();
+    await putBack(made);
+    await settle(made, "r", "Unreachable");
+    await made.observe("r", "Reachable", { name: "web.data" });
+    await settle(made);
+    expect((await made.sync("r", "web.data"))?.observed?.phase).toBe("Ready");
+    expect(made.stages().rest).toBe("1 (2)");
+  });
+
+  test("and was not begun when its slot was lost comes again", async () => {
+    const made = await dropped();
+    await putBack(made);
+    await made.finish("s");
+    await made.plan();
+    expect(made.slots()).toMatchObject([{ cluster: "r", restores: 1 }]);
+    await made.table.write([{ delete: keys.sync("r", "shop", "web.data") }]);
+    await made.plan();
+    expect(await data(made, "r")).toMatchObject({ action: "apply", rollout: 1 });
+  });
+
+  test("where its removal was stopped, and fails, has another turn by a reconcile", async () => {
+    const made = await dropped();
+    await putBack(made);
+    await settle(made, "s");
+    expect(catchUps(made)).toEqual([["CATCHUP#failed#s", 1]]);
+    await made.operate({ reconcile: ana(made.now) });
+    await settle(made);
+    expect((await made.sync("s", "web.data"))?.observed?.phase).toBe("Ready");
+    expect(made.stages().rest).toBe("2");
+  });
+
+  test("and cannot be rendered comes when it can be", async () => {
+    const made = await held();
+    const ended = made
+      .rows<RenderingRow>("Rendering")
+      .filter(({ artifactDigest }) => artifactDigest === digestOf("aaa"));
+    for (const row of ended) await made.table.write([{ delete: keys.rendering(row.input) }]);
+    await putBack(made);
+    await settle(made);
+    const before = ({ artifactDigest }: RenderingRow) => artifactDigest === digestOf("aaa");
+    await made.renderAll({ message: "no memory", retryAt: made.now.toISOString() }, before);
+    await made.plan();
+    expect(catchUps(made)).toEqual([["CATCHUP#failed#r", 1]]);
+    const { version } = made.rolloutState();
+    await made.plan(made.table, []);
+    expect(made.rolloutState().version).toBe(version);
+    await made.renderRested();
+    await made.plan(made.table, []);
+    expect(await data(made, "r")).toMatchObject({ action: "apply", rollout: 1 });
+  });
+
+  test("comes to who waits for something else, and that comes, too", async () => {
+    const made = await dropped();
+    await made.setFreezes({ freezes: [freeze(made)] });
+    await made.addCluster("r", "canary");
+    await made.plan();
+    expect(catchUps(made)).toEqual([["CATCHUP#waiting#r", undefined]]);
+    await made.addCluster("r", "rest");
+    await putBack(made);
+    expect(catchUps(made)).toEqual([["CATCHUP#waiting#r", 1]]);
+    await made.setFreezes({ freezes: [], lifted: [] });
+    await settle(made);
+    expect(await data(made, "r")).toMatchObject({ action: "apply", rollout: 1 });
+    expect(made.rows("CatchUp")).toEqual([]);
+  });
+});
+
+test.each(["Unreachable", "Failed"] as const)(
+  "who is %s at all of it gets all of it in another turn",
+  async (phase) => {
+    const made = await worldOf({ c: "canary", r: "rest", s: "rest", t: "rest" }, strategy, both);
+    await made.rollOut();
+    await made.setGroup(strategy, web);
+    await revise(made, "bbb");
+    await made.finish("c");
+    await made.plan();
+    await made.observe("r", "Gone", { name: "web.data" });
+    await made.observe("r", phase);
+    await made.plan();
+    expect(made.states()).toMatchObject({ r: phase });
+    await putBack(made);
+    await settle(made, "r", phase);
+    expect(made.stages().rest).toBe("2");
+    expect(catchUps(made)).toEqual([[`CATCHUP#${phase === "Failed" ? "failed" : "away"}#r`, 1]]);
+    if (phase === "Failed") await made.operate({ reconcile: ana(made.now) });
+    else for (const name of ["web.app", "web.data"]) await made.observe("r", "Reachable", { name });
+    await settle(made);
+    const desired = [
+      ["web.app", 2],
+      ["web.data", 1],
+    ] as const;
+    for (const [name, rollout] of desired)
+      expect(await made.sync("r", name)).toMatchObject({ desired: { rollout }, observed: { phase: "Ready" } });
+    expect(made.rows("CatchUp")).toEqual([]);
+  },
+);
+
+describe("who has lost it is found", () => {
+  test("where its deletion failed, and somebody may still be at it", async () => {
+    const made = await dropped();
+    await lease(made, "s", { fence: 3, seconds: 120 });
+    await made.finish("s", "Failed");
+    await made.plan();
+    expect(made.slots()).toMatchObject([{ cluster: "s", releasing: { fence: 3 } }]);
+    await made.setFreezes({ freezes: [freeze(made)] });
+    await putBack(made);
+    expect(catchUps(made)).toEqual([
+      ["CATCHUP#waiting#r", 1],
+      ["CATCHUP#waiting#s", 1],
+    ]);
+  });
+
+  test("although what took it away was sealed anew since, and nobody was looked at again", async () => {
+    const made = await dropped();
+    await made.operate({ restart: ana(made.now) });
+    await made.setFreezes({ freezes: [freeze(made)] });
+    await made.plan();
+    expect(made.targets(2).filter(({ stageRun }) => stageRun.snapshot === made.stageRun("rest").snapshot)).toEqual([]);
+    await putBack(made);
+    expect(catchUps(made)).toEqual([["CATCHUP#waiting#r", 1]]);
+    await made.setFreezes({ freezes: [], lifted: [] });
+    await settle(made);
+    expect(await data(made, "r")).toMatchObject({ action: "apply", rollout: 1, attempt: 1 });
+    expect((await made.sync("r"))?.desired).toMatchObject({ rollout: 1, attempt: 1 });
+    expect(made.rows("CatchUp")).toEqual([]);
+  });
+
+  test("although something newer took over from what took it away", async () => {
+    const one = { ...pace, maxFailures: 0 };
+    const made = await worldOf(["a", "b", "c"], one, both);
+    await made.rollOut();
+    await made.setGroup(one, web);
+    await made.plan();
+    await made.finish("a");
+    await made.finish("b", "Failed");
+    await made.plan();
+    expect(made.stageRun("all").phase).toBe("Halted");
+    await made.setFreezes({ freezes: [freeze(made)] });
+    await made.setSource("bbb");
+    await made.plan();
+    expect(made.stages()).toEqual({ all: "1 (3)" });
+    await putBack(made, one);
+    expect(catchUps(made)).toEqual([
+      ["CATCHUP#waiting#a", 1],
+      ["CATCHUP#waiting#b", 1],
+    ]);
+  });
+
+  test("among more than one step looks at, and nobody else", async () => {
+    const clusters = Array.from({ length: 70 }, (_, index) => `c${String(index).padStart(2, "0")}`);
+    const all = { ...pace, maxConcurrent: "100%" as const };
+    const made = await worldOf(clusters, all, both);
+    await made.rollOut();
+    await made.setGroup(all, web);
+    await made.plan();
+    const lost = clusters.filter((_, index) => index % 3 === 0);
+    for (const name of lost) await made.finish(name);
+    await made.plan();
+    await made.operate({ suspended: ana(made.now) });
+    await putBack(made, all);
+    expect(catchUps(made)).toEqual(lost.map((name) => [`CATCHUP#waiting#${name}`, 1]));
+  });
+});

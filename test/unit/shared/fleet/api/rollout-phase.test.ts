@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { type RolloutPhase, rolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
+import type { StageRecord, StageRunPhase } from "#shared/fleet/rows/rollout-rows.ts";
+import { stageRunRow } from "#test/unit/functions/api/row-fixture.ts";
+
+/** `canary:119 early:117>118`: what each stage is on, and moves to. */
+function stagesOf(text: string): readonly StageRecord[] {
+  return text.split(" ").map((word) => {
+    const [name = "", place = ""] = word.split(":");
+    const [current = "", updatingTo = ""] = place.split(">");
+    return {
+      name,
+      members: 1,
+      changing: 0,
+      failedCatchUps: 0,
+      ...(current === "" ? {} : { current: Number(current) }),
+      ...(updatingTo === "" ? {} : { updatingTo: { rollout: Number(updatingTo), stage: name, snapshot: 0 } }),
+    };
+  });
+}
+
+/** `canary:Passed early:Moving`: the content's own legs. */
+function stageRunsOf(text: string) {
+  const words = text === "" ? [] : text.split(" ");
+  return words.map((word) => {
+    const [stage = "", phase = ""] = word.split(":");
+    return stageRunRow({ rollout: 118, stage }, [], {
+      phase: phase as StageRunPhase,
+      reason: phase,
+      message: `${stage} is ${phase}`,
+    });
+  });
+}
+
+test.each<[string, string, RolloutPhase, string]>([
+  // It goes through a stage.
+  ["canary:117>118 early:117 rest:117", "canary:Moving", "Rolling", "canary is Moving"],
+  ["canary:118 early:117>118 rest:117", "canary:Passed early:Moving", "Rolling", "early is Moving"],
+  ["canary:119 early:117>118 rest:117", "canary:Passed early:Moving", "Rolling", "early is Moving"],
+  // It stands still in one.
+  ["canary:117>118 early:117 rest:117", "canary:Halted", "Halted", "canary is Halted"],
+  ["canary:117>118 early:117 rest:117", "canary:NothingVerified", "Stalled", "canary is NothingVerified"],
+  [
+    "canary:118 early:118 rest:117>118",
+    "canary:Passed rest:TooManyUnreachable",
+    "Stalled",
+    "rest is TooManyUnreachable",
+  ],
+  // The unit was read before its leg passed.
+  ["canary:117>118 rest:117", "canary:Passed", "Rolling", "canary is Passed"],
+  // The worst is said of two that stand still.
+  ["canary:117>118 early:117>118 rest:117", "canary:NothingVerified early:Halted", "Halted", "early is Halted"],
+  // A stage is still to take it.
+  ["canary:118 early:117 rest:117", "canary:Passed", "Waiting", "stage early takes it next"],
+  [
+    "canary:118 early:116>117 rest:116",
+    "canary:Passed",
+    "Waiting",
+    "stage early takes it when it is through with content 117",
+  ],
+  ["canary:119>120 early:118 rest:117", "canary:Passed early:Passed", "Waiting", "stage rest takes it next"],
+  ["canary:118 rest:", "canary:Passed", "Waiting", "stage rest takes it next"],
+  // The last stage passed it, however long ago.
+  ["canary:118 early:118 rest:118", "canary:Passed early:Passed rest:Passed", "Complete", "rest is Passed"],
+  ["canary:120 early:120 rest:120", "canary:Passed early:Passed rest:Passed", "Complete", "rest is Passed"],
+  ["all:118", "all:Passed", "Complete", "all is Passed"],
+  // No stage may take it any more.
+  ["canary:117>119 early:117 rest:117", "canary:Superseded", "Superseded", "canary is Superseded"],
+  ["canary:119 early:117 rest:117", "canary:Passed", "Superseded", "stage early takes a newer content instead"],
+  ["canary:119 early:117>119 rest:117", "canary:Passed early:Superseded", "Superseded", "early is Superseded"],
+  [
+    "canary:120 early:119 rest:117>119",
+    "canary:Passed early:Passed rest:Superseded",
+    "Superseded",
+    "rest is Superseded",
+  ],
+  // A leg that no stage names any more moves nothing.
+  ["canary:118 rest:119", "canary:Passed early:Moving", "Superseded", "stage rest takes a newer content instead"],
+])("%s, with %s, is %s", (stages, stageRuns, phase, message) => {
+  expect(rolloutPhase(118, stagesOf(stages), stageRunsOf(stageRuns))).toMatchObject({ phase, message });
+});

@@ -19,8 +19,8 @@ function room(name, from, { ours, packages, comment }) {
 }
 
 const functions = ["api", "webhook", "tick", "discover", "resolve", "build", "render", "rollout", "apply", "report"];
-/** What the dashboard answers with: the same looks as the door's. */
-const looks = "^functions/api/(look|look-routes)\\.ts$";
+/** What the dashboard answers with: the same reads as the API's. */
+const reads = "^functions/api/(read-with|read-routes)\\.ts$";
 const base = "^shared/base/";
 const kube = "^shared/kube/";
 const source = "^shared/source/";
@@ -93,8 +93,8 @@ export default {
       }),
     ),
     ...room("function-dashboard", "^functions/dashboard/", {
-      ours: ["^shared/", "^functions/dashboard/", looks],
-      comment: "The dashboard imports shared, its own folder, and of the api what it answers looks with.",
+      ours: ["^shared/", "^functions/dashboard/", reads],
+      comment: "The dashboard imports shared, its own folder, and of the api what it answers reads with.",
     }),
     {
       name: "function-unknown",

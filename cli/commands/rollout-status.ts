@@ -152,7 +152,7 @@ function overviewSource(owner: string, options: RolloutStatusOptions): Source<Ro
       if (reachesNobody(state)) return true;
       // What is wanted takes over from what stands still.
       if (phase === "Halted" || phase === "Stalled") return desired === undefined || state === "Suspended";
-      return phase === "Complete" && desired === undefined && !waits.some(({ current }) => current === "source");
+      return phase === "Complete" && desired === undefined && !waits.some(({ reason }) => reason === "source");
     },
     progress: formatOverviewProgress,
     left: timeLeft,

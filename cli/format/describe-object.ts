@@ -60,7 +60,7 @@ export function describeSource({ object: source, events, now }: Described<Source
           ? "none yet"
           : `${revisionText(artifact.revision)}   ${digestText(artifact.digest)}   ${artifact.files} files, ${artifact.sizeBytes} bytes, stored ${formatTime(artifact.storedAt, now)}`,
       ],
-      ["Commit", artifact === undefined ? undefined : `"${artifact.owner}" (${artifact.author})`],
+      ["Commit", artifact === undefined ? undefined : `"${artifact.subject}" (${artifact.author})`],
     ]),
     sectionText("Conditions", conditionsText(source.status.conditions, now)),
     sectionText("Events", eventsText(events, now)),

@@ -153,7 +153,7 @@ function waitsText({ overview, columns, now }: OverviewView): string {
   if (waits.length === 0) return "";
   const rows = waits.map((wait) => [
     wait.stage ?? "-",
-    wait.current,
+    wait.reason,
     formatAge(wait.since, now),
     wait.clear.map(clearWord).join(", ") || "-",
     waitText(wait, now),
@@ -170,7 +170,7 @@ function nextText({ overview, targets }: OverviewView, many: boolean): string {
   const { waits, stages } = overview.status;
   const worst = worstFirst(targets).find((target) => many || !isQuiet(target));
   const look = stages.some(isStanding) && worst !== undefined ? [describeCommand(owner, worst)] : [];
-  const clearing = waits.find(({ clear, current }) => clear.length > 0 && current !== "slots")?.clear ?? [];
+  const clearing = waits.find(({ clear, reason }) => clear.length > 0 && reason !== "slots")?.clear ?? [];
   const lines = [...look, ...clearing.map((one) => clearCommand(one, owner))];
   return lines.map((line, index) => `  ${index === 0 ? "next:" : "     "} ${line}\n`).join("");
 }

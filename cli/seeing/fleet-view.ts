@@ -61,9 +61,9 @@ export async function viewFleet(session: Session, owner: Owner, changes: Changes
   const desired = writtenOf(owner, changes) ?? present?.desired;
   if (desired === undefined) throw noSuchOwner(owner, changes);
   const sources = await artifactsOf(session, desired, changes);
-  const desired = desiredPlan(desired, sources.artifacts);
-  if (!desired.ok)
-    throw new CliFailure(desired.message, { exit: "no", next: `starling get sources -n ${owner.namespace}` });
+  const planned = desiredPlan(desired, sources.artifacts);
+  if (!planned.ok)
+    throw new CliFailure(planned.message, { exit: "no", next: `starling get sources -n ${owner.namespace}` });
   const layers = inOrder(await layersOf(session, changes)).map(({ name, spec }) => ({ name, spec }));
   const { members, unreadable } = await membersOf(session, owner, changes);
   const clusters = members.map(({ cluster: name, ...member }) => ({
@@ -75,7 +75,7 @@ export async function viewFleet(session: Session, owner: Owner, changes: Changes
     owner,
     desired,
     ...(present === undefined ? {} : { present }),
-    plan: desired.plan,
+    plan: planned.plan,
     clusters,
     unreadable,
     layers,

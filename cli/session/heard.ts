@@ -17,5 +17,5 @@ export async function isHeard(session: Session, owner: string): Promise<boolean>
 }
 
 export function isAwaited(waits: readonly Wait[]): boolean {
-  return waits.some(({ on }) => on === "asked");
+  return waits.some(({ reason }) => reason === "asked");
 }

@@ -37,7 +37,7 @@ export async function fetchArtifact(request: ArtifactRequest, ports: FetchPorts)
     revision,
     ...(charts.length === 0 ? {} : { charts }),
     folders: folderDigests(files),
-    owner: excerpt(commit.owner, maxOwnerLength),
+    subject: excerpt(commit.subject, maxOwnerLength),
     author: excerpt(`${commit.authorName} <${commit.authorEmail}>`, maxAuthorLength),
     committedAt: commit.committedAt,
   };

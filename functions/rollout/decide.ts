@@ -116,11 +116,11 @@ export function decide(
     return { do: "unchanged", reason: `keeps content ${newest}, which another stage has passed` };
   // Its last attempt was given up, and its worker may still be writing.
   if (slot?.releasing !== undefined) return itsTurn;
-  const { rollout } = relationOf(row);
+  const { rollout: settings } = relationOf(row);
   const rendered = renderingsOf(target.inputs, renderings.rows, {
     owner,
     now,
-    progressSeconds: secondsOf(rollout.progressDeadline),
+    progressSeconds: secondsOf(settings.progressDeadline),
     retriedAt: candidate.retriedAt,
   });
   if (rendered.kind === "failed") return { do: "fail", reason: rendered.reason };

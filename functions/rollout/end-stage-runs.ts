@@ -11,7 +11,7 @@ import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 /** Says where each leg stands: one that has passed leaves its stage on its content. @returns undefined when all is said. */
 export async function endStageRuns(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const transaction = new Transaction(known, ports.clock.now());
-  const { rollout } = relationOf(known.row);
+  const { rollout: settings } = relationOf(known.row);
   for (const [index, stage] of known.rolloutState.stages.entries()) {
     const stageRun = stageRunOf(stage, known.stageRuns);
     if (stageRun === undefined) continue;
@@ -24,8 +24,8 @@ export async function endStageRuns(known: Known, ports: PlannerPorts): Promise<T
       continue;
     }
     const deletion = rollout.plan.deletion !== undefined;
-    const judged = { deletion, mustVerify: mustVerify(rollout, stage.name) };
-    const verdict = verdictOf(stageRun, rollout, judged);
+    const judged = { deletion, mustVerify: mustVerify(settings, stage.name) };
+    const verdict = verdictOf(stageRun, settings, judged);
     // Clusters that joined instead of those that left may verify it.
     const areOthers = stage.members > 0 && stageRun.membersVersion < known.rolloutState.membersVersion;
     if (verdict.phase === "NothingVerified" && isLeft(stageRun, judged) && areOthers) {

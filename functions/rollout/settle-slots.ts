@@ -275,14 +275,14 @@ async function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: 
   const { deletion, suspended } = known.row.operations;
   // Nothing is deleted meanwhile either: a worker reads both before it writes.
   if (deletion !== undefined || suspended !== undefined) return false;
-  const desired = namesWanted(known);
+  const names = namesWanted(known);
   const withdrawn = syncs.flatMap((sync) => {
-    const desired = desired.has(sync.name) ? takenBack(sync, now) : undefined;
+    const desired = names.has(sync.name) ? takenBack(sync, now) : undefined;
     return desired === undefined ? [] : [{ sync, desired }];
   });
   if (withdrawn.length === 0) return false;
   const [fleet] = await ports.table.getMany([keys.fleet(slot.cluster)], { newer: "kept" });
-  const own = fleet === undefined || isNewer(fleet) ? desired : namesWanted(known, fleet);
+  const own = fleet === undefined || isNewer(fleet) ? names : namesWanted(known, fleet);
   const attempts: Record<string, number> = { ...slot.attempts };
   for (const { sync, desired } of withdrawn) {
     if (own.has(sync.name))

@@ -197,8 +197,8 @@ export class RolloutStory {
     });
     for await (const { spec, status } of syncs) {
       const { state, desired, observed } = status;
-      const desired = desired?.renderDigest;
-      const isInSync = state === "Ready" && desired !== undefined && observed?.applied?.renderDigest === desired;
+      const digest = desired?.renderDigest;
+      const isInSync = state === "Ready" && digest !== undefined && observed?.applied?.renderDigest === digest;
       all.add(spec.cluster);
       if (!isInSync) behind.add(spec.cluster);
     }

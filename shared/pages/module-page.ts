@@ -83,7 +83,9 @@ function facts({ spec, status }: SourceObject, host: Host): Html {
     ],
     [
       "Commit",
-      artifact === undefined ? undefined : html`${brief(artifact.owner)} <small>${brief(artifact.author, 60)}</small>`,
+      artifact === undefined
+        ? undefined
+        : html`${brief(artifact.subject)} <small>${brief(artifact.author, 60)}</small>`,
     ],
     ["Seen", age(status.attemptedAt, host)],
   ]);

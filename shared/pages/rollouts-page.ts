@@ -84,7 +84,7 @@ function overviewParts({ spec, status }: RolloutOverview, host: Host): Html {
   const catchingUp = came.map(([word, many]) => `${word} ${many}`).join(", ");
   const rows = waits.map((wait): Child[] => [
     wait.stage ?? "all",
-    wait.current,
+    wait.reason,
     age(wait.since, host),
     brief(waitText(wait, host.now), 240),
     wait.clear.map((one) => html`${command(clearCommand(one, owner))} `),

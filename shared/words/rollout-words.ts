@@ -7,7 +7,7 @@ import { formatTime } from "#shared/words/age.ts";
 /** What stands in STATE columns for a leg that is under way. */
 export const phaseWords = {
   Waiting: "waiting",
-  Moving: "rolling",
+  Updating: "updating",
   Halted: "halted",
   NothingVerified: "nothing verified",
   TooManyUnreachable: "too many unreachable",

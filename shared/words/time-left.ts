@@ -22,7 +22,7 @@ const open: ReadonlySet<WaitReason> = new Set([
  */
 export function timeLeft({ status }: RolloutOverview, now: Date): string | undefined {
   const { newest, stages, waits, state } = status;
-  if (waits.some(({ on }) => open.has(on)) || state === "Suspended") return undefined;
+  if (waits.some(({ reason }) => open.has(reason)) || state === "Suspended") return undefined;
   const stage = stages.find(({ updatingTo }) => updatingTo?.rollout === newest && updatingTo.phase === "Updating");
   if (stage?.updatingTo === undefined) return undefined;
   const { Succeeded, Unchanged, Waiting, Rendering, Assigned } = stage.updatingTo.counts;

@@ -159,7 +159,7 @@ export class PlannedGroup {
     const before = await this.#table.get(key);
     const revision = `main@sha1:${digestOf(rollout).slice(-40)}`;
     const storedAt = this.#now.toISOString();
-    const about = { sizeBytes: 1, files: 1, storedAt, owner: rollout, author: "Ana <ana@acme.example>" };
+    const about = { sizeBytes: 1, files: 1, storedAt, subject: rollout, author: "Ana <ana@acme.example>" };
     const artifact = { revision, digest: digestOf(rollout), ...about };
     const spec = sourceSpec.parse({ git: { url: "https://git.example/app" } });
     const version = (before?.version ?? 0) + 1;

@@ -50,7 +50,7 @@ export class CollectionWorld {
   readonly made: PlannerWorld;
   readonly blobs: MemoryBlobStore;
   /** Commit -> what it holds; the last one is the branch's. */
-  readonly commits: { readonly oid: string; readonly rollout: string }[] = [];
+  readonly commits: { readonly oid: string; readonly content: string }[] = [];
   /** They do not answer. */
   readonly unplugged = new Set<string>();
   /** They take nothing. */
@@ -93,8 +93,8 @@ export class CollectionWorld {
     await this.made.table.write([{ put: due(row, renewalAt(row)) }]);
   }
 
-  async push(rollout: string): Promise<void> {
-    this.commits.push({ oid: sha256(`${this.commits.length} ${rollout}`).slice(-40), rollout });
+  async push(content: string): Promise<void> {
+    this.commits.push({ oid: sha256(`${this.commits.length} ${content}`).slice(-40), content });
     await this.made.sender.send([{ to: "resolve", source }]);
   }
 
@@ -220,9 +220,9 @@ export class CollectionWorld {
         return [{ ref: "refs/heads/main", oid }];
       },
       async fetchTree(_repository, { oid }) {
-        const { rollout = "" } = commits.find((commit) => commit.oid === oid) ?? {};
-        const about = { oid, owner: rollout, authorName: "ana", authorEmail: "ana@example.com", committedAt: "" };
-        return { commit: about, files: [{ path: "a.yaml", executable: false, rollout: Buffer.from(rollout) }] };
+        const { content = "" } = commits.find((commit) => commit.oid === oid) ?? {};
+        const about = { oid, subject: content, authorName: "ana", authorEmail: "ana@example.com", committedAt: "" };
+        return { commit: about, files: [{ path: "a.yaml", executable: false, content: Buffer.from(content) }] };
       },
     };
   }

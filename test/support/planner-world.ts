@@ -124,7 +124,7 @@ export class PlannerWorld {
           sizeBytes: 1,
           files: 1,
           storedAt: this.now.toISOString(),
-          owner: commit,
+          subject: commit,
           author: "dev",
         },
         conditions: [],

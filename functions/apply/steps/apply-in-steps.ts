@@ -91,8 +91,8 @@ export function progressOfWalk(
 }
 
 /** The rendering is from before its order was checked, or names what has another namespace here. */
-export function misorderedFinding(problems: readonly OrderProblem[]): OperationResult {
-  const problems = problems.map(({ object, annotation, reason }) => ({
+export function misorderedFinding(misordered: readonly OrderProblem[]): OperationResult {
+  const problems = misordered.map(({ object, annotation, reason }) => ({
     object: describeObject(objectIdOf(object)),
     reason: "OrderInvalid",
     message: `${annotation} ${reason}`,

@@ -62,12 +62,12 @@ const mostBetween = 20;
 
 /** @param url - of the Source, where it is still there. */
 export function commitItem(
-  { revision, owner, author, committedAt }: Pick<Artifact, "revision" | "owner" | "author" | "committedAt">,
+  { revision, subject, author, committedAt }: Pick<Artifact, "revision" | "subject" | "author" | "committedAt">,
   url: string | undefined,
 ): CommitItem {
   const id = commitOf(revision);
   const link = id === undefined || url === undefined ? undefined : forgeLinks(url, id)?.commit;
-  return { revision, title: owner, author, ...defined({ id, committedAt, link }) };
+  return { revision, title: subject, author, ...defined({ id, committedAt, link }) };
 }
 
 /** What is known of a Source: its address, and what it had, the newest first. */

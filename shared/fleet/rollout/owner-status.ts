@@ -249,8 +249,8 @@ function behindTexts(
 
 /** Each is a name of the unit and a row of its cluster, for as long as it does not answer: renaming often adds to them. */
 function goneText({ rolloutState, desired, behind = [] }: StatusFacts): string {
-  const desired = new Set(desired.ok ? desired.plan.templates.map(({ name }) => name) : rolloutState.templates);
-  const { size } = new Set(rolloutState.templates).difference(desired);
+  const kept = new Set(desired.ok ? desired.plan.templates.map(({ name }) => name) : rolloutState.templates);
+  const { size } = new Set(rolloutState.templates).difference(kept);
   if (size === 0 || behind.every(({ state }) => state !== "unreachable")) return "";
   const what = size === 1 ? "1 template that is gone is" : `${size} templates that are gone are`;
   return `${what} kept until deleted from whoever does not answer, or that is unregistered`;

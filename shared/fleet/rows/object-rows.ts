@@ -85,7 +85,7 @@ export interface Artifact {
   readonly folders?: FolderDigests;
   readonly storedAt: string;
   /** Of the commit: the first line of its message, who wrote it, and when it was committed. */
-  readonly owner: string;
+  readonly subject: string;
   readonly author: string;
   /** Absent of what was fetched before this was noted. */
   readonly committedAt?: string;
@@ -234,7 +234,7 @@ export interface OwnerStatus {
   /** Number of the newest content. */
   readonly rollout?: number;
   /** Each with the content that it is on, and the one that goes through it. */
-  readonly stages?: readonly { readonly name: string; readonly on?: number; readonly updatingTo?: number }[];
+  readonly stages?: readonly { readonly name: string; readonly current?: number; readonly updatingTo?: number }[];
   readonly state?: OwnerState;
   /** They sum to `selected`; `drifted` is there only where some are. */
   readonly clusters?: Readonly<

@@ -26,7 +26,7 @@ export function askedWaits(facts: WaitFacts): readonly Wait[] {
       ? []
       : [
           {
-            on: "asked",
+            reason: "asked",
             blocker: "planner",
             message: `the planner has yet to take up: ${words.join(", ")}`,
             ...defined({ since }),
@@ -35,7 +35,7 @@ export function askedWaits(facts: WaitFacts): readonly Wait[] {
         ];
   const ofSources = (facts.askedSources ?? []).map(
     (name): Wait => ({
-      on: "asked",
+      reason: "asked",
       blocker: `source/${name}`,
       message: `source/${name} has yet to be looked at, as was asked`,
       clear: [],

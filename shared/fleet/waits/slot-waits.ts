@@ -41,7 +41,7 @@ export function slotWaits(facts: WaitFacts): readonly Wait[] {
     const count = stageRun === undefined ? rolloutState.catchUps.waiting : waitingOf(stageRun);
     return [
       {
-        on: "slots",
+        reason: "slots",
         ...defined({
           stage: name,
           rollout: stageRun?.rollout,
@@ -86,7 +86,7 @@ export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): read
   const why = busy === undefined ? namesText(clusters) : `: ${busy.cluster} worked on by ${sync}`;
   const count = `${late.length}${slots.length > checkedSlots ? " or more" : ""}`;
   const message = `${count} assigned, not begun${why}`;
-  return [{ on: "worker", clusters, ...defined({ blocker: sync }), message, since: first.since, clear: [] }];
+  return [{ reason: "worker", clusters, ...defined({ blocker: sync }), message, since: first.since, clear: [] }];
 }
 
 /** What the worker of a cluster has begun last, and may not have said anything of. */

@@ -19,7 +19,7 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   if (stageRun.rendering.length > 0) {
     const message = `${stageRun.rendering.length} wait for their renderings`;
     waits.push({
-      on: "rendering",
+      reason: "rendering",
       ...about,
       clusters: { count: stageRun.rendering.length, names: [] },
       message,
@@ -28,12 +28,18 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   }
   if (stageRun.aside.length > 0) {
     const message = `${stageRun.aside.length} wait until what was begun there before is settled`;
-    waits.push({ on: "worker", ...about, clusters: { count: stageRun.aside.length, names: [] }, message, clear: [] });
+    waits.push({
+      reason: "worker",
+      ...about,
+      clusters: { count: stageRun.aside.length, names: [] },
+      message,
+      clear: [],
+    });
   }
   const before = facts.rolloutState.stages[index - 1];
   if (stage.ahead === true && before !== undefined) {
     const message = `${rollout} waits until ${before.name}, which was put before it, has passed that`;
-    waits.push({ on: "stage", ...about, blocker: before.name, message, since: stageRun.startedAt, clear: [] });
+    waits.push({ reason: "stage", ...about, blocker: before.name, message, since: stageRun.startedAt, clear: [] });
   }
   const next = index === 0 ? facts.desired : newerFor(facts.rolloutState, index, rollout);
   if (next === undefined) return waits;
@@ -42,7 +48,7 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   return [
     ...waits,
     {
-      on: "stage",
+      reason: "stage",
       stage: stage.name,
       ...defined({ rollout: number }),
       blocker: stage.name,
@@ -65,12 +71,12 @@ function idleWait(
   stage: StageRecord,
   index: number,
 ): readonly Wait[] {
-  const about = { on: "stage", stage: stage.name, clear: [] } as const;
+  const about = { reason: "stage", stage: stage.name, clear: [] } as const;
   const barred = barredIn(rolloutState);
   if (barred?.stage === stage.name && row.operations.deletion === undefined) {
     const { rollout } = barred;
     const message = barredText(rolloutState) ?? "";
-    return [{ on: "evidence", stage: stage.name, rollout, message, clear: [{ verb: "restart" }] }];
+    return [{ reason: "evidence", stage: stage.name, rollout, message, clear: [{ verb: "restart" }] }];
   }
   if (index === 0) {
     if (desired === undefined || relationOf(row).rollout.supersede !== "finish") return [];
@@ -80,8 +86,10 @@ function idleWait(
     const message = `${desired} waits until ${stageRun.rollout} is through: ${progressText(stageRun)} in ${busy.name}`;
     return [{ ...about, blocker: busy.name, message, since: stageRun.startedAt }];
   }
-  const { on = 0 } = stage;
-  const ahead = rolloutState.stages.slice(0, index).findLast((one) => (stageRunOf(one, stageRuns)?.rollout ?? 0) > on);
+  const { current = 0 } = stage;
+  const ahead = rolloutState.stages
+    .slice(0, index)
+    .findLast((one) => (stageRunOf(one, stageRuns)?.rollout ?? 0) > current);
   const stageRun = ahead === undefined ? undefined : stageRunOf(ahead, stageRuns);
   if (ahead === undefined || stageRun === undefined) return [];
   const how = isStalled(stageRun) ? "stands still" : "goes on";
@@ -102,29 +110,29 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const about = { stage, rollout, since: transitions.at(-1)?.at ?? startedAt };
   const again = stageRun.counts.Failed > 0 ? [reconcile] : [];
   const away = { count: stageRun.counts.Unreachable, names: stageRun.away };
-  const { rollout } = relationOf(row);
-  const judged = { mustVerify: mustVerify(rollout, stage) };
+  const { rollout: settings } = relationOf(row);
+  const judged = { mustVerify: mustVerify(settings, stage) };
   const paced = (field: "maxFailures" | "maxUnreachable"): Wait["clear"] =>
-    isStalled(verdictOf(stageRun, { ...rollout, [field]: "100%" }, judged)) ? [] : [{ verb: "pace", field }];
-  const restart: Wait["clear"] = isStalled(verdictOf(newSnapshot(stageRun), rollout, judged))
+    isStalled(verdictOf(stageRun, { ...settings, [field]: "100%" }, judged)) ? [] : [{ verb: "pace", field }];
+  const restart: Wait["clear"] = isStalled(verdictOf(newSnapshot(stageRun), settings, judged))
     ? []
     : [{ verb: "restart" }];
   if (stageRun.phase === "TooManyUnreachable") {
     const clear =
       row.operations.deletion === undefined ? [...paced("maxUnreachable"), ...restart] : withoutThem(stageRun);
-    return { on: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
+    return { reason: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
   }
   const clusters = failedOf(stageRun);
   if (row.operations.deletion !== undefined)
-    return { on: "budget", ...about, clusters, message, clear: [...again, orphan] };
+    return { reason: "budget", ...about, clusters, message, clear: [...again, orphan] };
   if (stageRun.phase === "Halted") {
     const clear = [...again, ...restart, ...paced("maxFailures")];
-    return { on: "budget", ...about, clusters, message, clear };
+    return { reason: "budget", ...about, clusters, message, clear };
   }
-  if (isLeft(stageRun, judged)) return { on: "evidence", ...about, message, clear: restart };
+  if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: restart };
   const unverified = { count: changedSize(stageRun), names: [...stageRun.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
-  return { on: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...restart] };
+  return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...restart] };
 }
 
 /** Everybody has another turn, and what cannot be rendered fails at once. */

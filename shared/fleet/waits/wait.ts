@@ -32,7 +32,7 @@ export type Clearing =
   | { readonly verb: "pace"; readonly field: "maxConcurrent" | "maxFailures" | "maxUnreachable" };
 
 export interface Wait {
-  readonly on: WaitReason;
+  readonly reason: WaitReason;
   /** Absent: every stage. */
   readonly stage?: string;
   readonly rollout?: number;

@@ -43,7 +43,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     });
     return { ...wait, clear };
   });
-  return told.toSorted((a, b) => waitReasons.indexOf(a.on) - waitReasons.indexOf(b.on));
+  return told.toSorted((a, b) => waitReasons.indexOf(a.reason) - waitReasons.indexOf(b.reason));
 }
 
 function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {
@@ -51,11 +51,11 @@ function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {
   if (suspended === undefined) return [];
   const { by, reason, at } = suspended;
   const message = `suspended by ${by}${reason === undefined ? "" : `: ${reason}`}`;
-  return [{ on: "suspended", blocker: by, message, since: at, clear: [{ verb: "resume" }] }];
+  return [{ reason: "suspended", blocker: by, message, since: at, clear: [{ verb: "resume" }] }];
 }
 
 function freezes({ freezeState, now, stageRuns, rolloutState, row, slots, syncs }: WaitFacts): readonly Wait[] {
-  if (!freezeState.ok) return [{ on: "frozen", message: freezeState.message, clear: [] }];
+  if (!freezeState.ok) return [{ reason: "frozen", message: freezeState.message, clear: [] }];
   const inForce = freezeState.freezeState.freezes.filter((freeze) => isInForce(freeze, now));
   const all = inForce.filter(({ clusters }) => clusters === undefined);
   if (all.length > 0) return all.map((freeze) => frozen(freeze, {}));
@@ -101,16 +101,22 @@ function heldCatchUps({ rolloutState, row }: WaitFacts): readonly Wait[] {
       const own = ownBound(maxConcurrent, stage.members);
       return catchingUp({ rolloutState, row }, bound[stage.name]).map((clusters): Wait => {
         const message = `${clusters.count} ${catchingUpText}wait: ${changingIn(stage)} of ${own} changing in ${stage.name}`;
-        return { on: "slots", stage: stage.name, clusters, message, clear: [{ verb: "pace", field: "maxConcurrent" }] };
+        return {
+          reason: "slots",
+          stage: stage.name,
+          clusters,
+          message,
+          clear: [{ verb: "pace", field: "maxConcurrent" }],
+        };
       });
     }),
     ...catchingUp({ rolloutState, row }, rendering).map((clusters): Wait => {
       const message = `${clusters.count} ${catchingUpText}wait for their renderings`;
-      return { on: "rendering", clusters, message, clear: [] };
+      return { reason: "rendering", clusters, message, clear: [] };
     }),
     ...catchingUp({ rolloutState, row }, worker).map((clusters): Wait => {
       const message = `${clusters.count} ${catchingUpText}wait until what was begun there before is settled`;
-      return { on: "worker", clusters, message, clear: [] };
+      return { reason: "worker", clusters, message, clear: [] };
     }),
   ];
 }
@@ -124,7 +130,7 @@ function frozen(
   const count = where.clusters === undefined ? "" : `${where.clusters.count} ${whose}wait: `;
   const message = `${count}${name} freezes ${covered}, by ${by}: ${reason}`;
   return {
-    on: "frozen",
+    reason: "frozen",
     ...where,
     blocker: name,
     message,
@@ -138,7 +144,7 @@ function frozen(
 function unreadable({ rolloutState }: WaitFacts): readonly Wait[] {
   const { unreadable: names = [] } = rolloutState;
   if (names.length === 0) return [];
-  return [{ on: "newer", clusters: { count: names.length, names }, message: unreadableText(names), clear: [] }];
+  return [{ reason: "newer", clusters: { count: names.length, names }, message: unreadableText(names), clear: [] }];
 }
 
 /** A `reconcile` is answered when nothing is on its way any more, and everybody was looked at. */
@@ -156,11 +162,13 @@ function reconcileWait({ rolloutState, stageRuns }: WaitFacts): readonly Wait[] 
         ? `the ${changing} that change are through`
         : `everybody was looked at: ${checking.checked} of ${membersOfAll(rolloutState)} were`;
   const message = `a reconcile is answered when ${when}`;
-  return [{ on: "reconcile", ...defined({ blocker: updatingTo?.stage }), message, since: checking.since, clear: [] }];
+  return [
+    { reason: "reconcile", ...defined({ blocker: updatingTo?.stage }), message, since: checking.since, clear: [] },
+  ];
 }
 
 function sourceWait({ unready }: WaitFacts): readonly Wait[] {
-  return unready === undefined ? [] : [{ on: "source", message: unready, clear: [] }];
+  return unready === undefined ? [] : [{ reason: "source", message: unready, clear: [] }];
 }
 
 /** Clusters that came outside the legs and failed: they are not tried again before somebody asks, or their stage passes something. */
@@ -179,7 +187,7 @@ function catchUpWaits({ rolloutState, row, failedCatchUps }: WaitFacts): readonl
     const message = `no more that come are tried: ${failed} failed (allows ${allowed})${why}; ${rolloutState.catchUps.waiting} wait`;
     return [
       {
-        on: "catchUps",
+        reason: "catchUps",
         stage: name,
         clusters: { count: failed, names },
         message,
@@ -191,5 +199,7 @@ function catchUpWaits({ rolloutState, row, failedCatchUps }: WaitFacts): readonl
   const { failed } = rolloutState.catchUps;
   if (stopped.length > 0 || failed === 0) return stopped;
   const message = `${failed} that came failed${why}`;
-  return [{ on: "catchUps", clusters: { count: failed, names }, message, ...defined({ since }), clear: [reconcile] }];
+  return [
+    { reason: "catchUps", clusters: { count: failed, names }, message, ...defined({ since }), clear: [reconcile] },
+  ];
 }

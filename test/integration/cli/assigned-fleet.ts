@@ -69,7 +69,7 @@ export async function sayArtifact({ table }: CliFixture): Promise<void> {
   const key = keys.object("payments", "Source", "app");
   const row = await table.get(key);
   if (row === undefined) throw new Error("Source app was applied");
-  const about = { sizeBytes: 1, files: 1, storedAt: "2026-11-20T07:44:00.000Z", owner: "s", author: "a" };
+  const about = { sizeBytes: 1, files: 1, storedAt: "2026-11-20T07:44:00.000Z", subject: "s", author: "a" };
   const artifact = { ...about, revision, digest: `sha256:${"1".repeat(64)}`, committedAt: "2026-11-20T07:40:00.000Z" };
   await table.write([{ update: key, set: { status: { ...row.status, artifact } } }]);
 }

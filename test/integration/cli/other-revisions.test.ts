@@ -146,12 +146,12 @@ describe("a revision that is not the newest", () => {
   });
 
   test("is taken as it was stored where git refuses, when the Source had it", async () => {
-    const file = { path: "deploy/all.yaml", executable: false, rollout: Buffer.from(settings("7")) };
+    const file = { path: "deploy/all.yaml", executable: false, content: Buffer.from(settings("7")) };
     const files = [file, { ...file, path: "other.yaml" }];
     const digest = treeDigest(files);
     await cli.blobs.overwrite(blobKeys.artifact(digest), await packArtifact(files));
     const commit = "7".repeat(40);
-    const about = { owner: "s", author: "a", committedAt: "2026-11-20T07:40:00.000Z" };
+    const about = { subject: "s", author: "a", committedAt: "2026-11-20T07:40:00.000Z" };
     const size = { sizeBytes: 1, files: 2, storedAt: "2026-11-20T07:44:00.000Z" };
     const artifact = { revision: `main@sha1:${commit}`, digest, ...about, ...size };
     await cli.table.write([

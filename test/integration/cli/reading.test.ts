@@ -27,7 +27,7 @@ const artifact = {
   sizeBytes: 1,
   files: 1,
   storedAt: "2026-11-20T07:44:00.000Z",
-  owner: "raise the \u001b[31mtimeout",
+  subject: "raise the \u001b[31mtimeout",
   author: "Ana <ana@acme.io>",
   committedAt: "2026-11-20T07:40:00.000Z",
 };

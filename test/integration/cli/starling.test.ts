@@ -32,7 +32,7 @@ const artifact = {
   sizeBytes: 1,
   files: 1,
   storedAt: "2026-11-20T07:44:00.000Z",
-  owner: "raise the timeout",
+  subject: "raise the timeout",
   author: "ana@acme.io",
 };
 

@@ -24,7 +24,7 @@ export function expectOwnRollout(model: PlannerModel): void {
   const behind = new Set(watch.rowsOf<CatchUpRow>("CatchUp").map(({ cluster }) => cluster));
   for (const { cluster, state, stageRun } of watch.rowsOf<TargetRow>("Target"))
     if (stageRun.rollout === rolloutState.last && (state === "Failed" || state === "Unreachable")) behind.add(cluster);
-  const { rollout, templates } = relationOf(group);
+  const { rollout: settings, templates } = relationOf(group);
   const syncs = watch.rowsOf<SyncRow>("SyncOnCluster");
   for (const fleet of watch.rowsOf<FleetRow>("Fleet")) {
     if (fleet.labels.fleet !== "web" || behind.has(fleet.name)) continue;
@@ -37,6 +37,6 @@ export function expectOwnRollout(model: PlannerModel): void {
       const digest = "path" in input ? digestOf(`${input.artifactDigest}${input.path}`) : undefined;
       return [syncName(owner, template.name), digest];
     });
-    expect(has, `what ${fleet.name} was given in ${stageOf(rollout, fleet)}`).toEqual(Object.fromEntries(digests));
+    expect(has, `what ${fleet.name} was given in ${stageOf(settings, fleet)}`).toEqual(Object.fromEntries(digests));
   }
 }

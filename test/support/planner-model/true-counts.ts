@@ -25,11 +25,11 @@ export async function expectTrueCounts(model: PlannerModel): Promise<void> {
   ).toBe(selected);
   expect(selected, "who is selected").toBe(fleet.length);
   const seen = seenIn(model);
-  const { templates, rollout } = relationOf(group);
+  const { templates, rollout: settings } = relationOf(group);
   const shown = fleet.map((cluster) => {
     // It wants what its stage is on, as that has it: what was disabled for it then comes with another content.
     const { current, updatingTo } =
-      model.watch.rolloutState()?.stages.find(({ name }) => name === stageOf(rollout, cluster)) ?? {};
+      model.watch.rolloutState()?.stages.find(({ name }) => name === stageOf(settings, cluster)) ?? {};
     const desired = current ?? updatingTo?.rollout;
     const rollout = model.watch.rowsOf<RolloutRow>("Rollout").find(({ number }) => number === desired);
     const own = templates.filter(({ name }) => {

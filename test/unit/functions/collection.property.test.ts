@@ -86,7 +86,7 @@ const nobody = { by: "ana", at: "2026-11-21T08:00:00.000Z" };
 
 const acts: Readonly<Record<string, Act>> = {
   push: (world, random) => world.push(`${random.integer(0, 1_000_000)}`),
-  revert: (world, random) => world.push(world.commits[random.integer(0, world.commits.length - 1)]?.rollout ?? ""),
+  revert: (world, random) => world.push(world.commits[random.integer(0, world.commits.length - 1)]?.content ?? ""),
   // Clusters that can be reached only by the one timer.
   unplug: (world, random) => void world.unplugged.add(random.chance(0.5) ? "r1" : "c1"),
   plug: (world) => world.unplugged.clear(),

@@ -46,7 +46,7 @@ describe("a group with three contents under way", () => {
 
   STAGE     CLUSTERS  ON   MOVING  DONE  FAILED  UNREACH  CHANGING  STATE
   1 canary  1         119  -       1     0       0        0         passed 08:05:30Z
-  2 early   4         117  118     1     0/0     0/1      2         rolling for 9m
+  2 early   4         117  118     1     0/0     0/1      2         updating for 9m
   3 rest    5         117  -       5     0       0        0         passed 2026-11-19 18:00:00Z
 
   CONTENT  REVISION           AGE  PHASE     WHERE
@@ -106,7 +106,7 @@ describe("a group with three contents under way", () => {
 
   STAGE     CLUSTERS  ON   MOVING  DONE                             FAILED             UNREACH  CHANGING  STATE
   1 canary  120       119  -       120 ████████████████████ 100%    0                  0        0         passed 08:05:30Z
-  2 early   1,400     117  118     320 ████░░░░░░░░░░░░░░░░  22%    9/13 (+20 before)  3/138    480       rolling for 9m
+  2 early   1,400     117  118     320 ████░░░░░░░░░░░░░░░░  22%    9/13 (+20 before)  3/138    480       updating for 9m
   3 rest    8,480     117  -       8,480 ████████████████████ 100%  0                  0        0         passed 2026-11-19 18:00:00Z
 
   CONTENT  REVISION           AGE  PHASE     WHERE
@@ -262,7 +262,7 @@ test("stages without clusters, and those that nothing has passed, say so", () =>
     lines: "some",
     now,
   });
-  expect(text).toMatch(/1 canary +1 +- +1 +0 .* rolling for 21m\n/);
+  expect(text).toMatch(/1 canary +1 +- +1 +0 .* updating for 21m\n/);
   expect(text).toMatch(/2 early +0 +- +- +- .* empty\n/);
   expect(text).toMatch(/3 rest +3 +- +- +- .* waiting\n/);
 });

@@ -106,7 +106,7 @@ Rolling: stage rest goes on
 
   STAGE     CLUSTERS  DONE                             FAILED  UNREACH  CHANGING  STATE
   1 canary  120       120 ████████████████████ 100%    0       0        0         passed 2026-11-19 09:30:00Z
-  2 rest    9,880     3,848 ███████░░░░░░░░░░░░░  38%  29      3        487       rolling
+  2 rest    9,880     3,848 ███████░░░░░░░░░░░░░  38%  29      3        487       updating
   total     10,000    3,968                            29      3        487       waiting 5,500 · rendering 13 · unchanged 20
 
   WHY NOT (32 of 10,000)                                                                      CLUSTERS

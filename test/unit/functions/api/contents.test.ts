@@ -73,7 +73,7 @@ async function withContents() {
       sizeBytes: 1,
       files: 1,
       storedAt: at,
-      owner: "change",
+      subject: "change",
       author: "Ana <ana@acme.io>",
     };
     const put = { ...row, status: { ...row.status, artifact }, version: row.version + 1 };

@@ -17,7 +17,7 @@ function artifact(digit: number): Artifact {
     sizeBytes: 1,
     files: 1,
     storedAt: "2026-11-20T07:00:00.000Z",
-    owner: `change ${digit}`,
+    subject: `change ${digit}`,
     author: "Ana <ana@acme.io>",
     committedAt: `2026-11-20T06:0${digit}:00.000Z`,
   };

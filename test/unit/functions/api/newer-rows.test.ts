@@ -235,15 +235,15 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     expect(status.slots.used).toBe(2);
     expect(status.waits).toMatchObject([
       {
-        current: "newer",
+        reason: "newer",
         clusters: { count: 2, names: ["c1", "c8"] },
         message:
           "rows of clusters c1, c8 were written by a newer version of Starling, and are left alone: update the stack",
         clear: [],
       },
-      { current: "catchUps", clusters: { names: ["c9"] } },
-      { current: "slots", message: expect.stringContaining("oldest c2") },
-      { current: "source" },
+      { reason: "catchUps", clusters: { names: ["c9"] } },
+      { reason: "slots", message: expect.stringContaining("oldest c2") },
+      { reason: "source" },
     ]);
   });
 

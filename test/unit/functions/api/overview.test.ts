@@ -15,7 +15,7 @@ const artifact: Artifact = {
   sizeBytes: 1,
   files: 1,
   storedAt: "2026-11-20T07:59:00.000Z",
-  owner: "raise the timeout",
+  subject: "raise the timeout",
   author: "ana@acme.io",
 };
 
@@ -75,15 +75,15 @@ describe("a group at a glance", () => {
         catchUps: { waiting: 0, changing: 0, failed: 0 },
         waits: [
           {
-            current: "slots",
+            reason: "slots",
             stage: "rest",
             clusters: { count: 2 },
             message: "2 wait: 2 of 2 changing, oldest c2 Applying",
             clear: [{ verb: "pace", field: "maxConcurrent" }],
           },
-          { current: "worker", clusters: { count: 1, names: ["c3"] }, message: "1 assigned, not begun: c3" },
+          { reason: "worker", clusters: { count: 1, names: ["c3"] }, message: "1 assigned, not begun: c3" },
           {
-            current: "source",
+            reason: "source",
             message: "template web: Source app has no artifact yet; see: starling describe source/app -n payments",
             clear: [],
           },
@@ -110,7 +110,7 @@ describe("a group at a glance", () => {
     await api.table.write([{ put: { ...keys.lease("c3"), ...lease } }]);
     const { body } = await api.call("GET", path);
     expect(body.status.waits[1]).toMatchObject({
-      current: "worker",
+      reason: "worker",
       blocker: "search/geo",
       message: "1 assigned, not begun: c3 worked on by search/geo",
     });
@@ -149,10 +149,10 @@ describe("a group at a glance", () => {
     await api.call("POST", "/v1/freezes/all", { reason: "INC-1" });
     const { waits } = (await api.call("GET", path)).body.status;
     expect(waits).toMatchObject([
-      { current: "frozen", blocker: "all", clear: [{ verb: "thaw", freeze: "all" }] },
-      { current: "catchUps", clusters: { count: 1, names: ["c9"] }, clear: [{ verb: "reconcile" }] },
-      { current: "worker" },
-      { current: "source" },
+      { reason: "frozen", blocker: "all", clear: [{ verb: "thaw", freeze: "all" }] },
+      { reason: "catchUps", clusters: { count: 1, names: ["c9"] }, clear: [{ verb: "reconcile" }] },
+      { reason: "worker" },
+      { reason: "source" },
     ]);
   });
 
@@ -162,7 +162,7 @@ describe("a group at a glance", () => {
     const { body } = await api.call("GET", path);
     expect(body.status).toMatchObject({
       slots: { used: 0, bound: 2 },
-      waits: [{ current: "source" }],
+      waits: [{ reason: "source" }],
       rollouts: [{ number: 11, phase: "Complete" }],
     });
   });
@@ -182,7 +182,7 @@ describe("a group at a glance", () => {
       spec: { owner },
       status: {
         stages: [{ name: "all", updatingTo: { phase: "Halted" } }],
-        waits: [{ current: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] }, { current: "source" }],
+        waits: [{ reason: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] }, { reason: "source" }],
       },
     });
   });

@@ -115,7 +115,7 @@ describe("counts", () => {
     await check();
     for (const { cluster } of world.slots()) await world.finish(cluster, "Failed");
     await check();
-    expect([...states].sort()).toEqual(expect.arrayContaining(["halted", "passed", "rolling", "waiting"]));
+    expect([...states].sort()).toEqual(expect.arrayContaining(["halted", "passed", "updating", "waiting"]));
   });
 });
 

@@ -8,8 +8,8 @@ import { web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 test("a rendering that is lost with its row is asked for with the values that others have set for its cluster", async () => {
-  const made = await worldOf({ c1: "all" }, {}, [{ name: "app", source: "app", path: "{{ cluster.values.look }}" }]);
-  const spec = clusterValuesSpec.parse({ clusters: { all: true }, values: { check: "red" } });
+  const made = await worldOf({ c1: "all" }, {}, [{ name: "app", source: "app", path: "{{ cluster.values.color }}" }]);
+  const spec = clusterValuesSpec.parse({ clusters: { all: true }, values: { color: "red" } });
   const said = { uid: "uid-of-every", generation: 1, createdAt: "", labels: {}, annotations: {}, operations: {} };
   const every: ClusterValuesRow = {
     ...keys.clusterValues("every"),

@@ -51,7 +51,15 @@ test("a wait for a slot names what helps: the pace of what is being deleted cann
   const known = await readOwner(owner, made);
   if (known === undefined) throw new Error("the group is gone");
   const freezeState = { ok: true, freezeState: known.freezeState } as const;
-  const facts = { ...known, freezeState, now: made.now, slots: made.slots(), syncs: new Map(), leases: new Map() };
+  const facts = {
+    ...known,
+    desired: undefined,
+    freezeState,
+    now: made.now,
+    slots: made.slots(),
+    syncs: new Map(),
+    leases: new Map(),
+  };
   const waits = slotWaits({ ...facts, failedCatchUps: [] });
   expect(waits.map(({ clear }) => clear)).toEqual([[{ verb: "orphan" }]]);
 });

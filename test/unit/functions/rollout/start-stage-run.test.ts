@@ -331,7 +331,7 @@ describe("a restart", () => {
     expect(stageRuns(made).slice(2)).toEqual(["2 canary Passed", "2 rest Halted"]);
     await made.operate({ restart: ana(made.now) });
     await made.plan();
-    expect(stageRuns(made).slice(2)).toEqual(["2 canary Passed", "2 rest Superseded", "2 rest Moving"]);
+    expect(stageRuns(made).slice(2)).toEqual(["2 canary Passed", "2 rest Superseded", "2 rest Updating"]);
     for (let check = 0; check < 3; check++) await made.plan();
     expect(made.stageRuns()).toHaveLength(5);
     await made.rollOut();

@@ -47,7 +47,7 @@ test("a commit of either is a content; one of values reaches those who have them
 
   await push(world, "fleet", "f2");
   await world.rollOut();
-  expect(world.contents().map(({ number, revision }) => [number, revision])).toEqual([
+  expect(world.rollouts().map(({ number, revision }) => [number, revision])).toEqual([
     [1, "main@sha1:a1"],
     [2, "main@sha1:a1"],
   ]);
@@ -69,7 +69,7 @@ test("a commit of either is a content; one of values reaches those who have them
   // The same content by another commit is nothing new.
   await push(world, "fleet", "f3", "f2");
   await world.rollOut();
-  expect(world.contents()).toHaveLength(2);
+  expect(world.rollouts()).toHaveLength(2);
   await push(world, "app", "a2");
   await world.rollOut();
   expect((await versions()).map((version, index) => version === after[index])).toEqual([false, false, false]);
@@ -79,7 +79,7 @@ test("nothing is taken of a group whose Source of values is not there", async ()
   const world = await settled();
   await world.setGroup({}, [{ ...chart, render: { helm: { valuesFrom: [{ source: "none", path: "v.yaml" }] } } }]);
   await world.plan();
-  expect(world.contents()).toHaveLength(1);
+  expect(world.rollouts()).toHaveLength(1);
   const { status } = await world.group();
   expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({
     message: expect.stringContaining("template app: there is no Source none in namespace shop"),

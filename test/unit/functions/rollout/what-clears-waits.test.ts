@@ -287,7 +287,7 @@ async function call(made: PlannerWorld, method: string, path: string) {
 
 const textOf = ({ verb, ...more }: Clearing) => [verb, ...Object.values(more)].join(" ");
 const told = (made: PlannerWorld, { on }: Pick<Story, "on">) =>
-  waitsOf(made).then((waits) => waits.filter((wait) => wait.on === on));
+  waitsOf(made).then((waits) => waits.filter((wait) => wait.reason === on));
 
 async function beginning({ pace = {}, templates = web, make }: Story): Promise<PlannerWorld> {
   const made = await worldOf({ c1: "rest", canary: "canary", other: "rest", rest: "rest" }, pace, templates);
@@ -338,7 +338,9 @@ test.each([
     const made = await beginning({ on: "catchUps", when: "", pace, make: goneAfter(...said), clear: [] });
     expect(made.rolloutState().catchUps.failed + made.rolloutState().catchUps.waiting).toBeGreaterThan(0);
     const waits = await waitsOf(made);
-    expect(waits.filter(({ on, stage }) => on === "catchUps" || (on === "slots" && stage === undefined))).toEqual([]);
+    expect(
+      waits.filter(({ reason, stage }) => reason === "catchUps" || (reason === "slots" && stage === undefined)),
+    ).toEqual([]);
   },
 );
 

@@ -55,7 +55,7 @@ function sources(...commits: readonly [string, string | undefined][]): ReadonlyM
         sizeBytes: 1,
         files: 1,
         storedAt: at,
-        owner: "",
+        subject: "",
         author: "",
       };
       const status = { conditions: [], ...(commit === undefined ? {} : { artifact }) };
@@ -89,7 +89,7 @@ describe("what is taken of a repository of many", () => {
       ([path, text]) => ({
         path,
         executable: false,
-        rollout: Buffer.from(text),
+        content: Buffer.from(text),
       }),
     );
   const from = (revision: string, texts: Readonly<Record<string, string>> = {}) => {

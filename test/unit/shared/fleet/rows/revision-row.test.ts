@@ -8,7 +8,7 @@ test("a revision is found by its Source, when it began and what it holds", () =>
     sizeBytes: 10,
     files: 1,
     storedAt: "2026-11-21T08:00:00.000Z",
-    owner: "Add the shop",
+    subject: "Add the shop",
     author: "maintainers",
   };
   expect(revisionRow({ namespace: "shop", name: "app" }, artifact, "2026-11-21T09:00:00.000Z")).toEqual({

@@ -14,7 +14,7 @@ const artifact: Artifact = {
   sizeBytes: 1,
   files: 1,
   storedAt: attemptedAt,
-  owner: "First",
+  subject: "First",
   author: "Ana",
 };
 const died: FetchStart = {

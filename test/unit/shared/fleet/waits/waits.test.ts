@@ -23,10 +23,10 @@ function going(...stageRuns: readonly StageRunRow[]): {
     stageRuns,
     stages: stageRuns.map((one) =>
       one.phase === "Passed"
-        ? stage(one.stage, { members: one.size, on: one.rollout, passed: refOf(one) })
+        ? stage(one.stage, { members: one.size, current: one.rollout, passed: refOf(one) })
         : stage(one.stage, {
             members: one.size,
-            on: one.rollout - 1,
+            current: one.rollout - 1,
             updatingTo: refOf(one),
             changing: one.counts.Assigned,
           }),
@@ -130,7 +130,7 @@ describe("a stage", () => {
       going(quiet, stageRun(118, "rest", passed)),
       [
         {
-          on: "stage",
+          reason: "stage",
           stage: "rest",
           rollout: 119,
           blocker: "canary",
@@ -142,26 +142,41 @@ describe("a stage", () => {
     [
       "waits for the nearest that has something",
       going(quiet, stageRun(118, "early", { counts: { Assigned: 1 } }), stageRun(117, "rest", passed)),
-      [{ on: "stage", stage: "rest", rollout: 118, blocker: "early" }],
+      [{ reason: "stage", stage: "rest", rollout: 118, blocker: "early" }],
     ],
     [
       "keeps what comes next waiting until it is through",
       {
         ...going(stageRun(119, "canary", passed), stageRun(118, "rest", { counts: { Assigned: 1, Succeeded: 1 } })),
       },
-      [{ on: "stage", stage: "rest", rollout: 119, blocker: "rest", message: "119 waits until 118 has passed rest" }],
+      [
+        {
+          reason: "stage",
+          stage: "rest",
+          rollout: 119,
+          blocker: "rest",
+          message: "119 waits until 118 has passed rest",
+        },
+      ],
     ],
     [
       "keeps what is wanted waiting",
       { ...going(quiet), facts: { desired: "main@sha1:abc" } },
-      [{ on: "stage", stage: "canary", blocker: "canary", message: "main@sha1:abc waits until 119 has passed canary" }],
+      [
+        {
+          reason: "stage",
+          stage: "canary",
+          blocker: "canary",
+          message: "main@sha1:abc waits until 119 has passed canary",
+        },
+      ],
     ],
     [
       "waits for renderings",
       going(stageRun(119, "canary", { counts: { Assigned: 1, Rendering: 2 }, rendering: [3, 4] })),
       [
         {
-          on: "rendering",
+          reason: "rendering",
           stage: "canary",
           clusters: { count: 2, names: [] },
           message: "2 wait for their renderings",
@@ -172,7 +187,14 @@ describe("a stage", () => {
     [
       "waits until what was begun is settled",
       going(stageRun(119, "canary", { counts: { Assigned: 1, Waiting: 1 }, aside: [1] })),
-      [{ on: "worker", stage: "canary", message: "1 wait until what was begun there before is settled", clear: [] }],
+      [
+        {
+          reason: "worker",
+          stage: "canary",
+          message: "1 wait until what was begun there before is settled",
+          clear: [],
+        },
+      ],
     ],
   ])("%s", (_what, given, expected) => {
     expect(waitsOf(factsOf(given))).toMatchObject(expected);
@@ -193,7 +215,7 @@ describe("a stage", () => {
     const finish = factsOf({ ...given, row: groupRow({ spec }), facts: { desired: "main@sha1:abc" } });
     expect(waitsOf(finish)).toMatchObject([
       {
-        on: "stage",
+        reason: "stage",
         stage: "canary",
         blocker: "rest",
         message: "main@sha1:abc waits until 119 is through: 3 of 4 done in rest",
@@ -221,7 +243,7 @@ describe("what stands still names what clears it", () => {
         ],
       }),
       {
-        on: "budget",
+        reason: "budget",
         stage: "canary",
         rollout: 119,
         clusters: { count: 2, names: ["c5", "c7"] },
@@ -242,7 +264,7 @@ describe("what stands still names what clears it", () => {
         failures: [{ cluster: "c2", reason: "ApplyFailed" }],
       }),
       {
-        on: "evidence",
+        reason: "evidence",
         clusters: { count: 2, names: ["c1", "c2"] },
         message: "nothing verified: c1, c2",
         clear: [{ verb: "reconcile" }, { verb: "restart" }],
@@ -257,7 +279,7 @@ describe("what stands still names what clears it", () => {
         counts: { Unreachable: 1 },
         away: ["c1"],
       }),
-      { on: "evidence", clusters: { count: 1, names: ["c1"] }, clear: [{ verb: "restart" }] },
+      { reason: "evidence", clusters: { count: 1, names: ["c1"] }, clear: [{ verb: "restart" }] },
     ],
     [
       "too many that do not answer",
@@ -269,7 +291,7 @@ describe("what stands still names what clears it", () => {
         away: ["c1", "c2", "c3", "c4"],
       }),
       {
-        on: "unreachable",
+        reason: "unreachable",
         message: "4 of 5 unreachable in stage canary (allows 1): c1, c2, c3 and 1 more",
         clear: [{ verb: "pace", field: "maxUnreachable" }, { verb: "restart" }],
       },
@@ -282,7 +304,7 @@ describe("what stands still names what clears it", () => {
     const deletion = { by, at: "2026-11-20T08:00:00.000Z", number: 3, cascade: "delete" } as const;
     const halted = stageRun(119, "canary", { ...at, phase: "Halted", reason: "DeletionFailed", counts: { Failed: 1 } });
     const facts = factsOf({ ...going(halted), row: groupRow({ operations: { deletion } }) });
-    expect(waitsOf(facts)).toMatchObject([{ on: "budget", clear: [{ verb: "reconcile" }, { verb: "orphan" }] }]);
+    expect(waitsOf(facts)).toMatchObject([{ reason: "budget", clear: [{ verb: "reconcile" }, { verb: "orphan" }] }]);
   });
 
   test("a deletion that waits for those that do not answer, with the ways to go on without", () => {
@@ -292,7 +314,7 @@ describe("what stands still names what clears it", () => {
     const away = stageRun(119, "canary", { ...at, phase: "TooManyUnreachable", message, counts, away: ["c1", "c2"] });
     expect(waitsOf(factsOf({ ...going(away), row: groupRow({ operations: { deletion } }) }))).toMatchObject([
       {
-        on: "unreachable",
+        reason: "unreachable",
         clusters: { count: 2, names: ["c1", "c2"] },
         message: "2 of 5 unreachable in stage canary (allows 0): c1, c2",
         clear: [{ verb: "unregister", cluster: "c1" }, { verb: "orphan" }],
@@ -307,7 +329,7 @@ describe("what stands still names what clears it", () => {
     const row: UserSyncRow = { ...common, ...keys.object("payments", "Sync", "own"), type: "Sync", name: "own", spec };
     const seen = { ...row, status: { ...row.status, observedGeneration: row.generation } };
     expect(waitsOf({ ...factsOf(going(halted)), row: seen })).toMatchObject([
-      { on: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] },
+      { reason: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] },
     ]);
   });
 });
@@ -321,7 +343,7 @@ describe("slots", () => {
     });
     expect(waitsOf(facts)).toEqual([
       {
-        on: "slots",
+        reason: "slots",
         stage: "canary",
         rollout: 119,
         blocker: "c1",
@@ -338,7 +360,7 @@ describe("slots", () => {
     const first = stageRun(119, "canary", { ...passed, counts: { Succeeded: 1 } });
     const second = stageRun(119, "rest", { counts: { Assigned: 1, Waiting: 2 } });
     expect(waitsOf(factsOf(going(first, second)))).toMatchObject([
-      { on: "slots", stage: "rest", message: "2 wait: 1 of 2 changing, and the last is kept for the first stage" },
+      { reason: "slots", stage: "rest", message: "2 wait: 1 of 2 changing, and the last is kept for the first stage" },
     ]);
   });
 
@@ -348,7 +370,7 @@ describe("slots", () => {
     const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: 10, stages } } });
     const own = stageRun(119, "canary", { counts: { Assigned: 1, Waiting: 3 } });
     expect(waitsOf(factsOf({ ...going(own), row }))).toMatchObject([
-      { on: "slots", stage: "canary", message: "3 wait: 1 of 1 changing in canary" },
+      { reason: "slots", stage: "canary", message: "3 wait: 1 of 1 changing in canary" },
     ]);
   });
 
@@ -356,12 +378,15 @@ describe("slots", () => {
     const { rollout } = groupRow().spec;
     const stages = rollout.stages.map((one) => (one.name === "canary" ? { ...one, maxConcurrent: 2 } : one));
     const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: 10, stages } } });
-    const full = [stage("canary", { members: 9, on: 118, changing: 1, catchingUp: 1 }), stage("rest", { on: 118 })];
+    const full = [
+      stage("canary", { members: 9, current: 118, changing: 1, catchingUp: 1 }),
+      stage("rest", { current: 118 }),
+    ];
     const catchUpsHeld = { frozen: {}, rendering: 0, worker: 0, bound: { canary: 3, rest: 1 } };
     const rolloutState = { catchUps: { waiting: 4, changing: 1, failed: 0 }, catchUpsHeld };
     expect(waitsOf(factsOf({ stageRuns: [], stages: full, rolloutState, row }))).toMatchObject([
       {
-        on: "slots",
+        reason: "slots",
         stage: "canary",
         clusters: { count: 3 },
         message: "3 that came wait: 2 of 2 changing in canary",
@@ -374,7 +399,7 @@ describe("slots", () => {
     const full = stageRun(119, "canary", { counts: { Assigned: 2 } });
     const facts = factsOf({ ...going(full), rolloutState: { catchUps: { waiting: 4, changing: 0, failed: 0 } } });
     const [wait, ...others] = waitsOf(facts);
-    expect(wait).toMatchObject({ on: "slots", message: "4 that came wait: 2 of 2 changing" });
+    expect(wait).toMatchObject({ reason: "slots", message: "4 that came wait: 2 of 2 changing" });
     expect(wait).not.toHaveProperty("stage");
     expect(others).toEqual([]);
   });
@@ -394,7 +419,7 @@ describe("workers that have not begun", () => {
     });
     expect(waitsOf(facts)).toEqual([
       {
-        on: "worker",
+        reason: "worker",
         clusters: { count: 2, names: ["c1", "c2"] },
         blocker: "search/geo",
         message: "2 assigned, not begun: c2 worked on by search/geo",
@@ -424,7 +449,7 @@ describe("workers that have not begun", () => {
       facts: { slots: slotsOf(quiet, "c1"), syncs: syncsOf(unbegun("c1")), leases },
     });
     const [wait] = waitsOf(facts);
-    expect(wait).toMatchObject({ on: "worker", message: "1 assigned, not begun: c1" });
+    expect(wait).toMatchObject({ reason: "worker", message: "1 assigned, not begun: c1" });
     expect(wait).not.toHaveProperty("blocker");
   });
 
@@ -437,8 +462,8 @@ describe("workers that have not begun", () => {
       return waitsOf(factsOf({ ...going(quiet), facts }));
     };
     expect(waits({ begun })).toEqual([]);
-    expect(waits({ begun: { ...begun, wants: "sha256:before" } })).toMatchObject([{ on: "worker" }]);
-    expect(waits({ begun, leaseUntil: "2026-11-20T08:06:00.000Z" })).toMatchObject([{ on: "worker" }]);
+    expect(waits({ begun: { ...begun, wants: "sha256:before" } })).toMatchObject([{ reason: "worker" }]);
+    expect(waits({ begun, leaseUntil: "2026-11-20T08:06:00.000Z" })).toMatchObject([{ reason: "worker" }]);
   });
 
   test("are not told of what is parked, or frozen", () => {
@@ -462,7 +487,7 @@ describe("people's hands", () => {
     const waits = waitsOf(factsOf({ ...going(canary), row: groupRow({ operations: { suspended } }) }));
     expect(waits).toEqual([
       {
-        on: "suspended",
+        reason: "suspended",
         blocker: by,
         message: `suspended by ${by}: INC-4711`,
         since: "2026-11-20T08:04:00.000Z",
@@ -474,7 +499,7 @@ describe("people's hands", () => {
   test("a freeze of everything is told, with its end", () => {
     expect(waitsOf(factsOf({ ...going(canary), facts: freezeStateWith(freeze("all")) }))).toEqual([
       {
-        on: "frozen",
+        reason: "frozen",
         blocker: "all",
         message: `all freezes every cluster, by ${by}: INC-1`,
         since: "2026-11-20T08:00:00.000Z",
@@ -492,7 +517,7 @@ describe("people's hands", () => {
     const facts = freezeStateWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
     expect(waitsOf(factsOf({ ...going(held), facts }))).toMatchObject([
       {
-        on: "frozen",
+        reason: "frozen",
         stage: "canary",
         clusters: { count: 2, names: [] },
         message: `2 wait: us freezes clusters region=us, by ${by}: INC-1`,
@@ -512,7 +537,7 @@ describe("people's hands", () => {
       },
     });
     expect(waitsOf(facts)).toMatchObject([
-      { on: "frozen", clusters: { count: 1, names: ["c2"] }, clear: [{ verb: "thaw", freeze: "us" }] },
+      { reason: "frozen", clusters: { count: 1, names: ["c2"] }, clear: [{ verb: "thaw", freeze: "us" }] },
     ]);
   });
 
@@ -522,10 +547,10 @@ describe("people's hands", () => {
     const passing = going(stageRun(118, "canary", passed));
     const facts = freezeStateWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
     const given = { ...passing, rolloutState: { catchUps, catchUpsHeld }, facts };
-    expect(waitsOf(factsOf(given)).filter(({ on }) => on !== "slots")).toMatchObject([
-      { on: "frozen", blocker: "us", message: `3 that came wait: us freezes clusters region=us, by ${by}: INC-1` },
-      { on: "worker", message: "1 that came wait until what was begun there before is settled", clear: [] },
-      { on: "rendering", message: "2 that came wait for their renderings", clear: [] },
+    expect(waitsOf(factsOf(given)).filter(({ reason }) => reason !== "slots")).toMatchObject([
+      { reason: "frozen", blocker: "us", message: `3 that came wait: us freezes clusters region=us, by ${by}: INC-1` },
+      { reason: "worker", message: "1 that came wait until what was begun there before is settled", clear: [] },
+      { reason: "rendering", message: "2 that came wait for their renderings", clear: [] },
     ]);
     expect(waitsOf(factsOf({ ...passing, rolloutState: { catchUps: { ...catchUps, waiting: 0 } }, facts }))).toEqual(
       [],
@@ -537,7 +562,7 @@ describe("people's hands", () => {
       ...going(quiet),
       facts: { freezeState: { ok: false, message: "the freezes cannot be read" } },
     });
-    expect(waitsOf(facts)).toEqual([{ on: "frozen", message: "the freezes cannot be read", clear: [] }]);
+    expect(waitsOf(facts)).toEqual([{ reason: "frozen", message: "the freezes cannot be read", clear: [] }]);
   });
 });
 
@@ -565,7 +590,7 @@ describe("a reconcile that is not answered says what for", () => {
       { message: "a reconcile is answered when everybody was looked at: 2 of 5 were" },
     ],
   ])("%s", (_what, given, expected) => {
-    const about = { on: "reconcile", since: "2026-11-20T08:03:00.000Z", clear: [] };
+    const about = { reason: "reconcile", since: "2026-11-20T08:03:00.000Z", clear: [] };
     expect(waitsOf(factsOf(given))).toMatchObject([{ ...about, ...expected }]);
   });
 });
@@ -573,7 +598,7 @@ describe("a reconcile that is not answered says what for", () => {
 test("a Source that is missing or not ready is told, whatever goes on", () => {
   const message = "template web: Source app has no artifact yet; see: starling describe source/app -n payments";
   expect(waitsOf(factsOf({ ...going(quiet), facts: { unready: message } }))).toEqual([
-    { on: "source", message, clear: [] },
+    { reason: "source", message, clear: [] },
   ]);
 });
 
@@ -590,7 +615,7 @@ describe("clusters that came outside the legs and failed", () => {
     });
     expect(waitsOf(facts)).toEqual([
       {
-        on: "catchUps",
+        reason: "catchUps",
         stage: "canary",
         clusters: { count: 2, names: ["c9", "c8"] },
         message: "no more that come are tried: 2 failed (allows 1): c9: ApplyFailed: 1 of 4 objects failed; 1 wait",
@@ -612,7 +637,7 @@ describe("clusters that came outside the legs and failed", () => {
     };
     expect(waitsOf(factsOf({ ...given, facts: { failedCatchUps: [catchUp("c9")] } }))).toMatchObject([
       {
-        on: "catchUps",
+        reason: "catchUps",
         message: "1 that came failed: c9: ApplyFailed: 1 of 4 objects failed",
         clear: [{ verb: "reconcile" }],
       },
@@ -624,7 +649,7 @@ describe("what was asked for and not taken up", () => {
   const stands = stageRun(119, "canary", { phase: "Halted", counts: { Failed: 1, Waiting: 1 } });
   const act = (number: number) => ({ by, at: "2026-11-20T08:00:00.000Z", number });
   const asked = (given: Partial<Parameters<typeof factsOf>[0]>) =>
-    waitsOf(factsOf({ ...going(stands), ...given })).filter(({ on }) => on === "asked");
+    waitsOf(factsOf({ ...going(stands), ...given })).filter(({ reason }) => reason === "asked");
   const seen = (number: number) => ({ conditions: [], observedGeneration: 1, observedOperation: number });
 
   test("is nothing where the planner has seen everything", () => {
@@ -635,7 +660,7 @@ describe("what was asked for and not taken up", () => {
 
   test("is the spec, by its generation", () => {
     expect(asked({ row: groupRow({ generation: 2, status: seen(0) }) })).toEqual([
-      { on: "asked", blocker: "planner", message: "the planner has yet to take up: the spec", clear: [] },
+      { reason: "asked", blocker: "planner", message: "the planner has yet to take up: the spec", clear: [] },
     ]);
   });
 
@@ -643,7 +668,7 @@ describe("what was asked for and not taken up", () => {
     const operations = { reconcile: act(1), recovered: act(2), resumed: act(3) };
     expect(asked({ row: groupRow({ operations, status: seen(1) }) })).toEqual([
       {
-        on: "asked",
+        reason: "asked",
         blocker: "planner",
         message: "the planner has yet to take up: resume, recover",
         since: "2026-11-20T08:00:00.000Z",
@@ -685,7 +710,12 @@ describe("what was asked for and not taken up", () => {
 
   test("is a Source that was asked", () => {
     expect(asked({ facts: { askedSources: ["app"] } })).toEqual([
-      { on: "asked", blocker: "source/app", message: "source/app has yet to be looked at, as was asked", clear: [] },
+      {
+        reason: "asked",
+        blocker: "source/app",
+        message: "source/app has yet to be looked at, as was asked",
+        clear: [],
+      },
     ]);
   });
 });
@@ -696,5 +726,5 @@ test("the worst is told first", () => {
   const waits = waitsOf(
     factsOf({ ...going(halted, rest), rolloutState: { catchUps: { waiting: 0, changing: 0, failed: 1 } } }),
   );
-  expect(waits.map(({ on }) => on)).toEqual(["budget", "catchUps", "slots", "rendering"]);
+  expect(waits.map(({ reason }) => reason)).toEqual(["budget", "catchUps", "slots", "rendering"]);
 });

@@ -6,7 +6,7 @@
  *   --lower         lowers the limits of scripts/language/limits.json to what is reached
  *   --root FOLDER   checks another repository
  *
- * docs/words.md has the vocabulary, CONTRIBUTING.md the rules of writing, and scripts/language/table.mjs the exceptions.
+ * CONTRIBUTING.md has the rules of writing, and scripts/language/table.mjs the exceptions.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -115,7 +115,7 @@ function check() {
     console.log(`language: headless sentences: ${spoken}; old words: ${oldWords.length}`);
     return 0;
   }
-  console.error("`node scripts/lint-language.mjs --list [path]` names them; docs/words.md has the words to use.");
+  console.error("`node scripts/lint-language.mjs --list [path]` names them; CONTRIBUTING.md has the rules.");
   return 1;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The words that Starling no longer uses, and the words that it uses instead. docs/words.md explains the new ones.
+ * The words that Starling no longer uses, and the words that it uses instead. The glossary in the documentation explains the new ones.
  *
  * `in` says where a word is refused: in identifiers (names of files included), in texts (comments, strings and pages), or
  * in both. A word is refused in each of its forms that the table names, and inside of longer identifiers.

@@ -6,13 +6,15 @@ export interface EksAuthenticatorOptions {
   readonly clusters: EksRegister;
   readonly stsEndpoint: string;
   readonly now: () => Date;
-  /** The EKS cluster that an embedded cluster is, by its name; undefined: none. */
+  /** The ARN of the EKS cluster that an embedded cluster plays, by the name of the embedded cluster, if any. */
   readonly arnOf: (cluster: string) => string | undefined;
-  /** Of tokens that are refused: the client is told 401 and nothing else. */
+  /** Called for each refused token. The client gets a 401 without a reason. */
   readonly onRefusal?: (cluster: string, reason: string) => void;
 }
 
-/** As kube-apiserver remembers what a token webhook said (`--authentication-token-webhook-cache-ttl`). */
+/**
+ * The time for which kube-apiserver caches the answers of a token webhook (`--authentication-token-webhook-cache-ttl`).
+ */
 const keptMs = 2 * 60_000;
 const maxKept = 1000;
 
@@ -22,8 +24,8 @@ interface KeptUser {
 }
 
 /**
- * Authenticates as EKS does: the token says who somebody is to IAM, and the cluster's access entry for them which user
- * and groups they are here. Refusals are not remembered, so that an entry that is added holds at once.
+ * Authenticates as EKS does. The token names an IAM identity, and the cluster's access entry for this identity gives
+ * the user and the groups. Refusals are not cached, so that a new access entry works at once.
  */
 export function eksAuthenticator(options: EksAuthenticatorOptions): Authenticator {
   const kept = new Map<string, KeptUser>();
@@ -59,7 +61,7 @@ async function userOf(token: string, cluster: string, options: EksAuthenticatorO
     return {
       username: entry.username.replaceAll("{{SessionName}}", sessionName),
       uid: `aws-iam-authenticator:${identity.accountId}:${identity.userId}`,
-      // EKS grants a policy beside RBAC; of the users that an API server has, an administrator comes closest.
+      // EKS grants this policy outside RBAC. The closest user of an API server is an administrator.
       groups: [...entry.kubernetesGroups, ...(entry.policies.includes(clusterAdminPolicy) ? ["system:masters"] : [])],
       extra: {
         arn: [identity.arn],

@@ -2,11 +2,11 @@ import { type AccessEntry, type EksCluster, EksRefusal, type EksRegister } from 
 
 export interface EksRequest {
   readonly method: string;
-  /** Percent-encoded, without the query. */
+  /** The percent-encoded path, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly body: string;
-  /** Of the signature: EKS answers about this account and region only. */
+  /** The account of the signature. The operation works on this account and region only. */
   readonly accountId: string;
   readonly region: string;
   readonly partition: string;
@@ -14,13 +14,13 @@ export interface EksRequest {
 
 export interface EksOperation {
   readonly name: string;
-  /** The body of the answer. @throws EksRefusal */
+  /** Returns the body of the answer. @throws EksRefusal */
   perform(register: EksRegister): object;
 }
 
 const largestPage = 100;
 
-/** The operation that a request of the rest-json protocol asks for, or undefined. */
+/** The operation of a request of the rest-json protocol, if it is known. */
 export function eksOperation(request: EksRequest): EksOperation | undefined {
   const [, root, ...parts] = request.path.split("/").map(decodeURIComponent);
   if (root !== "clusters") return undefined;
@@ -128,7 +128,7 @@ function shown(arn: string, { policies: _policies, ...entry }: AccessEntry): obj
   return { accessEntry: { clusterName: arn.split("/").at(-1), ...entry, type: "STANDARD" } };
 }
 
-/** As EKS names those who were not given a name. */
+/** The user name that EKS gives to an access entry without one. */
 function usernameOf(principalArn: string): string {
   const role = /^arn:([^:]+):iam::(\d+):role\/(?:.*\/)?([^/]+)$/.exec(principalArn);
   if (role === null) return principalArn;

@@ -5,9 +5,9 @@ export type EksStatus = "CREATING" | "ACTIVE" | "UPDATING" | "DELETING" | "FAILE
 export interface AccessEntry {
   readonly principalArn: string;
   readonly kubernetesGroups: readonly string[];
-  /** May hold `{{SessionName}}`. */
+  /** May contain `{{SessionName}}`. */
   readonly username: string;
-  /** ARNs of the EKS access policies that hold for the whole cluster. */
+  /** ARNs of EKS access policies with the scope of the whole cluster. */
   readonly policies: readonly string[];
 }
 
@@ -17,26 +17,26 @@ export interface EksCluster {
   readonly region: string;
   readonly accountId: string;
   readonly status: EksStatus;
-  /** `1.36` */
+  /** For example `1.36`. */
   readonly version: string;
   readonly endpoint: string;
-  /** PEM in base64. */
+  /** The certificate authority: PEM in base64. */
   readonly caData: string;
   readonly tags: Readonly<Record<string, string>>;
-  /** `API` when left out. */
+  /** The default is `API`. */
   readonly authenticationMode?: "API" | "API_AND_CONFIG_MAP" | "CONFIG_MAP";
-  /** Left out: it answers from everywhere. */
+  /** The default is true: every address can reach the endpoint. */
   readonly publicAccess?: boolean;
-  /** From where it answers then; everywhere when left out. */
+  /** The addresses that can reach a public endpoint. The default is all. */
   readonly publicCidrs?: readonly string[];
   readonly createdAt: Date;
   readonly accessEntries: readonly AccessEntry[];
 }
 
-/** The one policy for all of a cluster that this machine knows. */
+/** The only cluster-wide policy that the local EKS knows. */
 export const clusterAdminPolicy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy";
 
-/** A request that EKS refuses; `code` is the name of its exception. */
+/** A request that EKS refuses. `code` is the name of its exception. */
 export class EksRefusal extends Error {
   readonly code:
     | "ResourceNotFoundException"
@@ -59,11 +59,11 @@ function checkGroups(groups: readonly string[]): void {
   );
 }
 
-/** The EKS clusters of the accounts and regions of this machine, by ARN. */
+/** The EKS clusters in all accounts and regions of this machine, by ARN. */
 export class EksRegister {
   readonly #clusters = new Map<string, EksCluster>();
 
-  /** Replaces the cluster of the same ARN. */
+  /** Adds a cluster, or replaces the cluster with the same ARN. */
   put(cluster: EksCluster): void {
     this.#clusters.set(cluster.arn, cluster);
   }
@@ -76,7 +76,7 @@ export class EksRegister {
     return this.#clusters.get(arn);
   }
 
-  /** In the order of their names. */
+  /** The clusters of an account and region, sorted by name. */
   list(where: { readonly accountId: string; readonly region: string }): readonly EksCluster[] {
     return [...this.#clusters.values()]
       .filter(({ accountId, region }) => accountId === where.accountId && region === where.region)
@@ -137,7 +137,7 @@ export class EksRegister {
     this.put({ ...cluster, accessEntries });
   }
 
-  /** The entry of whoever STS says this is. */
+  /** The access entry of the identity whose ARN STS gives. */
   accessEntryOf(arn: string, callerArn: string): AccessEntry | undefined {
     const caller = canonicalArn(callerArn);
     return this.find(arn)?.accessEntries.find(({ principalArn }) => canonicalArn(principalArn) === caller);

@@ -23,15 +23,15 @@ import { serveOnLoopback } from "#local/base/loopback-server.ts";
 import { readBytesUpTo } from "#local/base/read-bytes.ts";
 import { defined } from "#shared/base/defined.ts";
 
-/** With what lists clusters and accounts beside EKS: behind one port. */
+/** STS, EKS, and the services that list clusters and accounts. All of them share one port. */
 type EksStsService = "sts" | "eks" | ListingService;
 type ListingService = "tagging" | "organizations" | "ssm";
 
-/** One request whose signature was right. */
+/** One request with a valid signature. */
 export interface EksStsCall {
   readonly service: EksStsService;
   readonly operation: string;
-  /** Of the signature, as real endpoints have it in their name. */
+  /** The region of the signature. Real endpoints have it in their name. */
   readonly region: string;
   readonly principalArn: string;
   readonly accessKeyId: string;
@@ -47,20 +47,23 @@ export interface EksStsServerOptions {
   readonly principals: Principals;
   readonly roles: IamRoles;
   readonly clusters: EksRegister;
-  /** As it is when somebody asks; left out: there is none. */
+  /** Called for each request. The default is no organization. */
   readonly organization?: () => LocalOrganization | undefined;
-  /** Left out: there are none. */
+  /** The default is no parameters. */
   readonly parameters?: ParameterStore;
-  /** What sessions and cluster tokens end by; the machine's by default. Signatures of requests go by the machine's. */
+  /**
+   * The clock for sessions and cluster tokens. The default is the machine's clock. Signatures always use the machine's
+   * clock.
+   */
   readonly now?: () => Date;
   readonly port?: number;
-  /** A failure in place of the answer. */
+  /** An error to answer with instead of the result. */
   readonly fail?: (call: EksStsCall) => CallFailure | undefined;
 }
 
 export interface EksStsServer {
   readonly endpoint: string;
-  /** In their order. */
+  /** The calls in their order. */
   calls(): readonly EksStsCall[];
   stop(): Promise<void>;
 }
@@ -76,16 +79,18 @@ interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** As many calls are remembered. */
+/** Above this number only the newest half of the calls stays. */
 const maxCalls = 10_000;
 const maxBodyBytes = 1024 * 1024;
 const scopeFormat = /Credential=[^/\s]+\/\d{8}\/[^/\s]+\/([^/\s]+)\/aws4_request/;
-/** What the presigned URLs in tokens name: clusters ask here what they would ask there. */
+/**
+ * The hosts of the presigned URLs in tokens. Clusters send their STS requests to this server, with the real host name.
+ */
 const stsHosts = /^sts(-fips)?(\.[a-z0-9-]+)*\.(amazonaws\.com(\.cn)?|api\.aws|amazonwebservices\.com\.cn)$/;
 
 /**
  * STS (AssumeRole, GetCallerIdentity, also presigned) and EKS (ListClusters, DescribeCluster, access entries) of every
- * account and region, on one port of 127.0.0.1: which region is meant is in the signature, which account in the caller.
+ * account and region, on one port of 127.0.0.1. The region comes from the signature and the account from the caller.
  */
 export async function startEksAndSts(options: EksStsServerOptions): Promise<EksStsServer> {
   const { now = () => new Date() } = options;
@@ -156,7 +161,7 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
     return { status: 200, contentType: "application/x-amz-json-1.1", body: JSON.stringify(answers[service]()) };
   }
 
-  /** @throws StsRefusal when the signature is nobody's. */
+  /** @throws StsRefusal when the signature is not valid. */
   async function verified(arrived: ArrivingRequest): Promise<Signed> {
     const { principals } = options;
     if (isPresigned(arrived.url)) {
@@ -194,7 +199,7 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
 
   const listening = await serveOnLoopback(
     (request, response) => {
-      // What fails here is the reading of a request whose sender has left.
+      // An error here means that the sender closed the connection before its request was complete.
       respond(request, response).catch(() => response.destroy());
     },
     { hosts: stsHosts, ...defined({ port: options.port }) },
@@ -214,13 +219,13 @@ function isListing(text: string | undefined): text is ListingService {
   return text === "tagging" || text === "organizations" || text === "ssm";
 }
 
-/** What STS or EKS says to a request that is nobody's. */
+/** The error of STS or EKS for a request without a valid signature. */
 function refusal(service: EksStsService, refused: Refused): StsRefusal {
   const { code, message } = queryRefusal(refused);
   return new StsRefusal(service === "sts" ? code : (eksCodes[code] ?? code), message);
 }
 
-/** Where EKS has other words than STS. */
+/** The error codes of EKS where they differ from those of STS. */
 const eksCodes: Readonly<Record<string, string>> = {
   InvalidClientTokenId: "UnrecognizedClientException",
   ExpiredToken: "ExpiredTokenException",

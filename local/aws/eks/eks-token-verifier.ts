@@ -1,6 +1,6 @@
 /**
- * The rules by which EKS checks a cluster token, one by one and in their order: those of kubernetes-sigs/
- * aws-iam-authenticator, pkg/token/token.go as of 2026-07-14. The messages are its own.
+ * The checks of a cluster token by EKS, in their order. They follow pkg/token/token.go of kubernetes-sigs/
+ * aws-iam-authenticator as of 2026-07-14, and so do the messages.
  */
 
 import { request } from "node:http";
@@ -9,28 +9,28 @@ import { canonicalArn, sessionNameOf } from "#local/aws/iam/principal-arns.ts";
 import { defined } from "#shared/base/defined.ts";
 
 export interface EksVerifierOptions {
-  /** The cluster id that tokens are bound to: its name. */
+  /** The cluster name. Tokens are bound to it as the cluster id. */
   readonly clusterName: string;
-  /** Of the cluster. */
+  /** The partition of the cluster. */
   readonly partition: string;
   readonly region: string;
-  /** The STS of this machine. It is asked with the Host header that the token names, so that the signature holds. */
+  /** The local STS. Requests to it carry the Host header of the token, so that the signature stays valid. */
   readonly stsEndpoint: string;
   readonly now: () => Date;
 }
 
 export interface EksIdentity {
-  /** As STS gives it. */
+  /** The ARN as STS gives it. */
   readonly arn: string;
   readonly canonicalArn: string;
   readonly accountId: string;
   readonly userId: string;
-  /** Of an assumed role. */
+  /** Set for an assumed role. */
   readonly sessionName?: string;
   readonly accessKeyId: string;
 }
 
-/** A token that is refused, with the words of the authenticator. */
+/** A refused token, in the words of the authenticator. */
 class EksTokenRefusal extends Error {}
 
 const prefix = "k8s-aws-v1.";
@@ -51,7 +51,7 @@ const allowedParameters: ReadonlySet<string> = new Set([
   "x-amz-signedheaders",
 ]);
 
-/** @throws EksTokenRefusal naming the rule that does not hold. */
+/** @throws EksTokenRefusal with the rule that the token breaks. */
 export async function verifyEksToken(token: string, options: EksVerifierOptions): Promise<EksIdentity> {
   if (token.length > maxTokenBytes) throw refusal("token is too large");
   if (!token.startsWith(prefix)) throw refusal(`token is missing expected "${prefix}" prefix`);
@@ -86,7 +86,7 @@ interface TokenUrl {
   readonly query: string;
 }
 
-/** Go's `base64.RawURLEncoding` knows no padding; `url.Parse` leaves path and host as they are written. */
+/** Go's `base64.RawURLEncoding` refuses padding, and `url.Parse` keeps path and host unchanged. */
 function urlIn(encoded: string): TokenUrl {
   if (!/^[A-Za-z0-9_-]*$/.test(encoded) || encoded.length % 4 === 1) throw refusal("illegal base64 data");
   const parts = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/.exec(
@@ -97,7 +97,7 @@ function urlIn(encoded: string): TokenUrl {
   return { scheme: scheme.toLowerCase(), host, path, query };
 }
 
-/** The partitions, the regions that the SDK counts to each, and the domains of their STS. */
+/** The partitions with the regions that the SDK assigns to each, and the domains of their STS. */
 const partitions = [
   { name: "aws-cn", regions: /^cn-\w+-\d+$/, domain: "amazonaws.com.cn", dualStack: "api.amazonwebservices.com.cn" },
   { name: "aws-us-gov", regions: /^us-gov-\w+-\d+$/, domain: "amazonaws.com", dualStack: "api.aws" },
@@ -127,7 +127,7 @@ function checkHost(host: string, verifier: EksVerifierOptions): void {
   }
 }
 
-/** Plain, FIPS, dual-stack, and both. */
+/** The plain, the FIPS and the dual-stack hosts, and FIPS with dual stack. */
 function hostsOf(region: string, { domain, dualStack }: (typeof partitions)[number]): readonly string[] {
   return ["sts", "sts-fips"].flatMap((service) => [
     `${service}.${region}.${domain}`,
@@ -135,7 +135,10 @@ function hostsOf(region: string, { domain, dualStack }: (typeof partitions)[numb
   ]);
 }
 
-/** By name in lower case. Names that differ in case only would be one to the verifier and two to STS: CVE-2022-2385. */
+/**
+ * The query parameters by lower-case name. Names that differ only in case would be one parameter here and two in STS
+ * (CVE-2022-2385), so they are refused.
+ */
 function parametersIn(query: string): ReadonlyMap<string, string> {
   const values = new Map<string, string[]>();
   for (const pair of query.split("&").filter((part) => part !== "")) {
@@ -186,7 +189,7 @@ interface StsAnswer {
   };
 }
 
-/** The header is this cluster's, whatever was signed: a token for another one has another signature. */
+/** The header always names this cluster, so that a token for another cluster has a wrong signature. */
 async function askSts(
   path: string,
   { host, clusterName, stsEndpoint }: StsQuestion,
@@ -198,7 +201,7 @@ async function askSts(
   });
   if (status !== 200) throw refusal(`error from AWS (expected 200, got ${status}) on ${host} endpoint. Body: ${body}`);
   const result = (JSON.parse(body) as StsAnswer).GetCallerIdentityResponse?.GetCallerIdentityResult;
-  if (result === undefined) throw refusal("STS gave no identity");
+  if (result === undefined) throw refusal("STS returned no identity");
   const sessionName = sessionNameOf(result.Arn);
   return {
     arn: result.Arn,
@@ -209,7 +212,7 @@ async function askSts(
   };
 }
 
-/** Redirects are answers, not followed. */
+/** A redirect is an answer; it is not followed. */
 function get(
   url: URL,
   headers: Readonly<Record<string, string>>,

@@ -1,31 +1,34 @@
-/** Lists over clusters and accounts that are not EKS's own: the Resource Groups Tagging API, and Organizations. */
+/**
+ * Operations of other services than EKS that list clusters and accounts: the Resource Groups Tagging API, and
+ * Organizations.
+ */
 import type { EksCluster, EksRegister } from "#local/aws/eks/eks-register.ts";
 import { StsRefusal } from "#local/aws/iam/sts-operations.ts";
 import { defined } from "#shared/base/defined.ts";
 
-/** A unit of an organization, or its root, by its id. */
+/** An organizational unit or root, by its id. */
 export interface OrganizationUnit {
   readonly units: readonly string[];
   readonly accounts: readonly { readonly id: string; readonly state: "ACTIVE" | "SUSPENDED" }[];
 }
 
 export interface LocalOrganization {
-  /** The only one that may ask. */
+  /** The only account that may list the organization. */
   readonly account: string;
   readonly units: ReadonlyMap<string, OrganizationUnit>;
 }
 
 export interface ListingRequest {
-  /** Of `X-Amz-Target`, without the service's name. */
+  /** The operation in `X-Amz-Target`, without the service. */
   readonly operation: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** Of the signature. */
+  /** The account of the signature. */
   readonly accountId: string;
   readonly region: string;
 }
 
 const mostResources = 100;
-/** Organizations gives fewer at a time. */
+/** Organizations returns at most this many per page. */
 const mostMembers = 20;
 
 interface GetResourcesInput {
@@ -35,7 +38,7 @@ interface GetResourcesInput {
   readonly TagFilters?: readonly { readonly Key: string; readonly Values?: readonly string[] }[];
 }
 
-/** `GetResources`: only those that have a tag. @throws StsRefusal */
+/** `GetResources`. Returns only clusters that have a tag. @throws StsRefusal */
 export function taggedResources(
   { operation, input, accountId, region }: ListingRequest,
   register: EksRegister,
@@ -85,7 +88,7 @@ interface ListInput {
   readonly NextToken?: string;
 }
 
-/** `ListAccountsForParent`, `ListOrganizationalUnitsForParent`. @throws StsRefusal */
+/** `ListAccountsForParent` and `ListOrganizationalUnitsForParent`. @throws StsRefusal */
 export function organizationMembers(
   { operation, input, accountId }: ListingRequest,
   organization: LocalOrganization | undefined,

@@ -1,4 +1,4 @@
-/** Parameter Store, as far as anybody asks for values by their path. */
+/** Parameter Store, reduced to reads of values by path. */
 import { type ListingRequest, pageOf } from "#local/aws/eks/listing-operations.ts";
 import { StsRefusal } from "#local/aws/iam/sts-operations.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -8,7 +8,7 @@ export interface LocalParameter {
   readonly value: string;
 }
 
-/** The parameters of every account and region, by their whole names. */
+/** The parameters of every account and region, by full name. */
 export class ParameterStore {
   readonly #parameters = new Map<string, Map<string, LocalParameter>>();
 
@@ -38,7 +38,7 @@ interface ByPathInput {
 
 const mostInPage = 10;
 
-/** `GetParametersByPath`: those below a path. @throws StsRefusal */
+/** `GetParametersByPath`. @throws StsRefusal */
 export function parametersByPath({ operation, input, ...place }: ListingRequest, store: ParameterStore): object {
   const {
     Path = "",

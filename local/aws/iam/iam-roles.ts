@@ -1,10 +1,13 @@
 import { accountOf, canonicalArn } from "#local/aws/iam/principal-arns.ts";
 
-/** Who may assume a role, as its trust policy says. */
+/** The trust policy of a role. */
 export interface Trust {
-  /** ARN of a user or role, or of an account's root: then everybody in that account. */
+  /**
+   * The ARN of the user or role that may assume this role. The ARN of an account's root allows everybody in that
+   * account.
+   */
   readonly principalArn: string;
-  /** What `sts:ExternalId` has to be. */
+  /** The value that `sts:ExternalId` must have. */
   readonly externalId?: string;
 }
 
@@ -21,12 +24,12 @@ export class IamRoles {
     this.#roles.set(role.arn, role);
   }
 
-  /** A name is unique in an account, whatever the path. */
+  /** Finds a role by name. A name is unique in its account, whatever its path. */
   named(account: string, name: string): IamRole | undefined {
     return [...this.#roles.values()].find(({ arn }) => accountOf(arn) === account && arn.split("/").at(-1) === name);
   }
 
-  /** @param callerArn - a user's, or that of a session. */
+  /** @param callerArn - the ARN of a user or of a role's session. */
   mayAssume(roleArn: string, callerArn: string, externalId: string | undefined): boolean {
     const caller = canonicalArn(callerArn);
     const trusts = this.#roles.get(roleArn)?.trusts ?? [];

@@ -11,7 +11,7 @@ import { readBytesUpTo } from "#local/base/read-bytes.ts";
 export interface IamServerOptions {
   readonly principals: Pick<Principals, "find">;
   readonly roles: IamRoles;
-  /** Who may read roles; by default everybody whose signature is right. */
+  /** Decides who may read roles. The default allows every caller with a valid signature. */
   readonly allows?: (principalArn: string) => boolean;
 }
 
@@ -23,7 +23,7 @@ interface Reply {
 const maxBodyBytes = 64 * 1024;
 const namespace = "https://iam.amazonaws.com/doc/2010-05-08/";
 
-/** IAM on 127.0.0.1, as far as it says whom a role of the caller's account trusts: GetRole. */
+/** IAM on 127.0.0.1, reduced to GetRole. It answers whom a role of the caller's account trusts. */
 export async function startIam({ principals, roles, allows = () => true }: IamServerOptions): Promise<{
   readonly endpoint: string;
   stop(): Promise<void>;
@@ -52,13 +52,13 @@ export async function startIam({ principals, roles, allows = () => true }: IamSe
   }
 
   const listening = await serveOnLoopback((request, response) => {
-    // What fails here is the reading of a request whose sender has left.
+    // An error here means that the sender closed the connection before its request was complete.
     respond(request, response).catch(() => response.destroy());
   }, {});
   return { endpoint: listening.origin, stop: () => listening.stop() };
 }
 
-/** The policy is percent-encoded, as IAM gives it. */
+/** IAM percent-encodes the policy. */
 function described({ arn, trusts }: IamRole, name: string) {
   const Statement = trusts.map(({ principalArn, externalId }) => ({
     Effect: "Allow",

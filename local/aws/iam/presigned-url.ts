@@ -8,7 +8,10 @@ export interface PresignedOptions {
   readonly now: Date;
 }
 
-/** STS takes its URLs for 15 minutes, whatever their X-Amz-Expires says; S3 for as long as that, at most a week. */
+/**
+ * STS accepts a presigned URL for 15 minutes, whatever its X-Amz-Expires. S3 accepts one for X-Amz-Expires, at most a
+ * week.
+ */
 const stsLifetimeMs = 15 * 60 * 1000;
 const signature = "X-Amz-Signature";
 const longestSeconds = 7 * 24 * 60 * 60;
@@ -19,14 +22,14 @@ export function isPresigned(url: string): boolean {
 }
 
 /**
- * Verifies a request whose signature is in its query (AWS Signature Version 4, "query string parameters"), with the host
- * that it names. A GET to STS; any request to S3, the body of which is not part of the signature.
+ * Verifies a presigned request: its signature is in the query (AWS Signature Version 4, "query string parameters"). It
+ * may be a GET to STS or any request to S3. The signature covers the host and not the body.
  */
 export async function verifyPresigned(request: ArrivingRequest, options: PresignedOptions): Promise<Verdict> {
   const { query } = splitUrl(request.url);
-  // Of two values, one would be signed and the other obeyed.
+  // With two values, the signature could cover one value while the service uses the other.
   const names = query.map(([name]) => name.toLowerCase());
-  if (new Set(names).size < names.length) return refused("malformed", "a query parameter is there twice");
+  if (new Set(names).size < names.length) return refused("malformed", "a query parameter occurs twice");
   const values = new Map(query);
   const value = (name: string) => values.get(name) ?? "";
   const [accessKeyId = "", day = "", region = "", service = "", end = ""] = value("X-Amz-Credential").split("/");
@@ -46,11 +49,11 @@ export async function verifyPresigned(request: ArrivingRequest, options: Presign
     return refused("wrong token", "the session token is not that of the access key");
   }
   const { method, url, headers } = request;
-  if (service === "sts" && method !== "GET") return refused("mismatch", `it is presigned for GET, not ${method}`);
+  if (service === "sts" && method !== "GET") return refused("mismatch", `the URL is presigned for GET, not ${method}`);
   const signedHeaders = value("X-Amz-SignedHeaders").split(";");
   if (!signedHeaders.includes("host")) return refused("unsigned header", "'Host' must be a 'SignedHeader'");
   const unsigned = Object.keys(headers).filter((name) => name.startsWith("x-amz-") && !signedHeaders.includes(name));
-  if (unsigned.length > 0) return refused("unsigned header", `these have to be signed: ${unsigned.join(", ")}`);
+  if (unsigned.length > 0) return refused("unsigned header", `these headers must be signed: ${unsigned.join(", ")}`);
   const expected = signatureOf({
     method,
     url: withoutParameter(url, signature),

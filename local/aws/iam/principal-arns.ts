@@ -1,4 +1,4 @@
-/** ARNs of who signs requests, as IAM, STS and EKS write them. */
+/** ARNs of principals, as IAM, STS and EKS write them. */
 
 /** The account in an ARN. */
 export function accountOf(arn: string): string {
@@ -6,9 +6,9 @@ export function accountOf(arn: string): string {
 }
 
 /**
- * The IAM identity behind the ARN that STS gives: the role of an assumed role, everybody else as they are. A role's path
- * is not in the ARN of its sessions, so it is left out of roles too. After `arn.Canonicalize` of aws-iam-authenticator.
- * @throws Error when the text is not the ARN of a principal.
+ * The IAM identity of a caller's ARN. For an assumed role it is the role, for any other principal the principal itself.
+ * The ARN of a session lacks the path of its role, so paths of roles are removed, too. As `arn.Canonicalize` of
+ * aws-iam-authenticator. @throws Error when the text is not the ARN of a principal.
  */
 export function canonicalArn(arn: string): string {
   const [scheme, partition, service, , account, ...rest] = arn.split(":");
@@ -25,7 +25,7 @@ export function canonicalArn(arn: string): string {
   throw notPrincipal(arn);
 }
 
-/** The session's name, of an assumed role. */
+/** The session name in the ARN of an assumed role. */
 export function sessionNameOf(arn: string): string | undefined {
   return /^arn:[^:]+:sts::\d+:assumed-role\/.+\/([^/]+)$/.exec(arn)?.[1];
 }

@@ -1,23 +1,25 @@
 import { randomBytes } from "node:crypto";
 
-/** A principal and the access key it signs with. */
+/** A principal and its access key. */
 export interface AccessKey {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of temporary credentials; requests then carry it as `X-Amz-Security-Token`. */
+  /** Set for temporary credentials. Requests carry it as `X-Amz-Security-Token`. */
   readonly sessionToken?: string;
-  /** Of temporary credentials; from then on they are refused as expired. */
+  /** Set for temporary credentials. From this time on they are refused as expired. */
   readonly expiresAt?: Date;
-  /** E.g. `arn:aws:iam::000000000000:user/ada` or `arn:aws:sts::000000000000:assumed-role/deployer/ci`. */
+  /** For example `arn:aws:iam::000000000000:user/ada` or `arn:aws:sts::000000000000:assumed-role/deployer/ci`. */
   readonly principalArn: string;
-  /** Method and path, `GET/v1/*`, of what its policies let it invoke; left out: everything. */
+  /**
+   * The API routes that the principal's policies allow, as method and path, for example `GET/v1/*`. The default is all.
+   */
   readonly invokes?: readonly string[];
 }
 
 /** Temporary credentials. */
 export type SessionKey = Required<Omit<AccessKey, "invokes">>;
 
-/** Everybody who may sign requests on this machine: people, the roles of the functions, and sessions of roles. */
+/** Every principal that may sign requests on this machine: people, the roles of functions, and sessions of roles. */
 export class Principals {
   readonly #keys = new Map<string, AccessKey>();
 
@@ -33,13 +35,13 @@ export class Principals {
     this.#keys.set(key.accessKeyId, key);
   }
 
-  /** Ends temporary credentials before their time. */
+  /** Makes temporary credentials expire now. */
   expire(accessKeyId: string): void {
     const key = this.#keys.get(accessKeyId);
     if (key?.sessionToken !== undefined) this.#keys.set(accessKeyId, { ...key, expiresAt: new Date(0) });
   }
 
-  /** Temporary credentials, as STS and Lambda give them. */
+  /** Creates temporary credentials, as STS and Lambda do. */
   startSession(session: { readonly principalArn: string; readonly expiresAt: Date }): SessionKey {
     const key = {
       accessKeyId: `ASIA${randomBytes(8).toString("hex").toUpperCase()}`,

@@ -1,11 +1,14 @@
 import type { Principals, SessionKey } from "#local/aws/iam/principals.ts";
 
-/** What a session of a function lasts on Lambda, at most. */
+/** The longest session of a function on Lambda. */
 const sessionMs = 12 * 60 * 60 * 1000;
-/** The SDK asks for others when those it has end within five minutes: told so little, it asks before every call. */
+/**
+ * The SDK fetches new credentials within five minutes before they expire. This short time makes it ask before every
+ * call.
+ */
 const askAgainMs = 60_000;
 
-/** As the SDK takes them. */
+/** Credentials in the form that the SDK expects. */
 export interface RenewedCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -13,7 +16,10 @@ export interface RenewedCredentials {
   readonly expiration: Date;
 }
 
-/** Temporary credentials of a role, asked for before every call: the same until they expire, then new ones. */
+/**
+ * Provides temporary credentials of a role. The SDK asks before every call and gets the same credentials until they
+ * expire.
+ */
 export function renewedCredentials(principals: Principals, principalArn: string): () => Promise<RenewedCredentials> {
   let held: SessionKey | undefined;
   return async () => {

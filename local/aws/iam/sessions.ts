@@ -4,7 +4,7 @@ import type { AwsCall } from "#local/aws/wire/aws-call.ts";
 import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
 import type { FaultContext } from "#local/aws/wire/fault-context.ts";
 
-/** Lets some temporary credentials end before their time, and refuses the call that was made with them. */
+/** Expires some temporary credentials early, and refuses the call that used them. */
 export function expireEarly(
   call: AwsCall,
   { context, principals }: { readonly context: FaultContext; readonly principals: Principals },
@@ -18,7 +18,7 @@ export function expireEarly(
   return refusalReply(call.service, { fault: "expired" });
 }
 
-/** Of the request's signature; undefined where it is not signed. */
+/** The access key id in a request's signature; undefined where the request is not signed. */
 export function accessKeyIdOf({ http }: Pick<AwsCall, "http">): string | undefined {
   return /Credential=([^/\s,]+)\//.exec(http.headers.authorization ?? "")?.[1];
 }

@@ -12,7 +12,7 @@ const mismatch =
   "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.";
 const invalidToken = "The security token included in the request is invalid.";
 
-/** As the services of the JSON protocols word it. */
+/** The errors of services with a JSON protocol. */
 const jsonWordings = {
   missing: { code: "MissingAuthenticationTokenException", message: "Request is missing Authentication Token" },
   malformed: { code: "IncompleteSignatureException", message: "The Authorization header is not complete." },
@@ -27,7 +27,7 @@ const jsonWordings = {
   "too large": { code: "RequestEntityTooLargeException", message: "The request is too large." },
 } as const satisfies Readonly<Record<SignatureFault, Wording>>;
 
-/** As the services of the Query protocol word it: STS, CloudFormation. */
+/** The errors of services with the Query protocol: STS and CloudFormation. */
 export function queryRefusal({ fault, reason }: Refused): Wording {
   switch (fault) {
     case "missing":
@@ -89,13 +89,13 @@ const s3Wordings = {
   },
 } as const satisfies Readonly<Record<SignatureFault, Wording & { readonly status: number }>>;
 
-/** What the service answers to a request that nobody of this machine signed. The reason stays here. */
+/** The service's answer to a request without a valid signature. The answer does not contain the reason. */
 export function refusalReply(
   service: AwsService | "secretsmanager" | "logs",
   { fault }: Pick<Refused, "fault">,
 ): HttpReply {
   const reply = service === "s3" ? s3Error(s3Wordings[fault]) : jsonRefusal(service, fault);
-  // Whatever else the sender has to say is not listened to.
+  // The rest of the request is not read.
   return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }
 

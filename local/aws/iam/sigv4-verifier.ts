@@ -4,25 +4,25 @@ import { isEqual, sha256, signatureOf, splitUrl, timeOf } from "#local/aws/iam/s
 
 export interface ArrivingRequest {
   readonly method: string;
-  /** Path and query, as on the wire. */
+  /** Path and query as sent. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** Reads the body; undefined when it is larger than the service takes. */
+  /** Reads the body; undefined when it is larger than the service's limit. */
   readonly body: () => Promise<Buffer | undefined>;
 }
 
 export interface SigV4Options {
   readonly principals: Pick<Principals, "find">;
-  /** E.g. `execute-api`. */
+  /** For example `execute-api`. */
   readonly service: string;
-  /** Any when left out. */
+  /** The default accepts any region. */
   readonly region?: string;
   readonly now: () => Date;
-  /** What credentials end by; `now` by default. */
+  /** The clock for the expiry of credentials. The default is `now`. */
   readonly sessionNow?: () => Date;
 }
 
-/** Why a request is nobody's. */
+/** The reason why a signature is not valid. */
 export type SignatureFault =
   | "missing"
   | "malformed"
@@ -41,7 +41,7 @@ export interface Refused {
   readonly fault: SignatureFault;
   /** For the operator's log. */
   readonly reason: string;
-  /** Where nothing was wrong but that the credentials have ended. */
+  /** Set if the only problem is that the credentials have expired. */
   readonly body?: Buffer;
 }
 
@@ -58,14 +58,16 @@ const maxSkewMs = 5 * 60 * 1000;
 const authorizationFormat =
   /^AWS4-HMAC-SHA256 Credential=([^/\s,]+)\/(\d{8})\/([^/\s,]+)\/([^/\s,]+)\/aws4_request, ?SignedHeaders=([a-z0-9;_.-]+), ?Signature=([0-9a-f]{64})$/;
 const hexDigest = /^[0-9a-f]{64}$/;
-/** S3 takes these in the place of a digest. */
+/** Values that S3 accepts instead of a digest. */
 const unsignedPayloads = new Set(["UNSIGNED-PAYLOAD", "STREAMING-UNSIGNED-PAYLOAD-TRAILER"]);
 
 /**
- * Verifies an AWS Signature Version 4 in the Authorization header by signing the request again and comparing in constant
- * time. As AWS does, it wants `host` and every `x-amz-*` header among the signed ones, the date of the scope to be that of
- * `x-amz-date`, and a clock within five minutes. The body is part of what is verified, but for what S3 takes unsigned;
- * where a header has its digest, it is not read before the signature over that header was right.
+ * Verifies an AWS Signature Version 4 in the Authorization header. It signs the request again and compares in constant
+ * time.
+ *
+ * As AWS does, it requires signatures over `host` and every `x-amz-*` header, a scope with the date of `x-amz-date`,
+ * and a clock within five minutes. The signature covers the body, except for a body that S3 accepts unsigned. If a
+ * header contains the body's digest, the body is read only after the signature over that header is valid.
  */
 export async function verifySigV4(request: ArrivingRequest, options: SigV4Options): Promise<Verdict> {
   const { headers } = request;
@@ -88,12 +90,12 @@ export async function verifySigV4(request: ArrivingRequest, options: SigV4Option
   if (skewMs > maxSkewMs) {
     return refused("clock skew", `The clocks differ by ${Math.round(skewMs / 1000)} s, more than 300 s`);
   }
-  if (longDate.slice(0, 8) !== day) return refused("wrong scope", "The scope is of another day");
+  if (longDate.slice(0, 8) !== day) return refused("wrong scope", "The scope has another date than X-Amz-Date");
 
   const signedHeaders = signedList.split(";");
   const unsigned = Object.keys(headers).filter((name) => name.startsWith("x-amz-") && !signedHeaders.includes(name));
-  if (unsigned.length > 0) return refused("unsigned header", `These have to be signed: ${unsigned.join(", ")}`);
-  if (!signedHeaders.includes("host")) return refused("unsigned header", "The host header has to be signed");
+  if (unsigned.length > 0) return refused("unsigned header", `These headers must be signed: ${unsigned.join(", ")}`);
+  if (!signedHeaders.includes("host")) return refused("unsigned header", "The host header must be signed");
   if (!isEqual(String(headers["x-amz-security-token"] ?? ""), accessKey.sessionToken ?? "")) {
     return refused("wrong token", "The session token is not that of the access key");
   }
@@ -122,7 +124,7 @@ export async function verifySigV4(request: ArrivingRequest, options: SigV4Option
   return signedBy(signer, body);
 }
 
-/** The verdict on a request whose signature is right. */
+/** The verdict on a request with a valid signature. */
 export function signedBy(
   { accessKey, region, now }: { readonly accessKey: AccessKey; readonly region: string; readonly now: Date },
   body: Buffer,
@@ -137,9 +139,9 @@ export function refused(fault: SignatureFault, reason: string): Refused {
 }
 
 const mismatch = refused("mismatch", "The signature does not match");
-const tooLarge = refused("too large", "The body is larger than the service takes");
+const tooLarge = refused("too large", "The body is larger than the limit of the service");
 
-/** A canonical path leaves these segments out, so one signature would hold for several paths. */
+/** A canonical path drops these segments, so one signature would be valid for several paths. */
 function isAmbiguous(url: string): boolean {
   return /\/(\/|\.{1,2}(\/|$))/.test(splitUrl(url).path);
 }

@@ -2,18 +2,18 @@ import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 
-/** What a signature is over, of a request as it is on the wire. */
+/** The parts of a request that a signature covers, as sent. */
 export interface SignedParts {
   readonly method: string;
   /** Path and query. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** Names in lower case, in the order that the request lists them. */
+  /** Names in lower case, in the order of the request. */
   readonly signedHeaders: readonly string[];
-  /** SHA-256 of the body in hex, or the word that stands for it. */
+  /** SHA-256 of the body in hex, or the value that replaces it. */
   readonly payload: string;
   readonly secretAccessKey: string;
-  /** As `20260101T000000Z`. */
+  /** For example `20260101T000000Z`. */
   readonly longDate: string;
   readonly scope: Scope;
 }
@@ -27,8 +27,9 @@ export interface Scope {
 const longDateFormat = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
 
 /**
- * AWS Signature Version 4 in hex, after docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
- * Written without the SDK's signer: one that makes mistakes would agree with itself.
+ * AWS Signature Version 4 in hex, after
+ * docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. This is not the SDK's signer,
+ * because a signer with a mistake would accept its own signatures.
  */
 export function signatureOf(parts: SignedParts): string {
   const { method, headers, signedHeaders, payload, longDate, scope } = parts;
@@ -48,7 +49,7 @@ export function signatureOf(parts: SignedParts): string {
   return createHmac("sha256", signingKey(parts.secretAccessKey, scopeText)).update(toSign).digest("hex");
 }
 
-/** They change once a day, and are half of what a signature costs. */
+/** A cache: signing keys change once a day and take half the time of a signature. */
 const signingKeys = new Map<string, Buffer>();
 const keptKeys = 1000;
 
@@ -84,7 +85,7 @@ export function withoutParameter(url: string, parameter: string): string {
   return `${path}?${kept.join("&")}`;
 }
 
-/** S3 encodes a key once; everybody else encodes what is on the wire again. */
+/** S3 encodes a key once. The other services encode the sent path again. */
 function canonicalPath(path: string, service: string): string {
   const plain = (segment: string) => (service === "s3" ? decodeLeniently(segment) : segment);
   return path
@@ -122,13 +123,13 @@ export function sha256(data: string | Buffer): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** In a time that does not tell where they differ. */
+/** Compares in constant time, so that the time does not reveal the first difference. */
 export function isEqual(left: string, right: string): boolean {
   const [one, other] = [Buffer.from(left), Buffer.from(right)];
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Milliseconds since the epoch of `20260101T000000Z`; NaN of anything else. */
+/** The milliseconds since the epoch of a date such as `20260101T000000Z`; NaN for any other text. */
 export function timeOf(longDate: string): number {
   const parts = longDateFormat.exec(longDate);
   if (parts === null) return Number.NaN;

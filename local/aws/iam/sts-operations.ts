@@ -21,13 +21,13 @@ export class StsRefusal extends Error {
   }
 }
 
-/** Elements of an answer, in their order. */
+/** The elements of an answer, in their order. */
 export type StsAnswer = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 
 const shortestSeconds = 900;
 const longestSeconds = 43_200;
 const defaultSeconds = 3600;
-/** Of a role that is assumed by a session of another one. */
+/** The longest session of a role that is assumed by a session of another role. */
 const longestChainedSeconds = 3600;
 
 export function getCallerIdentity({ principalArn }: AccessKey): StsAnswer {
@@ -72,7 +72,7 @@ function invalid(message: string): StsRefusal {
   return new StsRefusal("ValidationError", `1 validation error detected: ${message}`, 400);
 }
 
-/** `AROA…:session` of a role's session, `AIDA…` of a user: the same for the same principal. */
+/** `AROA…:session` for a role's session and `AIDA…` for a user. The same principal always has the same id. */
 function userIdOf(principalArn: string): string {
   const id = createHash("sha256").update(canonicalArn(principalArn)).digest("hex").slice(0, 17).toUpperCase();
   const session = sessionNameOf(principalArn);
@@ -81,12 +81,12 @@ function userIdOf(principalArn: string): string {
 
 const namespace = "https://sts.amazonaws.com/doc/2011-06-15/";
 
-/** The Query protocol's XML. */
+/** An answer in the XML of the Query protocol. */
 export function stsXml(action: string, answer: StsAnswer): string {
   return queryXml({ action, namespace, result: answer });
 }
 
-/** What STS says to whoever accepts JSON only, as authenticators do. */
+/** An answer in JSON, for clients that accept only JSON, such as authenticators. */
 export function stsJson(action: string, answer: StsAnswer): string {
   return JSON.stringify({
     [`${action}Response`]: { [`${action}Result`]: answer, ResponseMetadata: { RequestId: randomUUID() } },

@@ -1,6 +1,6 @@
-/** What an account runs at once, of all its functions. */
+/** The concurrency of an account, shared by all its functions. */
 export interface AccountPool {
-  /** @returns whether there was a place; who has one leaves it. */
+  /** Takes a slot, which `leave` releases. @returns false if no slot is free. */
   enter(): boolean;
   leave(): void;
 }

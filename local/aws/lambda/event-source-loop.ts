@@ -20,64 +20,70 @@ export interface EventSourceOptions {
   readonly lambda: LambdaFunction;
   readonly sqs: SQSClient;
   readonly queueUrl: string;
-  /** Messages per invocation, default 10; more than 10 need a window, and 10,000 are the most. */
+  /** Messages per invocation, at most 10,000. More than 10 need a batching window. The default is 10. */
   readonly batchSize?: number;
-  /** How long to gather a batch; standard queues only, default 0. */
+  /** The longest time to gather a batch. It works on standard queues only. The default is 0. */
   readonly batchingWindowSeconds?: number;
-  /** Invocations at once; Lambda takes 2 to 1,000, one machine may also take 1. Default 10. */
+  /**
+   * The number of concurrent invocations. Lambda accepts 2 to 1,000; this machine also accepts 1. The default is 10.
+   */
   readonly maximumConcurrency?: number;
-  /** `ReportBatchItemFailures`; without it a returned value means that all succeeded. Default `true`. */
+  /**
+   * `ReportBatchItemFailures`. Without it, a returned value means that every message succeeded. The default is `true`.
+   */
   readonly reportBatchItemFailures?: boolean;
   readonly onInvocation?: (report: InvocationReport) => void;
-  /** Receives and deletes that failed after the client's own retries; the loop goes on after a second. */
+  /** Called for receives and deletes that failed after the client's own retries. The loop continues after a second. */
   readonly onError?: (error: unknown) => void;
 }
 
 export interface InvocationReport extends Partial<InvocationFigures> {
   readonly functionName: string;
   /**
-   * `stopped`: there was no invocation, because it would have been the function's 17th in one chain of messages; the
-   * figures are then absent, but for `hops`.
+   * `stopped` means that the function was not invoked, because this would have been its 17th invocation in one chain of
+   * messages. Of the figures only `hops` is then set.
    */
   readonly outcome: InvocationOutcome["outcome"] | "stopped";
   readonly error?: unknown;
   readonly hops: number;
   readonly messageIds: readonly string[];
-  /** Messages of the batch that go back to the queue. */
+  /** The messages of the batch that return to the queue. */
   readonly failedMessageIds: readonly string[];
 }
 
 /** One event source mapping: an SQS queue and the function it invokes. */
 export interface EventSourceLoop {
   readonly queueArn: string;
-  /** Invocations that run now; abandoned ones do not count. */
+  /** The number of invocations that run now. Abandoned invocations do not count. */
   running(): number;
-  /** No further receives; what runs goes on. Resolves when the open receive is over. */
+  /** Stops receiving; current invocations continue. Resolves when the open receive is over. */
   pause(): Promise<void>;
   resume(): void;
-  /** Ends the loop after the invocations that run now. */
+  /** Ends the loop after the current invocations. */
   stop(): Promise<void>;
-  /** The sandboxes die: nobody waits for what runs, its messages return after the visibility timeout. Goes on polling. */
+  /** Ends all sandboxes. Their messages return after the visibility timeout. The loop continues to poll. */
   kill(): void;
 }
 
 const longPollSeconds = 20;
-/** Of one receive or delete. */
+/** The largest number of messages in one receive or delete. */
 const maxReceive = 10;
 const defaultBatch = 10;
 const retryAfterMs = 1000;
-/** Between two looks for a place in the account. */
+/** The time between two attempts to get a slot of the account. */
 const placeAfterMs = 200;
 
 /**
- * Polls a queue and invokes a function with Lambda's semantics for SQS, standard and FIFO: what succeeded is deleted, what
- * is listed in `batchItemFailures` stays until the queue's visibility timeout, or for as long as the function itself has
- * asked the queue to hide it; an error or a timeout returns the whole batch. A message whose chain has invoked the function 16 times invokes it no more, unless its RecursiveLoop is Allow. The queue's RedrivePolicy moves what was received too often. Idle, it costs one request in 20 s.
+ * Polls a queue and invokes a function with Lambda's semantics for standard and FIFO queues. It deletes messages that
+ * succeeded. A message in `batchItemFailures` stays until the queue's visibility timeout, or for as long as the
+ * function has told the queue to hide it. An error or a timeout returns the whole batch.
  *
- * On a FIFO queue the order within a group is the queue's: a group's next message comes when its last is deleted. The
- * emulator gives one message of a group per receive where AWS may give ten, so batches span groups only.
+ * A message whose chain has invoked the function 16 times no longer invokes it, unless the function's RecursiveLoop is
+ * Allow. The queue's RedrivePolicy moves messages that were received too often. An idle loop sends one request in 20 s.
  *
- * @throws Error when the function's timeout exceeds the queue's visibility timeout, which Lambda refuses too.
+ * On a FIFO queue, a group's next message arrives after its last one is deleted. The emulator returns one message of a
+ * group per receive where AWS may return ten, so a batch never has two messages of a group.
+ * @throws Error when the function's timeout exceeds the queue's visibility timeout, which Lambda refuses, too.
  */
 export async function startEventSource(options: EventSourceOptions): Promise<EventSourceLoop> {
   const { lambda, sqs, queueUrl, maximumConcurrency = 10, batchSize = defaultBatch } = options;
@@ -129,7 +135,9 @@ export async function startEventSource(options: EventSourceOptions): Promise<Eve
     return messages;
   }
 
-  /** Messages to invoke the function with, and those it is not invoked with any more: they go back to the queue. */
+  /**
+   * Splits messages into those for the next invocation and those that return to the queue because of their long chain.
+   */
   function stopLoops(messages: readonly Message[]): readonly [Message[], Message[]] {
     const stops = (message: Message) => lambda.recursiveLoop === "terminate" && hopsBefore(message) >= mostHops;
     return [messages.filter((message) => !stops(message)), messages.filter(stops)];
@@ -198,7 +206,7 @@ export async function startEventSource(options: EventSourceOptions): Promise<Eve
     });
   }
 
-  /** What finds no place in the account is tried again until its messages are visible again, and received once more. */
+  /** Repeats a throttled invocation until the messages are visible again and the next receive returns them. */
   async function invokeOnce(request: InvocationRequest): Promise<Invocation> {
     const givesUpAt = performance.now() + queue.visibilitySeconds * 1000;
     for (;;) {
@@ -261,15 +269,15 @@ async function describeQueue(options: EventSourceOptions): Promise<{
   if (timeoutSeconds / (clock?.rate ?? 1) > visibilitySeconds) {
     throw new Error(
       `The timeout of ${functionName}, ${timeoutSeconds} s, exceeds the visibility timeout of its queue ${queueUrl}, ` +
-        `${visibilitySeconds} s; Lambda refuses that. Make the visibility timeout at least six times the function's.`,
+        `${visibilitySeconds} s, which Lambda refuses; set the visibility timeout to at least six times the function's`,
     );
   }
   if (batchingWindowSeconds > 0 && fifo) {
-    throw new Error(`A batching window is not supported on FIFO queues, and ${queueUrl} is one; set it to 0`);
+    throw new Error(`A FIFO queue has no batching window: ${queueUrl}; set the window to 0`);
   }
   if (batchSize > maxReceive && (fifo || batchingWindowSeconds === 0)) {
-    const remedy = fifo ? "a FIFO queue gives at most 10" : "more than 10 need a batching window";
-    throw new Error(`The batch size of ${functionName} is ${batchSize}: ${remedy}, and Lambda refuses others`);
+    const remedy = fifo ? "use at most 10 on a FIFO queue" : "use at most 10, or add a batching window";
+    throw new Error(`Lambda refuses the batch size of ${functionName}: ${batchSize}; ${remedy}`);
   }
   return { arn: Attributes.QueueArn ?? "", visibilitySeconds };
 }

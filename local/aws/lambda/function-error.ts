@@ -1,6 +1,6 @@
 import type { InvocationOutcome, LambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 
-/** The payload of an invocation that did not return, as whoever asked for it gets it. */
+/** The payload that a caller gets for an invocation that failed. */
 export interface FunctionError {
   readonly errorType: string;
   readonly errorMessage: string;

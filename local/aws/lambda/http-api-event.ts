@@ -7,7 +7,7 @@ import { localAccountId } from "#local/aws/lambda/lambda-context.ts";
 
 export interface ArrivedRequest {
   readonly method: string;
-  /** Decoded path, without the query. */
+  /** The decoded path, without the query. */
   readonly path: string;
   readonly rawQueryString: string;
   readonly headers: IncomingHttpHeaders;
@@ -19,9 +19,10 @@ export interface ArrivedRequest {
 export type HttpApiEvent = ReturnType<typeof httpApiEvent>;
 
 /**
- * Payload format 2.0 of docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
- * With an access key the caller is in `requestContext.authorizer.iam`. The body of an unauthorised route is always base64,
- * so that a signature over its raw bytes can be verified; else only when it is not UTF-8.
+ * An event in payload format 2.0 of
+ * docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html. With an access key,
+ * the caller is in `requestContext.authorizer.iam`. On a route without authorization the body is always base64, so that
+ * a function can verify a signature over its raw bytes. On other routes it is base64 only if it is not UTF-8.
  */
 export function httpApiEvent(request: ArrivedRequest, match: RouteMatch, accessKey: AccessKey | undefined) {
   const { method, path, rawQueryString, body, at } = request;
@@ -84,7 +85,7 @@ function joinedQuery(rawQueryString: string): Record<string, string> {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** E.g. `12/Mar/2026:19:03:58 +0000`. */
+/** For example `12/Mar/2026:19:03:58 +0000`. */
 function gatewayTime(at: Date): string {
   const day = `${at.getUTCDate()}`.padStart(2, "0");
   return `${day}/${months[at.getUTCMonth()]}/${at.getUTCFullYear()}:${at.toISOString().slice(11, 19)} +0000`;

@@ -9,17 +9,17 @@ import { readBytesUpTo } from "#local/base/read-bytes.ts";
 
 export interface HttpFrontOptions {
   readonly routes: readonly HttpRoute[];
-  /** Who may sign requests of `iam` routes. */
+  /** The principals that may sign requests of `iam` routes. */
   readonly principals: Pick<Principals, "find">;
   readonly port?: number;
   readonly region?: string;
   readonly now?: () => Date;
-  /** Refusals and errors that the caller is not told about. */
+  /** Called for refusals and errors whose reason the answer does not contain. */
   readonly onProblem?: (problem: { readonly routeKey: string; readonly problem: unknown }) => void;
 }
 
 export interface HttpFront {
-  /** E.g. `http://127.0.0.1:8080`. */
+  /** For example `http://127.0.0.1:8080`. */
   readonly url: string;
   stop(): Promise<void>;
 }
@@ -30,12 +30,14 @@ interface Answer {
   readonly body: string | Buffer;
 }
 
-/** API Gateway's limit for a request's payload. */
+/** API Gateway's limit for the payload of a request. */
 const maxBodyBytes = 10 * 1024 * 1024;
 /** Lambda's limit for a synchronous response. */
 const maxResponseBytes = 6 * 1024 * 1024;
 
-/** An API Gateway HTTP API on 127.0.0.1 that invokes functions; IAM routes verify SigV4 for `execute-api`. */
+/**
+ * An API Gateway HTTP API on 127.0.0.1 that invokes functions. IAM routes require a SigV4 signature for `execute-api`.
+ */
 export async function startHttpFront(options: HttpFrontOptions): Promise<HttpFront> {
   const { principals, region = localRegion, now = () => new Date(), onProblem } = options;
   const route = createRouter(options.routes);
@@ -111,7 +113,7 @@ function send(response: ServerResponse, { status, headers, body }: Answer): void
   response.end(body);
 }
 
-/** As IAM compares a request with the resources of a statement. */
+/** Compares a request with the resources of a statement, as IAM does. */
 function mayInvoke({ invokes }: AccessKey, request: string): boolean {
   if (invokes === undefined) return true;
   return invokes.some((pattern) => {
@@ -142,7 +144,7 @@ interface ProxyResult {
   readonly isBase64Encoded?: boolean;
 }
 
-/** As API Gateway infers it for format 2.0: without a status code, the result itself is the JSON body of a 200. */
+/** The answer that API Gateway infers for format 2.0. A result without a status code is the JSON body of a 200. */
 function readResult(result: unknown): Answer | undefined {
   if (Buffer.byteLength(JSON.stringify(result) ?? "") > maxResponseBytes) return undefined;
   if (typeof result !== "object" || result === null || !("statusCode" in result)) {

@@ -1,9 +1,12 @@
 import type { LambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 
 export interface HttpRoute {
-  /** As in API Gateway: `POST /hook/{provider}/{id}`, `ANY /v1/{proxy+}`, `$default`. */
+  /** A route key as in API Gateway: `POST /hook/{provider}/{id}`, `ANY /v1/{proxy+}`, `$default`. */
   readonly routeKey: string;
-  /** `iam`: the request must be signed. `none`: whoever calls is let in, and the body comes as base64 of its raw bytes. */
+  /**
+   * `iam` requires a signed request. `none` accepts every caller, and the function gets the body as base64 of its raw
+   * bytes.
+   */
   readonly authorization: "iam" | "none";
   readonly lambda: Pick<LambdaFunction, "invoke">;
 }
@@ -24,8 +27,9 @@ interface Pattern {
 }
 
 /**
- * Chooses the route of a request as HTTP APIs do: literal segments before parameters before greedy ones, a method before
- * `ANY`, `$default` last (docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html).
+ * Chooses the route of a request as HTTP APIs do. Literal segments win over parameters, and parameters over greedy
+ * ones. A method wins over `ANY`. `$default` is last
+ * (docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html).
  */
 export function createRouter(routes: readonly HttpRoute[]): (method: string, path: string) => RouteMatch | undefined {
   const fallback = routes.find(({ routeKey }) => routeKey === "$default");
@@ -48,7 +52,9 @@ export function createRouter(routes: readonly HttpRoute[]): (method: string, pat
 function parseRoute(route: HttpRoute): Pattern {
   const [method = "", path = ""] = route.routeKey.split(" ");
   if (!/^[A-Z]+$/.test(method) || !path.startsWith("/")) {
-    throw new Error(`Route key ${JSON.stringify(route.routeKey)} must be like "POST /hook/{id}" or "$default"`);
+    throw new Error(
+      `Route key ${JSON.stringify(route.routeKey)} is not valid; write it like "POST /hook/{id}" or "$default"`,
+    );
   }
   const segments = path
     .split("/")

@@ -9,12 +9,12 @@ const invocationPath = /^\/2015-03-31\/functions\/([^/?]+)\/invocations$/;
 
 const settingsPath = "/2016-08-19/account-settings";
 
-/** What accounts have that nobody has limited. */
+/** The default concurrency of an AWS account. */
 const usualConcurrency = 1000;
 
 /**
- * Lambda's API, as far as one function invokes another and waits for it, and asks what the account may.
- * @param concurrency - how many invocations the account may have at once.
+ * Lambda's API, reduced to synchronous invocations and to the concurrency limit of the account. @param concurrency -
+ * the number of invocations that the account may run at once.
  */
 export function lambdaApi(
   find: (functionName: string) => LambdaFunction | undefined,
@@ -23,10 +23,9 @@ export function lambdaApi(
   return async ({ method, path, headers, body }) => {
     if (method === "GET" && path.replace(/\/$/, "") === settingsPath) return accountSettings(concurrency);
     const name = decodeURIComponent(invocationPath.exec(path)?.[1] ?? "");
-    if (method !== "POST" || name === "")
-      return invalid(`${method} ${path} is nothing that this machine's Lambda does`);
+    if (method !== "POST" || name === "") return invalid(`the local Lambda does not support ${method} ${path}`);
     const type = headers["x-amz-invocation-type"] ?? "RequestResponse";
-    if (type !== "RequestResponse") return invalid(`this machine's Lambda does not do invocations of type ${type}`);
+    if (type !== "RequestResponse") return invalid(`the local Lambda does not support invocations of type ${type}`);
     const lambda = find(name);
     if (lambda === undefined) return restJsonError(404, "ResourceNotFoundException", `Function not found: ${name}`);
     const tenantId = headers["x-amz-tenant-id"]?.toString();

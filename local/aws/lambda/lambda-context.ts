@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 
-/** What a function is to this machine: any function of an event and a context, whatever event it expects. */
+/** A function of an event and a context, whatever event it expects. */
 export type LambdaHandler = (event: never, context: LambdaContext) => unknown;
 
-/** The members of the Node.js runtime's context object that do not predate promises. */
+/** The context object of the Node.js runtime, without the members from before promises. */
 export interface LambdaContext {
   readonly awsRequestId: string;
   readonly functionName: string;
@@ -13,7 +13,7 @@ export interface LambdaContext {
   readonly logGroupName: string;
   readonly logStreamName: string;
   callbackWaitsForEmptyEventLoop: boolean;
-  /** Milliseconds until the function's timeout; never below 0. */
+  /** The milliseconds until the function's timeout, never below 0. */
   getRemainingTimeInMillis(): number;
 }
 
@@ -28,10 +28,7 @@ export interface FunctionIdentity {
 export const localAccountId = "000000000000";
 export const localRegion = "us-east-1";
 
-/**
- * A fresh context, whose time starts now.
- * @param nowMs - what its time is told by; by default the machine's monotonic clock.
- */
+/** A new context whose time starts now. @param nowMs - the clock. The default is the machine's monotonic clock. */
 export function createLambdaContext(identity: FunctionIdentity, nowMs = () => performance.now()): LambdaContext {
   const { functionName, timeoutSeconds, memoryMb = 1024, region = localRegion, accountId = localAccountId } = identity;
   const deadline = nowMs() + timeoutSeconds * 1000;

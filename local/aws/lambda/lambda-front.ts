@@ -1,7 +1,7 @@
 import { restJsonError } from "#local/aws/wire/aws-error-replies.ts";
 import type { FaultContext, Forward, ServiceFront } from "#local/aws/wire/fault-context.ts";
 
-/** Lambda, and its limits. */
+/** Lambda with injected throttles. */
 export function createLambdaFront(options: {
   readonly context: FaultContext;
   readonly forward: Forward;

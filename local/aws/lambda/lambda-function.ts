@@ -7,20 +7,20 @@ import type { PacedClock } from "#local/base/paced-clock.ts";
 
 export interface FunctionOptions extends FunctionIdentity {
   readonly newSandbox: () => Sandbox;
-  /** Whether it is invoked again after its 16th time in one chain. Default `terminate`, as Lambda's. */
+  /** Whether the function is invoked again after 16 times in one chain. The default is Lambda's, `terminate`. */
   readonly recursiveLoop?: "terminate" | "allow";
-  /** Whether a sandbox serves whoever comes (default), or one tenant only. */
+  /** Whether a sandbox serves all requests (the default) or one tenant only. */
   readonly tenancy?: "shared" | "per tenant";
-  /** What becomes of a sandbox's idle connections after each invocation. By default they live on. */
+  /** The state of a sandbox's idle connections after each invocation. By default they stay open. */
   readonly socketFate?: () => SocketFate;
   /**
-   * What runs too long, or is killed: `destroyed`, as on Lambda, or `abandoned`: nobody waits for it, and it goes on. Then
-   * it is the old worker that wakes up later. Default `destroyed`.
+   * The fate of an invocation that times out or is killed. `destroyed`, the default, ends its sandbox, as on Lambda.
+   * `abandoned` lets it continue while nobody waits for it, like an old worker that wakes up later.
    */
   readonly overrun?: "destroyed" | "abandoned";
-  /** What its time limit is measured by; the machine's time by default. */
+  /** The clock for the time limit. The default is the machine's clock. */
   readonly clock?: PacedClock;
-  /** Whose places it takes, together with others; left out, there is always one. */
+  /** The account whose slots the function shares with others. Without an account, a slot is always free. */
   readonly account?: AccountPool;
 }
 
@@ -28,9 +28,9 @@ export interface InvocationRequest {
   readonly event: unknown;
   /** Ends the invocation as if its sandbox had died. */
   readonly killed: AbortSignal;
-  /** Whose sandbox it is to be, of a function whose sandboxes are each one tenant's. */
+  /** The tenant of the invocation, for a function whose sandboxes serve one tenant each. */
   readonly tenantId?: string;
-  /** Trace headers of what it was invoked for. */
+  /** The trace headers of the messages or requests that cause the invocation. */
   readonly traces?: readonly (string | undefined)[];
 }
 
@@ -39,34 +39,40 @@ export type InvocationOutcome =
   | { readonly outcome: "failed"; readonly error: unknown }
   | { readonly outcome: "timeout" }
   | { readonly outcome: "killed" }
-  /** It did not run: the account has no place for it. */
+  /** The function did not run, because the account has no free slot. */
   | { readonly outcome: "throttled" };
 
-/** What Lambda's REPORT line says of an invocation. */
+/** The figures of Lambda's REPORT line. */
 export interface InvocationFigures {
   readonly durationMs: number;
-  /** Rounded up to the millisecond, as Lambda bills it. */
+  /** Rounded up to the millisecond, as Lambda bills. */
   readonly billedMs: number;
   readonly memory: MemoryUse & { readonly limitMiB: number };
-  /** How often this function was invoked in the chain, this time included. */
+  /** The number of invocations of this function in the chain, including this one. */
   readonly hops: number;
 }
 
 export type Invocation = InvocationOutcome & { readonly figures: InvocationFigures };
 
-/** A function as Lambda runs it: as many sandboxes as it has invocations at once, each with one at a time. */
+/**
+ * A function as Lambda runs it. It has one sandbox per concurrent invocation, and a sandbox runs one invocation at a
+ * time.
+ */
 export interface LambdaFunction extends FunctionIdentity, Pick<FunctionOptions, "clock"> {
   readonly recursiveLoop: "terminate" | "allow";
   readonly tenancy: "shared" | "per tenant";
   invoke(request: InvocationRequest): Promise<Invocation>;
-  /** Sandboxes that wait for an invocation. */
+  /** The number of idle sandboxes. */
   idle(): number;
-  /** Ends the sandboxes that are idle; those that are not end with what they do. */
+  /** Ends idle sandboxes now, and busy ones after their invocation. */
   close(): void;
 }
 
 const defaultMemoryMiB = 1024;
-/** Tenants come and go; Lambda, too, ends the sandboxes that wait longest. */
+/**
+ * Above this number the sandbox that has been idle longest ends, as on Lambda. Otherwise sandboxes of former tenants
+ * would pile up.
+ */
 const maxIdle = 100;
 
 export function lambdaFunction(options: FunctionOptions): LambdaFunction {
@@ -74,7 +80,7 @@ export function lambdaFunction(options: FunctionOptions): LambdaFunction {
   const { tenancy = "shared", account } = options;
   const { functionName, memoryMb: limitMiB = defaultMemoryMiB, clock } = options;
   const nowMs = clock === undefined ? () => performance.now() : () => clock.now().getTime();
-  /** With whose they are; one without tenants has them for everybody. */
+  /** The idle sandboxes and their tenants; the tenant is empty for a function without tenants. */
   const idle: { readonly sandbox: Sandbox; readonly tenantId: string }[] = [];
   let closed = false;
 
@@ -110,7 +116,7 @@ export function lambdaFunction(options: FunctionOptions): LambdaFunction {
     }
   }
 
-  /** Calls back when the context has no time left, unless it is stopped before. */
+  /** Calls back when the context has no time left. @returns a function that cancels the callback. */
   function onTimeout(context: LambdaContext, over: () => void): () => void {
     const look = () => {
       const leftMs = context.getRemainingTimeInMillis();
@@ -122,7 +128,7 @@ export function lambdaFunction(options: FunctionOptions): LambdaFunction {
     return () => clearTimeout(timer);
   }
 
-  /** The last that was used is the first to be used again, as on Lambda. */
+  /** Takes the sandbox that was used last, as Lambda does. */
   function take(tenantId: string): Sandbox | Error {
     const index = idle.findLastIndex((each) => each.tenantId === tenantId);
     const [found] = index < 0 ? [] : idle.splice(index, 1);

@@ -3,7 +3,7 @@ import { subscribe } from "node:diagnostics_channel";
 import type { ClientRequest } from "node:http";
 import type { Socket } from "node:net";
 
-/** What became of a sandbox's idle connections while it was frozen between two invocations. */
+/** The state of idle connections after a sandbox was frozen between two invocations. */
 export type SocketFate = "kept" | "closed" | "reset";
 
 interface Running {
@@ -11,7 +11,7 @@ interface Running {
   readonly trace: string;
 }
 
-/** What a client is told about a connection that the other side has forgotten. */
+/** The error of a client that uses a lost connection. */
 class ConnectionLost extends Error {
   readonly code = "ECONNRESET";
 
@@ -23,14 +23,14 @@ class ConnectionLost extends Error {
 const running = new AsyncLocalStorage<Running>();
 let watching = false;
 
-/** The trace header of the invocation that this code is part of. */
+/** The trace header of the current invocation. */
 export function currentTrace(): string | undefined {
   return running.getStore()?.trace;
 }
 
 /**
- * The connections of one sandbox: those of every request that code makes while it runs here, to AWS, git hosts and API
- * servers alike. On Lambda a sandbox is frozen between invocations, and connections do not always live through that.
+ * The connections of one sandbox, to AWS, git hosts and API servers. Lambda freezes a sandbox between invocations, and
+ * a connection may not survive that.
  */
 export class SandboxNetwork {
   readonly #open = new Set<Socket>();
@@ -52,28 +52,28 @@ export class SandboxNetwork {
   }
 
   /**
-   * `closed`: the other side has closed them, and the clients have noticed. `reset`: they have not, and whoever uses one
-   * first learns it from an ECONNRESET; the others are found closed right after.
+   * `closed`: the other side has closed the connections, and the clients know. `reset`: the clients do not know. The
+   * first connection that is used then fails with ECONNRESET, and the others close right after.
    */
   freeze(fate: SocketFate): void {
     if (fate === "closed") this.#close();
     this.#stale = fate === "reset" ? new Set(this.#open) : new Set();
   }
 
-  /** Nothing that runs here reaches anything any more. */
+  /** Cuts all connections of the sandbox, now and later. */
   cut(): void {
     this.#cut = true;
-    for (const socket of this.#open) socket.destroy(new ConnectionLost("the sandbox is gone"));
+    for (const socket of this.#open) socket.destroy(new ConnectionLost("the sandbox has ended"));
   }
 
   #watch(request: ClientRequest): void {
-    if (this.#cut) request.destroy(new ConnectionLost("the sandbox is gone"));
+    if (this.#cut) request.destroy(new ConnectionLost("the sandbox has ended"));
     else request.once("socket", (socket) => this.#use(socket));
   }
 
   #use(socket: Socket): void {
     if (this.#stale.has(socket)) {
-      socket.destroy(new ConnectionLost("the connection did not live through the freeze"));
+      socket.destroy(new ConnectionLost("the connection was lost while the sandbox was frozen"));
       setImmediate(() => this.#closeStale());
       return;
     }

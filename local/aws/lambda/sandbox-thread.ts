@@ -1,13 +1,13 @@
-/** The inside of a sandbox that is a thread: see thread-sandbox.ts. */
+/** The code inside a thread sandbox, see thread-sandbox.ts. */
 import { getHeapStatistics } from "node:v8";
 import { parentPort, workerData } from "node:worker_threads";
 import type { LambdaContext, LambdaHandler } from "#local/aws/lambda/lambda-context.ts";
 import { SandboxNetwork, type SocketFate } from "#local/aws/lambda/sandbox-network.ts";
 
 export interface ThreadData {
-  /** URL of a module that exports `createHandler(data)`, which gives the function's handler or a promise of it. */
+  /** The URL of a module that exports `createHandler(data)`. It returns the function's handler or a promise of it. */
   readonly module: string;
-  /** For `createHandler`; it is cloned. */
+  /** The argument of `createHandler`; the thread gets a clone. */
   readonly data: unknown;
 }
 
@@ -27,7 +27,7 @@ export type FromThread = { readonly peakMiB: number } & (
 );
 
 const port = parentPort;
-if (port === null) throw new Error("sandbox-thread.ts runs in a thread only; use threadSandbox()");
+if (port === null) throw new Error("sandbox-thread.ts runs only in a thread; use threadSandbox()");
 
 const sampleEveryMs = 20;
 const network = new SandboxNetwork();
@@ -35,7 +35,7 @@ const { module, data } = workerData as ThreadData;
 const handler = import(module).then(
   ({ createHandler }: { createHandler(data: unknown): LambdaHandler | Promise<LambdaHandler> }) => createHandler(data),
 );
-// Whoever invokes it is told.
+// `execute` reports this error to the caller.
 handler.catch(() => {});
 
 port.on("message", (message: ToThread) => {
@@ -68,7 +68,7 @@ async function invoke(message: ToThread & { readonly kind: "invoke" }): Promise<
   }
 }
 
-/** Of this thread's heap, and of what hangs on it outside. */
+/** The memory of this thread's heap and of external memory that its objects hold. */
 function usedMiB(): number {
   const { used_heap_size, external_memory } = getHeapStatistics();
   return Math.ceil((used_heap_size + external_memory) / 1024 / 1024);

@@ -1,35 +1,37 @@
 import type { LambdaContext, LambdaHandler } from "#local/aws/lambda/lambda-context.ts";
 import { SandboxNetwork, type SocketFate } from "#local/aws/lambda/sandbox-network.ts";
 
-/** The most memory that was seen in use during an invocation. */
+/** The most memory in use that was observed during an invocation. */
 export interface MemoryUse {
   readonly peakMiB: number;
-  /** Whose it was: the sandbox's own, or that of the whole process, which it shares with everything else. */
+  /** Whether the figure is for the sandbox alone, or for the whole process that it shares with other code. */
   readonly of: "sandbox" | "process";
 }
 
 export interface Execution {
   readonly event: unknown;
   readonly context: LambdaContext;
-  /** X-Amzn-Trace-Id of the invocation. */
+  /** The X-Amzn-Trace-Id of the invocation. */
   readonly trace: string;
 }
 
-/** Where a function's code runs, one invocation at a time, with the state and the connections that it keeps. */
+/** A place where a function's code runs, one invocation at a time. It keeps its state and its connections. */
 export interface Sandbox {
-  /** @throws what the handler throws, or what ended the sandbox itself: it is then `broken`. */
+  /**
+   * @throws the error of the handler, or the error that ended the sandbox. In the second case the sandbox is `broken`.
+   */
   execute(execution: Execution): Promise<unknown>;
   broken(): boolean;
   memory(): MemoryUse;
-  /** Between two invocations. */
+  /** Called between two invocations. */
   freeze(fate: SocketFate): void;
-  /** Nothing runs in it any more, or at least reaches anything. */
+  /** Ends the code in the sandbox, or at least cuts all its connections. */
   destroy(): void;
 }
 
 /**
- * A sandbox in this process. It keeps its own clients and connections, but neither its memory nor its time on the
- * processor: code that was destroyed may go on, and all its requests fail.
+ * A sandbox in this process. It has its own clients and connections, but shares memory and processor time. Destroyed
+ * code may continue, but all its requests fail.
  */
 export function sharedSandbox(handler: LambdaHandler): Sandbox {
   const network = new SandboxNetwork();

@@ -4,14 +4,14 @@ import type { Invocation, LambdaFunction } from "#local/aws/lambda/lambda-functi
 export interface ScheduleOptions {
   readonly lambda: Pick<LambdaFunction, "invoke" | "timeoutSeconds">;
   readonly everyMs: number;
-  /** The target's input. Default `{}`. */
+  /** The input of the target. The default is `{}`. */
   readonly event?: unknown;
   readonly onInvocation?: (invocation: Invocation) => void;
-  /** Gets what Lambda tells the function's destination of an event that was not got done; left out, nobody hears of it. */
+  /** Receives the record that Lambda sends to the function's failure destination. The default drops it. */
   readonly onFailure?: (record: FailureRecord) => Promise<void>;
 }
 
-/** As of an asynchronous invocation that is not tried again; the parts that say something here. */
+/** A failure record as for an asynchronous invocation without retries, with only the fields that Starling reads. */
 export interface FailureRecord {
   readonly version: "1.0";
   readonly timestamp: string;
@@ -22,19 +22,21 @@ export interface FailureRecord {
 }
 
 export interface Schedule {
-  /** Invokes now and resolves with the outcome; it neither waits for a run in progress nor delays the next. */
+  /**
+   * Invokes the function now and resolves with the outcome. It neither waits for a current run nor delays the next one.
+   */
   fire(): Promise<Invocation>;
   pause(): void;
   resume(): void;
-  /** Ends the schedule after the runs in progress. */
+  /** Ends the schedule after the current runs. */
   stop(): Promise<void>;
-  /** The sandboxes die: nobody waits for what runs any more. */
+  /** Ends all sandboxes at once. */
   kill(): void;
 }
 
 /**
- * Invokes a function at an interval, as EventBridge Scheduler does with its one-minute precision; the first time after one
- * interval. A run that is due while the last one goes on is skipped; only `fire` makes runs overlap.
+ * Invokes a function at an interval, as EventBridge Scheduler does with its precision of a minute. The first run is
+ * after one interval. A run is skipped if the last one has not ended. Only `fire` makes runs overlap.
  */
 export function startSchedule(options: ScheduleOptions): Schedule {
   const { lambda, everyMs, event = {}, onInvocation } = options;
@@ -45,9 +47,9 @@ export function startSchedule(options: ScheduleOptions): Schedule {
   async function invoke(): Promise<Invocation> {
     const invocation = await lambda.invoke({ event, killed: sandboxes.signal });
     onInvocation?.(invocation);
-    // Lambda tries again what found no place to run in, for a minute; here the next run does.
+    // Lambda repeats a throttled run for a minute. Here the next run takes its place.
     if (invocation.outcome !== "returned" && invocation.outcome !== "throttled") {
-      // What its destination does not take is lost to Lambda, too.
+      // Lambda, too, drops a record that its destination refuses.
       await options.onFailure?.(failureRecord(event, functionError(invocation, lambda))).catch(() => {});
     }
     return invocation;

@@ -1,7 +1,7 @@
 import type { Message } from "@aws-sdk/client-sqs";
 import { defined } from "#shared/base/defined.ts";
 
-/** A record of the event that Lambda makes of an SQS message. */
+/** A record of the event that Lambda makes from an SQS message. */
 export interface SqsRecord {
   readonly messageId: string;
   readonly receiptHandle: string;
@@ -26,7 +26,7 @@ export interface SqsLambdaEvent {
   readonly Records: readonly SqsRecord[];
 }
 
-/** The event as docs.aws.amazon.com/lambda/latest/dg/with-sqs.html shows it; `queueArn` gives the region. */
+/** The event as docs.aws.amazon.com/lambda/latest/dg/with-sqs.html describes it. `queueArn` contains the region. */
 export function sqsLambdaEvent(messages: readonly Message[], queueArn: string): SqsLambdaEvent {
   return { Records: messages.map((message) => sqsRecord(message, queueArn)) };
 }
@@ -58,10 +58,10 @@ function sqsRecord(message: Message, queueArn: string): SqsRecord {
 }
 
 /**
- * Ids of the messages that stay in the queue after a function returned, or `"all"`.
+ * The ids of messages that stay in the queue after a function returned, or `"all"`.
  *
- * As Lambda reads it: nothing or an empty list means that everything succeeded; an entry without an `itemIdentifier`, one
- * that is empty, or one that was not in the batch makes the whole batch fail.
+ * Lambda reads no result and an empty list as success of all messages. The whole batch fails if an entry has no
+ * `itemIdentifier`, an empty one, or one that is not in the batch.
  */
 export function failedMessageIds(result: unknown, batch: readonly SqsRecord[]): ReadonlySet<string> | "all" {
   const failures = listedFailures(result);

@@ -4,11 +4,11 @@ import type { MemoryUse, Sandbox } from "#local/aws/lambda/sandbox.ts";
 import type { FromThread, ThreadData, ToThread } from "#local/aws/lambda/sandbox-thread.ts";
 
 export interface ThreadSandboxOptions extends ThreadData {
-  /** Of the JavaScript heap; buffers, and what native code takes, are not counted. */
+  /** The limit of the JavaScript heap. Buffers and native memory do not count. */
   readonly memoryMiB: number;
 }
 
-/** What Lambda reports as the error type of an invocation that took too much memory. */
+/** The error that Lambda reports when an invocation exceeds the memory limit. */
 class OutOfMemory extends Error {
   override readonly name = "Runtime.OutOfMemory";
 
@@ -17,14 +17,14 @@ class OutOfMemory extends Error {
   }
 }
 
-/** What Lambda reports when the process ends by itself. */
+/** The error that Lambda reports when the process exits by itself. */
 class ExitError extends Error {
   override readonly name = "Runtime.ExitError";
 }
 
 /**
- * A sandbox in a thread of its own: module state is its own, its heap has a limit and ends it, and what is destroyed does
- * not go on. It costs the import of all code, so it is for tests of exactly that.
+ * A sandbox in its own thread, with its own module state. Its heap has a limit that ends it, and destroyed code stops.
+ * Each such sandbox imports all code again, so only tests of these properties use it.
  */
 export function threadSandbox({ memoryMiB, ...data }: ThreadSandboxOptions): Sandbox {
   const worker = new Worker(new URL("./sandbox-thread.ts", import.meta.url), {

@@ -1,20 +1,20 @@
 /**
- * X-Amzn-Trace-Id, by which Lambda knows chains of invocations: `Lineage` counts how often each function was invoked in
- * the chain, and a function that was invoked 16 times is not invoked again unless its RecursiveLoop is Allow
- * (docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html). SQS keeps the header of whoever sends a message as
- * its system attribute `AWSTraceHeader`.
+ * X-Amzn-Trace-Id, by which Lambda detects chains of invocations. `Lineage` counts the invocations of each function in
+ * the chain. After 16 invocations a function is not invoked again, unless its RecursiveLoop is Allow
+ * (docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html). SQS stores the sender's header as the system
+ * attribute `AWSTraceHeader` of the message.
  */
 import { createHash, randomBytes } from "node:crypto";
 
-/** Invocations of one function in one chain. */
+/** The most invocations of one function in one chain. */
 export const mostHops = 16;
 
-/** How often the function was invoked in the chain that a header tells of. */
+/** The number of invocations of the function in the chain of a header. */
 export function hopsOf(header: string | undefined, functionName: string): number {
   return lineageOf(header).get(nameOf(functionName)) ?? 0;
 }
 
-/** The header of an invocation that these headers lead to; of a batch, the longest chain counts. */
+/** The header of an invocation with these headers as its cause. For a batch, the longest chain counts. */
 export function nextTrace(functionName: string, headers: readonly (string | undefined)[]): string {
   const lineage = new Map<string, number>();
   for (const header of headers) {

@@ -1,14 +1,14 @@
 import type { AwsCall } from "#local/aws/wire/aws-call.ts";
 
 export interface FailCallOptions {
-  /** Counts only the calls for which this holds. */
+  /** Counts only the calls that match. */
   readonly where?: (call: AwsCall) => boolean;
   /**
-   * Fails also the SDK's own retries of the call, so that the caller sees the failure. Without it only one attempt fails,
-   * and in standard retry mode the SDK's next attempt succeeds.
+   * Makes the SDK's retries of the call fail, too, so that the caller sees the failure. Without it only one attempt
+   * fails, and the SDK's next attempt succeeds in standard retry mode.
    */
   readonly everyAttempt?: true;
-  /** How the caller learns of it: its connection breaks, or the service answers 500 or 503. Default `"reset"`. */
+  /** The form of the failure: a broken connection, or a 500 or 503 of the service. The default is `"reset"`. */
   readonly as?: FailureForm;
 }
 
@@ -20,14 +20,14 @@ export interface FailureVerdict {
 }
 
 export interface PlannedFailure {
-  /** Whether the call was reached. */
+  /** Whether the planned call has happened. */
   fired(): boolean;
   cancel(): void;
 }
 
 export interface CallFailures {
   plan(n: number, when: "before" | "after", options?: FailCallOptions): PlannedFailure;
-  /** To be asked once per call, in the order of arrival. */
+  /** Must be called once per call, in the order of arrival. */
   verdict(call: AwsCall): FailureVerdict | undefined;
 }
 
@@ -38,7 +38,7 @@ interface Plan {
   hit: string | undefined;
 }
 
-/** Failures of exactly the n-th call from now: for tests that crash at every call in turn. */
+/** Makes exactly the n-th call from now fail, for tests that crash at every call in turn. */
 export function createCallFailures(): CallFailures {
   const plans = new Set<Plan>();
 

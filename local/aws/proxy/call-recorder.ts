@@ -1,40 +1,42 @@
-/** What each function asked of AWS, in the terms of a policy: the evidence that roles are held against. */
+/**
+ * Records the AWS calls of each function in the terms of a policy. Tests compare the functions' roles with this record.
+ */
 import { NoSuchKey, NotFound } from "@aws-sdk/client-s3";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 
 export interface RecordedCall {
   /** The folder below functions/. */
   readonly function: string;
-  /** E.g. `dynamodb:GetItem`; a transaction is the actions it is made of, as IAM sees it. */
+  /** For example `dynamodb:GetItem`. A transaction is recorded as the actions inside it, as IAM checks it. */
   readonly action: string;
   /**
    * `table/NAME`, `table/NAME/index/INDEX`, `queue/NAME`, `bucket`, `object/KEY`, `secret/NAME-OR-ARN`, `cluster/NAME`,
    * `function/NAME`, or the ARN of a role.
    */
   readonly resource: string;
-  /** Partition key of the item, or of the index that is queried. */
+  /** The partition key of the item or of the queried index. */
   readonly leadingKey?: string;
-  /** The key that `s3:prefix` is held against. */
+  /** The key that a policy's `s3:prefix` matches. */
   readonly prefix?: string;
-  /** Of what is stored, the key that it is copied from; without it, bytes are sent. */
+  /** The key that a stored object is copied from; undefined where the request contains the bytes. */
   readonly copySource?: string;
 }
 
 export interface CallRecorder {
-  /** The same clients; everything they send from now on is written down as the function's. */
+  /** Returns the same clients. From now on, every request that they send is recorded for the function. */
   watch(functionName: string, clients: AwsClients): AwsClients;
-  /** Each distinct call once, in the order of their first times. */
+  /** Each distinct call once, in the order of first calls. */
   calls(): readonly RecordedCall[];
 }
 
-/** One line of a record: function, action, resource and, of rows, of what is not there and of what is copied, the key. */
+/** One line of a record: function, action and resource. Calls on rows, missing keys and copies also have the key. */
 export function callLine(call: RecordedCall): string {
   const { function: name, action, resource, leadingKey, prefix, copySource } = call;
   const key = copySource === undefined ? (leadingKey ?? prefix ?? "") : `from ${copySource}`;
   return [name, action, resource, key].join(" ").trim();
 }
 
-/** @param onCall - told every call, as often as it is sent. */
+/** @param onCall - called for every call, also for repeated ones. */
 export function createCallRecorder(onCall: (call: RecordedCall) => void = () => {}): CallRecorder {
   const seen = new Map<string, RecordedCall>();
 
@@ -48,7 +50,10 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
     if (!seen.has(line)) seen.set(line, call);
   }
 
-  /** S3 says that a key does not exist to those only who may list it; the emulator says it to everybody. */
+  /**
+   * S3 answers that a key does not exist only to callers that may list the bucket. The emulator answers it to every
+   * caller.
+   */
   function missing(functionName: string, error: unknown, request: SignedRequest): void {
     if (!(error instanceof NoSuchKey) && !(error instanceof NotFound)) return;
     const prefix = keyOf(request.path);
@@ -74,7 +79,7 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
     watch(functionName, clients) {
       const { dynamo, sqs, s3, secrets, lambda, logs, presigner } = clients;
       for (const client of [dynamo, sqs, s3, secrets, lambda, logs]) watched(client, functionName);
-      // What is presigned is asked for by whoever signed it, and sent by somebody else.
+      // For a presigned request the signer needs the permission, although another program sends it.
       presigner.middlewareStack.add(
         (next) => async (step) => {
           record(functionName, step.request as SignedRequest);
@@ -85,7 +90,7 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
       return {
         ...clients,
         sts: watched(clients.sts, functionName),
-        // What a role may do that was assumed is up to its own account.
+        // An assumed role has permissions of its own account, so only calls with the function's own credentials count.
         eks: (scope) =>
           watched(clients.eks(scope), functionName, async () => {
             const { accessKeyId } = await clients.sqs.config.credentials();
@@ -97,7 +102,7 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
   };
 }
 
-/** The parts of a request that say what it asks for. */
+/** The parts of a request that identify its action. */
 interface SignedRequest {
   readonly method: string;
   readonly path: string;
@@ -195,7 +200,7 @@ function askedOfTable(operation: string, request: Request): readonly Asked[] {
   }
 }
 
-/** `/<bucket>/<folder>/<name>`; who copies reads one object and stores the other. */
+/** The actions on `/<bucket>/<folder>/<name>`. A copy reads one object and stores another. */
 function askedOfBucket(method: string, path: string, source: string | undefined): readonly Asked[] {
   const resource = `object/${keyOf(path)}`;
   if (method === "GET" || method === "HEAD") return [{ action: "s3:GetObject", resource }];

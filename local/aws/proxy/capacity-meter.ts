@@ -2,21 +2,21 @@ import { type AwsCall, readCall, withBody } from "#local/aws/wire/aws-call.ts";
 import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
 import type { ServiceFront } from "#local/aws/wire/fault-context.ts";
 
-/** DynamoDB capacity units of tables and indexes together; transactions cost double, as AWS bills them. */
+/** The DynamoDB capacity units of tables and indexes together. Transactions count twice, as in the bill. */
 export interface ConsumedCapacity {
   readonly readUnits: number;
   readonly writeUnits: number;
 }
 
-/** Of one call. */
+/** The units of one call. */
 export interface CallUnits {
   readonly written: number;
-  /** Those among them that went into entries of indexes. */
+  /** The units among them that were written to indexes. */
   readonly writtenToIndexes: number;
 }
 
 export interface CapacityMeter {
-  /** Passes a DynamoDB call on and adds what it consumed. */
+  /** Forwards a DynamoDB call and adds the capacity that it consumed. */
   readonly answer: ServiceFront;
   consumed(): ConsumedCapacity;
   reset(): void;
@@ -26,8 +26,8 @@ const writes = new Set(["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem",
 const reads = new Set(["GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"]);
 
 /**
- * Asks DynamoDB what each call consumed, and hides the answer from callers that did not ask.
- * @param onWrite - told what each write took.
+ * Requests the consumed capacity of each call. It removes the capacity from the answer if the caller did not request
+ * it. @param onWrite - called with the units of each write.
  */
 export function createCapacityMeter(
   next: ServiceFront,

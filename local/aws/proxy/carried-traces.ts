@@ -1,6 +1,6 @@
 /**
- * SQS takes the trace header of the request that sends a message, and gives it to whoever receives the message as
- * `AWSTraceHeader`. The emulator does neither: here it travels as a message attribute that nobody sees.
+ * SQS stores the trace header of the request that sends a message, and returns it to receivers as `AWSTraceHeader`. The
+ * emulator does not. Here the header travels as a hidden message attribute.
  */
 import { type AwsCall, withBody } from "#local/aws/wire/aws-call.ts";
 import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
@@ -17,7 +17,7 @@ interface Received {
   readonly Attributes?: Readonly<Record<string, string>>;
 }
 
-/** The same sends, with the trace header of their request on each message. */
+/** A send with the trace header of its request on each message. */
 export function withCarriedTrace(call: AwsCall): AwsCall {
   const header = call.http.headers["x-amzn-trace-id"];
   if (typeof header !== "string") return call;
@@ -33,7 +33,7 @@ export function withCarriedTrace(call: AwsCall): AwsCall {
   return { service, operation, invocationId, request, http: withBody(call, request) };
 }
 
-/** The same messages, each with its trace header where SQS has it. */
+/** A receive reply whose messages have their trace header in the attribute that SQS uses. */
 export function withShownTraces(reply: HttpReply): HttpReply {
   if (reply.status !== 200 || !reply.body.includes(carrier)) return reply;
   const { Messages = [], ...rest } = JSON.parse(reply.body.toString()) as { readonly Messages?: readonly Received[] };

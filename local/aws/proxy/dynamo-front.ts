@@ -22,7 +22,7 @@ const throttledText =
   "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or " +
   "index so please try again shortly. If exceptions persist, check if you have a hot key";
 
-/** DynamoDB with the refusals and the index lag that the emulator lacks. */
+/** DynamoDB with the injected errors and the index lag that the emulator lacks. */
 export function createDynamoFront({ context, forward }: DynamoFrontOptions): DynamoFront {
   const index = createLaggingIndex({ context, forward });
 
@@ -53,7 +53,7 @@ export function createDynamoFront({ context, forward }: DynamoFrontOptions): Dyn
   return { answer, stop: index.stop };
 }
 
-/** An error instead of the effect, or undefined. */
+/** An injected error instead of the effect, if any. */
 function refuse(call: AwsCall, { faults, random, injected }: FaultContext): HttpReply | undefined {
   const { operation } = call;
   const writes = singleWrites.has(operation) || operation === "BatchWriteItem";
@@ -96,7 +96,7 @@ interface Split {
   readonly left: Readonly<Record<string, unknown>>;
 }
 
-/** Divides a batch at random into two parts that each hold something; undefined when it has one entry only. */
+/** Splits a batch at random into two parts that are not empty. Undefined for a batch with one entry. */
 function splitBatch({ operation, request }: AwsCall, { random }: FaultContext): Split | undefined {
   const tables = Object.entries(request.RequestItems as Readonly<Record<string, unknown>>);
   const entries = tables.flatMap(([table, wanted]) => entriesOf(operation, wanted).map((entry) => ({ table, entry })));

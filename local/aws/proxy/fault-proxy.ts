@@ -29,53 +29,59 @@ export type Endpoints = Readonly<Record<AwsService, string>>;
 export interface FaultProxyOptions {
   /** The emulators: dynoxide, fauxqs for SQS and S3, and the functions of this process. */
   readonly targets: Readonly<Record<AwsService, Forward>>;
-  /** Who may sign requests. */
+  /** The principals that may sign requests. */
   readonly principals: Principals;
-  /** Seed of the faults; whoever chooses it prints it, so that a failing run can be repeated. */
+  /** The seed of the faults. The caller prints it, so that a failed run can be repeated. */
   readonly seed: number;
-  /** Default `quiet`. */
+  /** The default is `quiet`. */
   readonly faults?: FaultOptions;
   readonly ports?: Partial<Readonly<Record<AwsService, number>>>;
-  /** How many seconds of a message's own delay pass in one, for a machine whose clock runs faster. Default 1. */
+  /**
+   * The number of a message delay's seconds that pass in one real second, for a machine with a faster clock. The
+   * default is 1.
+   */
   readonly rate?: number;
-  /** `"measured"` sums the capacity units of DynamoDB calls, at the price of parsing them. Default `"unmeasured"`. */
+  /** `"measured"` sums the capacity units of DynamoDB calls and has to parse them. The default is `"unmeasured"`. */
   readonly capacity?: "measured" | "unmeasured";
 }
 
-/** Hooks around a call, which may be asynchronous. The call waits for them: what never resolves stops the world there. */
+/** Hooks around a call. The call waits for them, so a hook that never resolves stops the call. */
 export interface Interceptor {
   /**
-   * Before anything was done, `"reset"` breaks the connection, and `"denied"` answers a call of S3 as a policy that denies
-   * it; any other result lets the call pass.
+   * Runs before any effect. `"reset"` breaks the connection. `"denied"` answers a call of S3 like a policy that denies
+   * it. Any other result lets the call pass.
    */
   before?(call: AwsCall): unknown;
-  /** Called for whatever was done, also where its answer gets lost. `"reset"` breaks the connection now. */
+  /** Runs after every effect, even if the answer is lost. `"reset"` breaks the connection. */
   after?(call: AwsCall, reply: HttpReply): unknown;
-  /** Before `after`, of writes to a measured DynamoDB. */
+  /** Runs before `after`, for writes to a measured DynamoDB. */
   wrote?(call: AwsCall, units: CallUnits): void;
 }
 
 export interface FaultProxy {
-  /** What SDK clients are given as their endpoints. */
+  /** The endpoints for the SDK's clients. */
   readonly endpoints: Endpoints;
-  /** With a seed, chance begins anew: the same calls from here on meet the same faults. */
+  /** Sets the faults. A seed restarts the random sequence, so that the same calls meet the same faults. */
   setFaults(faults: FaultOptions, seed?: number): void;
-  /** Calls since the start or the last reset, e.g. `{ "dynamodb:UpdateItem": 12, "sqs:ReceiveMessage:empty": 3 }`; `:left` are polls whose client went away. */
+  /**
+   * Calls since the start or the last reset, for example `{ "dynamodb:UpdateItem": 12, "sqs:ReceiveMessage:empty": 3
+   * }`. `:left` counts polls whose client disconnected.
+   */
   calls(): Readonly<Record<string, number>>;
   resetCalls(): void;
-  /** Faults that were injected since the start, e.g. `{ "sqs:lose": 2 }`. */
+  /** Faults injected since the start, for example `{ "sqs:lose": 2 }`. */
   injected(): Readonly<Record<string, number>>;
   /** Zero unless measured. */
   capacity(): ConsumedCapacity;
-  /** Fails exactly the n-th call from now (1 = the next), before or after its effect. */
+  /** Makes exactly the n-th call from now fail (1 is the next call), before or after its effect. */
   failCall(n: number, when: "before" | "after", options?: FailCallOptions): PlannedFailure;
-  /** Adds hooks around every call; gives a function that removes them. */
+  /** Adds hooks around every call. @returns a function that removes them. */
   intercept(interceptor: Interceptor): () => void;
   stop(): Promise<void>;
 }
 
 class ConnectionReset extends Error {
-  /** What the client would have been told, when the work was done. */
+  /** The answer that the client does not get although the work was done. */
   readonly undelivered: HttpReply | undefined;
 
   constructor(undelivered?: HttpReply) {
@@ -84,15 +90,16 @@ class ConnectionReset extends Error {
   }
 }
 
-/** Longer than any pause between the calls of a worker: a server that closes an idle connection races with its reuse. */
+/** Longer than any pause between calls of a worker. A server that closes an idle connection races with its next use. */
 const keepAliveTimeoutMs = 120_000;
 
 /**
- * Stands between the SDK's clients and the emulators, one endpoint per service: lets in what a principal signed, counts every call, adds what AWS does and
- * the emulators do not (conditional writes on S3, queue URLs of the endpoint that was asked), and injects seeded faults.
+ * A proxy between the SDK's clients and the emulators, with one endpoint per service. It accepts requests that a
+ * principal has signed and counts every call. It adds behaviour of AWS that the emulators lack: conditional writes on
+ * S3, and queue URLs of the requested endpoint. It injects seeded faults.
  *
- * The SDK repeats broken connections, throttles and 503 by itself (standard retry mode, three attempts); every attempt is
- * a call and is counted. What it does not repeat, a TransactionConflict above all, its caller has to.
+ * The SDK itself repeats broken connections, throttles and 503 (standard retry mode, three attempts). Every attempt
+ * counts as a call. Callers must repeat all other errors themselves, above all TransactionConflict.
  */
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
   const { targets, seed, principals, ports = {}, capacity = "unmeasured", rate = 1 } = options;
@@ -123,7 +130,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     lambda: createLambdaFront({ context, forward: targets.lambda }),
   };
 
-  /** @param expired - the answer to a call of a session that has ended. */
+  /** @param expired - the answer to a call of an expired session. */
   async function perform(call: AwsCall, expired: HttpReply | undefined): Promise<HttpReply> {
     const verdict = failures.verdict(call);
     if (verdict?.when === "before") return fail(call, verdict);
@@ -149,7 +156,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     return errs ? fail(call, { as: "serverError" }, reply) : reply;
   }
 
-  /** @param undelivered - of a call that had its effect. */
+  /** @param undelivered - the answer of a call that had its effect. */
   function fail(call: AwsCall, { as }: Pick<FailureVerdict, "as">, undelivered?: HttpReply): HttpReply {
     if (as === "reset") throw new ConnectionReset(undelivered);
     if (undelivered !== undefined && call.service === "sqs") sqs.undelivered(call, undelivered);

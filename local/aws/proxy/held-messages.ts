@@ -1,5 +1,5 @@
 export interface HeldMessage {
-  /** Messages of one group are sent in the order they were held in. */
+  /** Messages of one group are sent in their order. */
   readonly group: string | undefined;
   readonly holdMs: number;
   readonly send: () => Promise<unknown>;
@@ -7,15 +7,18 @@ export interface HeldMessage {
 
 export interface HeldMessages {
   hold(message: HeldMessage): void;
-  /** Whether anything of the group waits, so that what follows has to wait behind it. */
+  /** Whether a message of the group is held. Later messages of the group must then be held, too. */
   holds(group: string): boolean;
-  /** Whether any group waits. */
+  /** Whether a message of any group is held. */
   holdsAny(): boolean;
-  /** Drops what is held. */
+  /** Drops all held messages. */
   stop(): void;
 }
 
-/** Messages that were accepted and travel on a while later. One that the emulator then refuses is lost. */
+/**
+ * Holds accepted messages and sends each to the emulator after a delay. A message that the emulator then refuses is
+ * lost.
+ */
 export function createHeldMessages(): HeldMessages {
   const groups = new Map<string, HeldMessage[]>();
   const timers = new Set<NodeJS.Timeout>();

@@ -3,7 +3,7 @@ import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
 import type { FaultContext, Forward } from "#local/aws/wire/fault-context.ts";
 
 export interface LaggingIndex {
-  /** Forwards a call; queries of an index see the index as it stood up to `indexLagMs` ago. */
+  /** Forwards a call. A query of an index reads the index in a state up to `indexLagMs` old. */
   send(call: AwsCall): Promise<HttpReply>;
   stop(): void;
 }
@@ -12,7 +12,7 @@ type Key = Readonly<Record<string, unknown>>;
 
 interface Shadow {
   readonly keyNames: readonly string[];
-  /** Keys that were written and when their copy is due, in ms of `performance.now()`. */
+  /** The written keys and the time at which each must be copied, in ms of `performance.now()`. */
   readonly pending: Map<string, number>;
 }
 
@@ -21,9 +21,9 @@ const tickMs = 5;
 const batchLimit = 25;
 
 /**
- * Index lag by a second table: every item that is written is copied there a random while later, and queries of an index
- * go there. So they see some mixture of the past `indexLagMs`, with any filter, order and paging, as on DynamoDB. The
- * copies are made while a lag is set; without one nothing is copied and nothing is slower.
+ * Simulates index lag with a second table. Every written item is copied there after a random delay, and queries of an
+ * index read the copy. As on DynamoDB, a query can see a mixture of states of the last `indexLagMs`, with any filter,
+ * order and paging. Without a lag nothing is copied.
  */
 export function createLaggingIndex(options: {
   readonly context: FaultContext;
@@ -106,7 +106,10 @@ export function createLaggingIndex(options: {
     if (!pending.has(key)) pending.set(key, performance.now() + lagMs);
   }
 
-  /** Copies what is due until the lag is switched off; one copy at a time, so that no older state overtakes a newer. */
+  /**
+   * Copies items when they are due, until the lag is switched off. It makes one copy at a time, so that an old state
+   * never replaces a newer one.
+   */
   function follow(table: string, shadow: Shadow): void {
     const timer = setTimeout(async () => {
       timers.delete(timer);
@@ -192,7 +195,7 @@ function readsIndex({ operation, request }: AwsCall): boolean {
 
 interface WrittenKey {
   readonly table: string;
-  /** The item, or its key alone. */
+  /** The item or its key. */
   readonly item: Key;
 }
 

@@ -5,9 +5,12 @@ import type { Forward } from "#local/aws/wire/fault-context.ts";
 export interface LongPolls {
   /** Forwards a ReceiveMessage. */
   receive(call: AwsCall): Promise<HttpReply>;
-  /** To be called when the reply of a ReceiveMessage did not reach its client. */
+  /** Must be called when the reply of a ReceiveMessage did not reach its client. */
   undelivered(call: AwsCall, reply: HttpReply): void;
-  /** To be called when the client of a ReceiveMessage has gone; true when the poll is open and taken care of here. */
+  /**
+   * Must be called when the client of a ReceiveMessage has disconnected. @returns true when the poll is still open and
+   * this object takes care of it.
+   */
   abandoned(call: AwsCall): boolean;
 }
 
@@ -17,9 +20,9 @@ interface Poll {
 }
 
 /**
- * Long polls whose client goes away. The emulator does not notice that, and would give the next message to nobody: it would
- * be out of sight for a whole visibility timeout. So the next equal receive takes over the open poll, and messages
- * that reach nobody are made visible again at once.
+ * Long polls whose client disconnects. The emulator does not notice this and would hand the next message to the lost
+ * client. The message would then be invisible for a whole visibility timeout. So the next equal receive takes over the
+ * open poll, and messages without a client become visible again at once.
  */
 export function createLongPolls(forward: Forward): LongPolls {
   const open = new Map<string, Poll>();

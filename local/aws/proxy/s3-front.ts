@@ -7,8 +7,8 @@ import { takeTurns } from "#local/base/take-turns.ts";
 const objectWrites = new Set(["PutObject", "CopyObject", "DeleteObject", "CompleteMultipartUpload"]);
 
 /**
- * S3 with conditional writes, which the emulator ignores, and with refusals. Writes of one key go one after the other, so
- * that of any number of creators exactly one succeeds.
+ * S3 with conditional writes, which the emulator ignores, and with injected errors. Writes of one key run one after
+ * another, so that exactly one of several creators succeeds.
  */
 export function createS3Front(options: { readonly context: FaultContext; readonly forward: Forward }): ServiceFront {
   const { context, forward } = options;
@@ -35,7 +35,10 @@ export function createS3Front(options: { readonly context: FaultContext; readonl
     return oneAtATime(`${call.request.bucket}/${call.request.key}`, () => write(call));
   }
 
-  /** A rival creates the very object that this call would; one that overwrote it has put it back since. */
+  /**
+   * Simulates a rival. For `If-None-Match` the rival creates the same object first. For `If-Match` the rival overwrites
+   * the object and restores it.
+   */
   async function writeAfterRival(call: AwsCall): Promise<HttpReply> {
     const condition = conditionOf(call);
     const refusal = condition === undefined ? undefined : await check(call, condition);

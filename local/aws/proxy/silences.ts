@@ -2,22 +2,22 @@ import type { AwsCall } from "#local/aws/wire/aws-call.ts";
 import type { FaultContext } from "#local/aws/wire/fault-context.ts";
 
 export interface Silences {
-  /** Holds a call of SQS for as long as the region is silent to it; `"reset"` when it then comes to nothing. */
+  /** Delays an SQS call while the region is silent. `"reset"` means that the call then fails. */
   before(call: AwsCall): Promise<"pass" | "reset">;
-  /** Holds an answer likewise: a poll that was open when the silence began. */
+  /** Delays an answer in the same way, for a poll that was open when the silence began. */
   after(call: AwsCall): Promise<"pass" | "reset">;
   /** Ends the silence. */
   stop(): void;
 }
 
 interface Silence {
-  /** `mute`: nothing is answered; `deaf`: everything is accepted, and nothing is delivered. */
+  /** `mute` answers no call. `deaf` accepts every call and delivers no message. */
   readonly kind: "mute" | "deaf";
   readonly over: Promise<void>;
   readonly end: () => void;
 }
 
-/** A region of SQS that goes silent for a while, and comes back by itself. */
+/** Makes SQS of the region silent for a random time. */
 export function createSilences(context: FaultContext): Silences {
   let silence: Silence | undefined;
 

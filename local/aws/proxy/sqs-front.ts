@@ -12,20 +12,22 @@ import { defined } from "#shared/base/defined.ts";
 export interface SqsFrontOptions {
   readonly context: FaultContext;
   readonly forward: Forward;
-  /** How many seconds of a message's own delay pass in one. Default 1. */
+  /** The number of a message delay's seconds that pass in one real second. The default is 1. */
   readonly rate?: number;
 }
 
 export interface SqsFront {
   answer(call: AwsCall): Promise<HttpReply>;
-  /** To be called when a reply did not reach its client. */
+  /** Must be called when a reply did not reach its client. */
   undelivered(call: AwsCall, reply: HttpReply): void;
-  /** To be called when the client went away before it was answered; true when nothing of the reply can be lost. */
+  /**
+   * Must be called when the client disconnected before the answer. @returns true when no part of the reply can be lost.
+   */
   abandoned(call: AwsCall): boolean;
   stop(): void;
 }
 
-/** A message as SendMessage and the entries of SendMessageBatch have it in common. */
+/** The fields that SendMessage and the entries of SendMessageBatch share. */
 interface Outgoing {
   readonly Id?: string;
   readonly MessageBody?: string;
@@ -43,7 +45,9 @@ interface Hidden {
 
 interface Dispatch {
   readonly message: Outgoing;
-  /** Whether it travels with the request; otherwise it is lost or follows later, and its sender is none the wiser. */
+  /**
+   * Whether the message is sent with the request. Otherwise it is lost or sent later, and the sender does not notice.
+   */
   readonly now: boolean;
   readonly duplicate: boolean;
 }
@@ -62,7 +66,7 @@ export function createSqsFront({ context, forward, rate = 1 }: SqsFrontOptions):
     return toClientUrls(call, await forward(call.http));
   }
 
-  /** What is hidden for a time comes when that is over by the faster clock. */
+  /** Shows each message again when its time is over on the faster clock. */
   function hideForOurTime(call: AwsCall): HttpReply {
     const entries = call.request.Entries as readonly Hidden[];
     for (const { ReceiptHandle, VisibilityTimeout } of entries) {
@@ -86,7 +90,7 @@ export function createSqsFront({ context, forward, rate = 1 }: SqsFrontOptions):
     return mergeReply(call, { reply, accepted });
   }
 
-  /** Decides what happens to one message, and holds it when it is to travel later. */
+  /** Decides the fate of one message, and holds a message that is sent later. */
   function dispatch(call: AwsCall, message: Outgoing): Dispatch {
     const { random, injected } = context;
     const faults = context.faults().sqs;
@@ -114,7 +118,10 @@ export function createSqsFront({ context, forward, rate = 1 }: SqsFrontOptions):
     return { message, now: false, duplicate };
   }
 
-  /** The queue's own clock cannot be hurried: where time runs faster, messages wait here instead. */
+  /**
+   * The delay of a message. The emulator's clock cannot run faster, so with a faster clock this proxy holds the
+   * message.
+   */
   function ownDelay(message: Outgoing): readonly [Outgoing, number] {
     const { DelaySeconds, ...undelayed } = message;
     if (rate === 1 || DelaySeconds === undefined) return [message, 0];
@@ -138,7 +145,9 @@ export function createSqsFront({ context, forward, rate = 1 }: SqsFrontOptions):
 
 const maxDelaySeconds = 900;
 
-/** The queue's own delay, when the message has none, is lost to the added one: the message still comes late. */
+/**
+ * Adds a delay to a message. A message without its own delay loses the queue's default delay, and still arrives late.
+ */
 function laterBy(message: Outgoing, addedSeconds: number): Outgoing {
   return { ...message, DelaySeconds: Math.min(maxDelaySeconds, (message.DelaySeconds ?? 0) + addedSeconds) };
 }
@@ -161,18 +170,18 @@ function sendRequest(call: AwsCall, dispatches: readonly { readonly message: Out
   return { ...http, headers: { ...http.headers, "x-amz-target": "AmazonSQS.SendMessage" } };
 }
 
-/** Queue and group of a message on a FIFO queue; on a standard queue the group id orders nothing. */
+/** The queue and group of a message on a FIFO queue. On a standard queue a group orders nothing. */
 function groupOf({ request }: AwsCall, { MessageGroupId }: Outgoing): string | undefined {
   const queue = String(request.QueueUrl);
   return queue.endsWith(".fifo") ? `${queue} ${MessageGroupId}` : undefined;
 }
 
-/** The second of two deliveries; on a FIFO queue the de-duplication of the first must not swallow it. */
+/** The second of two deliveries. It gets a new de-duplication id, because a FIFO queue would drop it otherwise. */
 function copyOf(message: Outgoing): Outgoing {
   return message.MessageGroupId === undefined ? message : { ...message, MessageDeduplicationId: randomUUID() };
 }
 
-/** What SQS answers about a message it took; the SDK verifies the digest of the body. */
+/** The answer of SQS for an accepted message. The SDK verifies the digest of the body. */
 function acceptance({ Id, MessageBody = "", MessageGroupId }: Outgoing): object {
   return {
     ...defined({ Id }),

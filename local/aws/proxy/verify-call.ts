@@ -6,7 +6,7 @@ import type { AwsService } from "#local/aws/wire/aws-call.ts";
 import { readBytesUpTo } from "#local/base/read-bytes.ts";
 
 const MiB = 1024 * 1024;
-/** More than the service takes in one request. */
+/** Larger than the largest request of each service. */
 const maxBodyBytes = {
   dynamodb: 32 * MiB,
   sqs: 2 * MiB,
@@ -14,7 +14,9 @@ const maxBodyBytes = {
   lambda: 6 * MiB,
 } as const satisfies Record<AwsService, number>;
 
-/** Whether a principal signed the request, in its header or, for S3, in its query. Its body is read only then. */
+/**
+ * Whether a principal signed the request, in its header or, for S3, in its query. The body is read only if that is so.
+ */
 export async function verifyCall(
   service: AwsService,
   request: IncomingMessage,

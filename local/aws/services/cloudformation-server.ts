@@ -9,19 +9,19 @@ import { readBytesUpTo } from "#local/base/read-bytes.ts";
 export interface DeployedStack {
   readonly name: string;
   readonly arn: string;
-  /** E.g. `CREATE_COMPLETE`. */
+  /** For example `CREATE_COMPLETE`. */
   readonly status: string;
-  /** Values by the names of the outputs, which are there when the stack is. */
+  /** The values of the outputs by name; empty until the stack exists. */
   readonly outputs: Readonly<Record<string, string>>;
 }
 
 export interface CloudFormationOptions {
   readonly principals: Pick<Principals, "find">;
-  /** As they are now. */
+  /** Returns the current stacks. */
   readonly stacks: () => readonly DeployedStack[];
-  /** Who may describe stacks; by default everybody whose signature is right. */
+  /** Decides who may describe stacks. The default allows every caller with a valid signature. */
   readonly allows?: (principalArn: string) => boolean;
-  /** Any free one by default. */
+  /** The default takes any free port. */
   readonly port?: number;
 }
 
@@ -38,7 +38,10 @@ interface Reply {
 const maxBodyBytes = 64 * 1024;
 const namespace = "http://cloudformation.amazonaws.com/doc/2010-05-15/";
 
-/** CloudFormation on 127.0.0.1, as far as it says what stacks put out: DescribeStacks of one by name or ARN, and of all. */
+/**
+ * CloudFormation on 127.0.0.1, reduced to the outputs of stacks: DescribeStacks of one stack, by name or ARN, or of
+ * all.
+ */
 export async function startCloudFormation(options: CloudFormationOptions): Promise<CloudFormationServer> {
   const { principals, stacks, allows = () => true } = options;
 
@@ -73,7 +76,7 @@ export async function startCloudFormation(options: CloudFormationOptions): Promi
 
   const listening = await serveOnLoopback(
     (request, response) => {
-      // What fails here is the reading of a request whose sender has left.
+      // An error here means that the sender closed the connection before its request was complete.
       respond(request, response).catch(() => response.destroy());
     },
     options.port === undefined ? {} : { port: options.port },

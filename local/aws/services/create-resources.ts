@@ -1,4 +1,4 @@
-/** Makes on the emulators what templates describe; what a kept state already has, stays and is brought up to date. */
+/** Creates the resources of templates on the emulators. Resources in a kept state stay and are updated. */
 
 import { CreateTableCommand, type DynamoDBClient, ResourceInUseException } from "@aws-sdk/client-dynamodb";
 import { BucketAlreadyOwnedByYou, CreateBucketCommand, type S3Client } from "@aws-sdk/client-s3";
@@ -68,7 +68,7 @@ export async function putSecret(
   return ARN;
 }
 
-/** Makes a secret without a value, as stacks do, unless it is there. @returns its ARN. */
+/** Creates a secret without a value unless it exists, as stacks do. @returns its ARN. */
 export async function createSecret(secrets: SecretsManagerClient, name: string): Promise<string> {
   try {
     await secrets.send(new CreateSecretCommand({ Name: name }));
@@ -79,12 +79,12 @@ export async function createSecret(secrets: SecretsManagerClient, name: string):
   return ARN;
 }
 
-/** What a queue is called on SQS. */
+/** The name of a queue on SQS. */
 function queueNameOf({ name, fifo }: Pick<QueuePlan, "name" | "fifo">): string {
   return fifo ? `${name}.fifo` : name;
 }
 
-/** A queue by its name in a plan, where redrives and event sources look for it. */
+/** A queue under its name in the plan. Redrive policies and event sources refer to it by this name. */
 export interface CreatedQueue {
   readonly url: string;
   readonly arn: string;
@@ -92,8 +92,8 @@ export interface CreatedQueue {
 }
 
 /**
- * @param rate - how many of a queue's seconds pass in one.
- * @returns the queues by their names in the plan.
+ * @param rate - the number of a queue's seconds that pass in one real second. @returns the queues by their names in the
+ * plan.
  */
 export async function createQueues(
   sqs: SQSClient,
@@ -101,7 +101,7 @@ export async function createQueues(
   rate: number,
 ): Promise<ReadonlyMap<string, CreatedQueue>> {
   const created = new Map<string, CreatedQueue>();
-  // The queues of dead letters first: those that others point to.
+  // Dead-letter queues come first, because other queues refer to them.
   const ordered = [...queues].sort(
     (left, right) => Number(left.redrive !== undefined) - Number(right.redrive !== undefined),
   );
@@ -117,7 +117,7 @@ function queueArn(queueName: string): string {
   return `arn:aws:sqs:${localRegion}:${localAccountId}:${queueName}`;
 }
 
-/** SQS's own lower limit. */
+/** The lower limit of SQS. */
 const shortestRetentionSeconds = 60;
 
 function queueAttributes(queue: QueuePlan, rate: number): Record<string, string> {

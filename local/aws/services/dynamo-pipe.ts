@@ -8,7 +8,7 @@ import type { Forward } from "#local/aws/wire/fault-context.ts";
 
 export interface DynamoPipe {
   readonly send: Forward;
-  /** The process. */
+  /** The process id. */
   readonly pid: number | undefined;
   stop(): Promise<void>;
 }
@@ -16,16 +16,17 @@ export interface DynamoPipe {
 const killAfterMs = 5000;
 
 /**
- * dynoxide without a port: its operations as tools of the Model Context Protocol (JSON-RPC, one message in a line), over
- * the pipes of the process. A port takes any signature from every user of the machine. Lost on this way are consumed
- * capacity, the items of failed conditions, what the reasons of a transaction's end say besides their codes, and the
- * refusal of consistent reads of an index.
+ * Runs dynoxide without a port, because a port accepts any signature from every user of the machine. Its operations are
+ * tools of the Model Context Protocol (JSON-RPC, one message per line) over pipes.
  *
- * The process ends with its standard input, which the kernel closes when this one is gone for any reason.
- * @throws Error with what it wrote last when it does not answer.
+ * This transport lacks consumed capacity, the items of failed conditions, the cancellation reasons of a transaction
+ * except for their codes, and the refusal of consistent reads of an index.
+ *
+ * The process ends with its standard input, which the kernel closes when this process ends for any reason. @throws
+ * Error with the process's last output when it does not answer.
  */
 export async function openDynamoPipe(command: string, storage: readonly string[]): Promise<DynamoPipe> {
-  // A process group of its own: Ctrl-C at the terminal is for its parent, which has not finished with it.
+  // The process has its own group, so that Ctrl-C in the terminal does not end it before its parent is done.
   const child = spawn(command, ["mcp", ...storage], { detached: true, stdio: ["pipe", "pipe", "pipe"] });
   const connection = connect(child);
   try {
@@ -42,7 +43,7 @@ export async function openDynamoPipe(command: string, storage: readonly string[]
       const operation = String(headers["x-amz-target"] ?? "").split(".")[1] ?? "";
       const request = JSON.parse(body.toString() || "{}") as Readonly<Record<string, unknown>>;
       const parameters = Object.entries(request).map(([name, value]) => [snakeCase(name), value]);
-      // Without this, a table is described in other words.
+      // Without `raw`, the answer describes the table in another form.
       const raw = operation === "DescribeTable" ? { raw: true } : {};
       const call = { name: snakeCase(operation), arguments: { ...Object.fromEntries(parameters), ...raw } };
       const answered = await connection.ask("tools/call", call);
@@ -81,7 +82,7 @@ function connect(child: ChildProcessByStdio<Writable, Readable, Readable>) {
   let lastId = 0;
 
   function end(why: string): void {
-    ended ??= new Error(`DynamoDB ended on this machine: ${why}${complaint === "" ? "" : `: ${complaint.trim()}`}`);
+    ended ??= new Error(`the local DynamoDB ended: ${why}${complaint === "" ? "" : `: ${complaint.trim()}`}`);
     for (const each of waiting.values()) each.reject(ended);
     waiting.clear();
   }
@@ -112,11 +113,11 @@ function connect(child: ChildProcessByStdio<Writable, Readable, Readable>) {
   };
 }
 
-/** As DynamoDB words it. */
+/** The result of a tool as a reply of DynamoDB. */
 function replyOf(operation: string, { result, error }: Answered): HttpReply {
   const text = result?.content?.[0]?.text;
   if (error !== undefined || text === undefined) {
-    const message = `${operation} is not one of this machine's operations: ${error?.message ?? "no result"}`;
+    const message = `the local DynamoDB does not support ${operation}: ${error?.message ?? "no result"}`;
     return dynamoError({ code: "UnknownOperationException", message });
   }
   if (result?.isError !== true) {
@@ -129,7 +130,10 @@ function replyOf(operation: string, { result, error }: Answered): HttpReply {
   return dynamoError({ code, message, ...(code === "TransactionCanceledException" ? cancellation(message) : {}) });
 }
 
-/** One of the whole database, which nobody asked for, is made before a table is deleted. */
+/**
+ * dynoxide makes a snapshot of the whole database before it deletes a table. This is the snapshot's name, if there is
+ * one.
+ */
 function snapshotIn({ result }: Answered): string | undefined {
   return /"_auto_snapshot":\{[^}]*"name":"([^"]+)"/.exec(result?.content?.[0]?.text ?? "")?.[1];
 }
@@ -138,18 +142,18 @@ function parsedError(text: string): { readonly error_type?: string; readonly mes
   try {
     return JSON.parse(text) as ReturnType<typeof parsedError>;
   } catch {
-    // Words about a request that it could not read.
+    // The text is not JSON when dynoxide could not read the request.
     return {};
   }
 }
 
-/** The reasons, which stand at the end of the message: `[ConditionalCheckFailed, None]`. */
+/** The cancellation reasons at the end of the message, for example `[ConditionalCheckFailed, None]`. */
 function cancellation(message: string) {
   const codes = /\[([^\]]*)\]$/.exec(message)?.[1]?.split(", ") ?? [];
   return { members: { Message: message, CancellationReasons: codes.map((Code) => ({ Code })) } };
 }
 
-/** `TransactWriteItems` as `transact_write_items`. */
+/** For example `transact_write_items` for `TransactWriteItems`. */
 function snakeCase(name: string): string {
   return name
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2")

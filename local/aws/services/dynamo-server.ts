@@ -12,20 +12,23 @@ import { LocalFailure } from "#local/base/local-failure.ts";
 import { startTethered } from "#local/base/tethered-process.ts";
 
 export interface DynamoServer {
-  /** To it, past everything that verifies. */
+  /** Sends a request to DynamoDB without a check of its signature. */
   readonly send: Forward;
-  /** `http://127.0.0.1:<port>`; absent where it has no port. */
+  /** `http://127.0.0.1:<port>`; undefined without a port. */
   readonly endpoint?: string;
-  /** Of the process, where it has no port. */
+  /** The process id; set if the server has no port. */
   readonly pid?: number | undefined;
   stop(): Promise<void>;
 }
 
 export interface DynamoServerOptions {
-  /** Folder for the database file; left out, the tables live in memory. */
+  /** The folder for the database file. The default keeps tables in memory. */
   readonly stateDir?: string;
   readonly port?: number;
-  /** `pipe`: no port, which every user of the machine could use; then no capacity is told. Default `port`. */
+  /**
+   * `pipe` opens no port, because every user of the machine could use it. It does not report capacity. The default is
+   * `port`.
+   */
   readonly door?: "port" | "pipe";
 }
 
@@ -35,9 +38,9 @@ const probeEveryMs = 25;
 const probeTimeoutMs = 500;
 
 /**
- * DynamoDB on this machine: the binary of the npm package `@dynoxide/<platform>-<arch>`, else
- * `dynoxide` on the PATH. Resolves when the server answers. The process ends with `stop()` and with this process.
- * @throws Error naming what to install when there is no DynamoDB, and what the server said when it does not start.
+ * DynamoDB on this machine: the binary of the npm package `@dynoxide/<platform>-<arch>`, or else `dynoxide` on the
+ * PATH. Resolves when the server answers. The process ends with `stop()` and with this process. @throws Error that
+ * names the package to install when there is no binary, or with the server's output when it does not start.
  */
 export async function startDynamo(options: DynamoServerOptions = {}): Promise<DynamoServer> {
   const command = await findDynoxide();
@@ -63,7 +66,7 @@ export async function startDynamo(options: DynamoServerOptions = {}): Promise<Dy
     await child.stop();
     refusal = failure;
   }
-  throw new Error(`DynamoDB did not start on this machine: ${refusal}`);
+  throw new Error(`the local DynamoDB did not start: ${refusal}`);
 }
 
 async function storageArguments(stateDir: string | undefined): Promise<string[]> {
@@ -81,8 +84,8 @@ async function findDynoxide(): Promise<string> {
     return "dynoxide";
   } catch (cause) {
     throw new LocalFailure(
-      `No DynamoDB on this machine: neither the npm package ${packageName} nor a dynoxide binary on the PATH was found. ` +
-        `Install one (npm install ${packageName}, or a release of github.com/nubo-db/dynoxide).`,
+      `DynamoDB is not installed: found neither the npm package ${packageName} nor a dynoxide binary on the PATH; ` +
+        `install one (\`npm install ${packageName}\`, or a release of github.com/nubo-db/dynoxide)`,
       { exit: "unknown", next: `npm install ${packageName}`, cause },
     );
   }
@@ -96,7 +99,7 @@ function resolvePackaged(packageName: string): string | undefined {
   }
 }
 
-/** Undefined once the server answers as dynoxide; else why it never will. */
+/** Waits until the server answers like dynoxide. @returns the reason if it never will. */
 async function untilItAnswers(endpoint: string, exit: () => string | undefined): Promise<string | undefined> {
   const deadline = Date.now() + answerWithinMs;
   while (Date.now() < deadline) {
@@ -110,7 +113,7 @@ async function untilItAnswers(endpoint: string, exit: () => string | undefined):
       await answer.arrayBuffer();
       if (answer.headers.get("server")?.startsWith("Dynoxide") && exit() === undefined) return undefined;
     } catch {
-      // Not listening yet.
+      // The server does not listen yet.
     }
     await sleep(probeEveryMs);
   }

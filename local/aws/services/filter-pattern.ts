@@ -1,8 +1,8 @@
-/** The part of CloudWatch's filter patterns that Starling uses: `{ ($.a = "x" && $.b = "y") || ($.c = "z") }`. */
+/** The subset of CloudWatch's filter patterns that Starling uses: `{ ($.a = "x" && $.b = "y") || ($.c = "z") }`. */
 
 type Matches = (line: unknown) => boolean;
 
-/** What is no pattern, or one that this machine does not know, which it says instead of finding nothing. */
+/** A pattern that is not valid or not supported. An error is better than an empty result. */
 export class FilterPatternError extends Error {}
 
 const tokens = /\s*(?:(?<word>\$(?:\.[A-Za-z_]\w*)+|&&|\|\||[(){}=])|"(?<text>[^"*]*)")/y;
@@ -47,14 +47,14 @@ export function parseFilterPattern(pattern: string): Matches {
     if (path === undefined || path.length === 0) throw unknown(pattern, "lacks a field such as $.name");
     take("=");
     const wanted = rest.shift()?.text;
-    if (wanted === undefined) throw unknown(pattern, "compares with something else than a quoted text without *");
+    if (wanted === undefined) throw unknown(pattern, "does not compare with a quoted text without *");
     return (line) => valueAt(line, path) === wanted;
   }
 
   take("{");
   const matches = either();
   take("}");
-  if (rest.length > 0) throw unknown(pattern, "goes on after its end");
+  if (rest.length > 0) throw unknown(pattern, "has text after its end");
   return matches;
 }
 
@@ -65,7 +65,7 @@ function read(pattern: string): Token[] {
   while (tokens.lastIndex < end) {
     const at = tokens.lastIndex;
     const groups = tokens.exec(pattern)?.groups;
-    if (groups === undefined) throw unknown(pattern, `is not understood from character ${at} on`);
+    if (groups === undefined) throw unknown(pattern, `cannot be read from character ${at} on`);
     found.push(groups as Token);
   }
   return found;
@@ -73,7 +73,7 @@ function read(pattern: string): Token[] {
 
 function unknown(pattern: string, why: string): FilterPatternError {
   return new FilterPatternError(
-    `Invalid filter pattern ${pattern}: it ${why}; this machine knows { $.field = "text" } with && and ||`,
+    `Invalid filter pattern ${pattern}: it ${why}; write { $.field = "text" }, joined by && and ||`,
   );
 }
 

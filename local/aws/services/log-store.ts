@@ -1,11 +1,11 @@
-/** Lines that functions have logged, by log group; only the newest are kept. */
+/** The newest log lines of functions, by log group. */
 export interface StoredLine {
   readonly eventId: string;
   readonly timestamp: number;
   readonly message: string;
 }
 
-/** Of a group; a busy day of a machine is some thousand. */
+/** The limit per group. A machine writes some thousand lines on a busy day. */
 const mostLines = 20_000;
 
 export class LogStore {
@@ -19,12 +19,12 @@ export class LogStore {
     if (lines.length > mostLines) lines.splice(0, lines.length - mostLines);
   }
 
-  /** The oldest first; undefined when there is no such group. */
+  /** The lines, oldest first; undefined when the group does not exist. */
   lines(group: string): readonly StoredLine[] | undefined {
     return this.#groups.get(group);
   }
 
-  /** There is a group before there is a line. */
+  /** Creates an empty group. On AWS, too, a group exists before its first line. */
   create(group: string): void {
     if (!this.#groups.has(group)) this.#groups.set(group, []);
   }

@@ -12,7 +12,7 @@ import { defined } from "#shared/base/defined.ts";
 export interface LogsServerOptions {
   readonly principals: Pick<Principals, "find">;
   readonly store: LogStore;
-  /** Lines that are looked through for one answer, matching or not: as CloudWatch, it goes on with the next one. */
+  /** The number of lines that one page searches, matching or not. As on CloudWatch, the next page continues there. */
   readonly pageLines?: number;
 }
 
@@ -41,7 +41,7 @@ class LogsError extends Error {
   }
 }
 
-/** CloudWatch Logs on 127.0.0.1, as far as FilterLogEvents goes. */
+/** CloudWatch Logs on 127.0.0.1, reduced to FilterLogEvents. */
 export async function startLogs({ principals, store, pageLines = 5000 }: LogsServerOptions): Promise<LogsServer> {
   function filterLogEvents(body: Buffer): object {
     const parsed = filterRequest.safeParse(JSON.parse(body.toString()));
@@ -62,7 +62,8 @@ export async function startLogs({ principals, store, pageLines = 5000 }: LogsSer
 
   function answer(operation: string, body: Buffer) {
     try {
-      if (operation !== target) throw new LogsError("UnknownOperationException", `${operation} is not known here`);
+      if (operation !== target)
+        throw new LogsError("UnknownOperationException", `the local CloudWatch Logs does not support ${operation}`);
       return { status: 200, body: filterLogEvents(body) };
     } catch (error) {
       if (error instanceof LogsError) return { status: 400, body: { __type: error.code, message: error.message } };
@@ -87,14 +88,14 @@ export async function startLogs({ principals, store, pageLines = 5000 }: LogsSer
     response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
   }
 
-  // What fails here is the reading of a request whose sender has left.
+  // An error here means that the sender closed the connection before its request was complete.
   const listening = await serveOnLoopback((request, response) => {
     respond(request, response).catch(() => response.destroy());
   }, {});
   return { endpoint: listening.origin, stop: () => listening.stop() };
 }
 
-/** A pattern for JSON finds no line that is none. */
+/** A JSON pattern matches no line that is not JSON. */
 function jsonMatcher(pattern: string): (message: string) => boolean {
   const matches = parseFilterPattern(pattern);
   return (message) => {

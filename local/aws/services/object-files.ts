@@ -6,7 +6,7 @@ import { takeTurns } from "#local/base/take-turns.ts";
 
 type S3App = ReturnType<typeof buildApp>;
 
-/** First line of an object's file; its bytes follow. */
+/** The first line of an object's file. The bytes of the object follow. */
 interface StoredObject {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -16,13 +16,13 @@ const keptHeaders = /^(content-(type|encoding|language|disposition)|cache-contro
 const newline = 0x0a;
 
 /**
- * Keeps S3 objects in files, one per object: puts those of an earlier run back into the app, then writes through before
- * each answer is sent. `LastModified` of a restored object is the time of the restart.
+ * Keeps S3 objects in files, one per object. It restores the objects of an earlier run, then writes each change before
+ * the answer is sent. `LastModified` of a restored object is the time of the restart.
  */
 export async function keepObjects(app: S3App, stateDir: string): Promise<void> {
   const folder = join(stateDir, "s3");
   await mkdir(folder, { recursive: true });
-  /** Each write is of the state it finds: the last one to run leaves the last state. */
+  /** Writes run in turn and store the state that they find, so the last write stores the last state. */
   const inTurn = takeTurns();
   let restored = false;
 
@@ -57,7 +57,7 @@ interface ChangingRequest {
   readonly body: unknown;
 }
 
-/** Paths (`/bucket/key`, percent-encoded) of the objects that a successful request may have changed. */
+/** The paths (`/bucket/key`, percent-encoded) of objects that a successful request may have changed. */
 function objectsChangedBy({ method, url, body }: ChangingRequest): string[] {
   const { pathname, searchParams } = new URL(url, "http://127.0.0.1");
   const [, bucket = "", ...key] = pathname.split("/");
@@ -87,7 +87,9 @@ async function restore(app: S3App, folder: string): Promise<void> {
     await app.inject({ method: "PUT", url: path.split("/").slice(0, 2).join("/") });
     const answer = await app.inject({ method: "PUT", url: path, headers, payload: bytes.subarray(headEnd + 1) });
     if (answer.statusCode !== 200) {
-      throw new Error(`${join(folder, name)} does not restore as ${path}: ${answer.statusCode} ${answer.body}`);
+      throw new Error(
+        `cannot restore the object ${path} from ${join(folder, name)}: ${answer.statusCode} ${answer.body}`,
+      );
     }
   }
 }

@@ -3,8 +3,8 @@ import { type AwsCall, withBody } from "#local/aws/wire/aws-call.ts";
 import type { HttpReply, HttpRequest } from "#local/aws/wire/emulator-client.ts";
 
 /**
- * `Host` header that fauxqs sees: it makes queue URLs of it and then knows a queue by that URL only, so it has to be the
- * same in every run, whatever the ports are.
+ * The `Host` header of all requests to fauxqs. It builds queue URLs from this header and knows a queue by its URL only.
+ * So the host must be the same in every run, whatever the ports.
  */
 export const emulatorHost = "localhost:4566";
 
@@ -12,8 +12,8 @@ const emulatorUrl = /http:\/\/sqs\.[a-z0-9-]+\.localhost:4566\//g;
 const answersWithUrls = new Set(["CreateQueue", "GetQueueUrl", "ListQueues"]);
 
 /**
- * The call with the URL that the emulator knows the queue by. Clients are given URLs of the endpoint they asked, as SQS
- * does: their next request, which the SDK may send to the URL instead of the endpoint, then takes the same way.
+ * Replaces the client's queue URL by the emulator's. Like SQS, the proxy gives clients URLs of the endpoint that they
+ * called. So later requests reach the proxy even if the SDK sends them to the queue URL.
  */
 export function withEmulatorUrl(call: AwsCall): AwsCall {
   const { QueueUrl } = call.request;
@@ -23,7 +23,7 @@ export function withEmulatorUrl(call: AwsCall): AwsCall {
   return { service, operation, invocationId, request, http: withBody(call, request) };
 }
 
-/** The reply with queue URLs on the host that the client asked. */
+/** Replaces the emulator's queue URLs in a reply by URLs of the host that the client called. */
 export function toClientUrls(call: AwsCall, reply: HttpReply): HttpReply {
   if (!answersWithUrls.has(call.operation) || reply.status !== 200) return reply;
   const body = Buffer.from(reply.body.toString().replaceAll(emulatorUrl, `http://${call.http.headers.host}/`));

@@ -10,11 +10,11 @@ export interface SecretStoreOptions {
 }
 
 export interface SecretStore {
-  /** @throws SecretsError worded as AWS does. */
+  /** @throws SecretsError in the words of AWS. */
   perform(operation: string, request: unknown): Promise<object>;
 }
 
-/** An error of the service; `code` is the name that SDK clients see. */
+/** An error of the service. `code` is the error name in SDK clients. */
 export class SecretsError extends Error {
   readonly code: string;
 
@@ -38,7 +38,7 @@ interface SecretRequest {
 interface Version {
   readonly id: string;
   readonly secretString?: string;
-  /** Base64, as on the wire. */
+  /** Base64, as sent. */
   readonly secretBinary?: string;
   readonly createdSeconds: number;
 }
@@ -57,7 +57,7 @@ interface Secret {
 const current = "AWSCURRENT";
 const previous = "AWSPREVIOUS";
 
-/** Secrets with versions; each operation is written to disk before it is answered when there is a state folder. */
+/** Secrets with versions. With a state folder, each operation is written to disk before its answer. */
 export async function createSecretStore({ stateDir, region = localRegion }: SecretStoreOptions): Promise<SecretStore> {
   const file = stateDir === undefined ? undefined : join(stateDir, "secrets.json");
   if (stateDir !== undefined) await mkdir(stateDir, { recursive: true });
@@ -162,13 +162,16 @@ export async function createSecretStore({ stateDir, region = localRegion }: Secr
         case "DescribeSecret":
           return describe(request as SecretRequest);
         default:
-          throw new SecretsError("UnknownOperationException", `${operation} is not one of this machine's operations`);
+          throw new SecretsError(
+            "UnknownOperationException",
+            `the local Secrets Manager does not support ${operation}`,
+          );
       }
     },
   };
 }
 
-/** The secret with a new current version; putting the same version again changes nothing. */
+/** The secret with a new current version. Putting the same version again changes nothing. */
 function withVersion(secret: Secret, request: SecretRequest): Secret {
   const { SecretString, SecretBinary, ClientRequestToken: id = randomUUID() } = request;
   if ((SecretString === undefined) === (SecretBinary === undefined)) {
@@ -205,7 +208,7 @@ async function load(file: string): Promise<Record<string, Secret>> {
     return JSON.parse(await readFile(file, "utf8")) as Record<string, Secret>;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
-    throw new Error(`${file} cannot be read as secrets; repair or delete it`, { cause: error });
+    throw new Error(`cannot read secrets from ${file}; repair or delete the file`, { cause: error });
   }
 }
 

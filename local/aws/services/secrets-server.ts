@@ -8,9 +8,12 @@ import { readBytesUpTo } from "#local/base/read-bytes.ts";
 
 export interface SecretsServerOptions {
   readonly principals: Pick<Principals, "find">;
-  /** Whether a principal may ask this of a secret, which is named as it is in the request; by default all may. */
+  /**
+   * Whether a principal may call an operation on a secret. The secret has the name of the request. The default allows
+   * all.
+   */
   readonly allows?: (request: SecretsRequest) => boolean;
-  /** Folder that the secrets are kept in, readable by the user only; left out, they live in memory. */
+  /** The folder of the secrets; only the user can read it. The default keeps secrets in memory. */
   readonly stateDir?: string;
   readonly port?: number;
   readonly region?: string;
@@ -18,9 +21,9 @@ export interface SecretsServerOptions {
 
 export interface SecretsRequest {
   readonly principalArn: string;
-  /** E.g. `GetSecretValue`. */
+  /** For example `GetSecretValue`. */
   readonly operation: string;
-  /** Name or ARN. */
+  /** A name or an ARN. */
   readonly secretId: string;
 }
 
@@ -29,10 +32,10 @@ export interface SecretsServer {
   stop(): Promise<void>;
 }
 
-/** A secret has 64 KiB at most. */
+/** Larger than any secret, which has at most 64 KiB. */
 const maxBodyBytes = 256 * 1024;
 
-/** Secrets Manager on 127.0.0.1: create, put, get and describe, with versions and their staging labels. */
+/** Secrets Manager on 127.0.0.1: create, put, get and describe, with versions and staging labels. */
 export async function startSecrets(options: SecretsServerOptions): Promise<SecretsServer> {
   const { principals, allows = () => true } = options;
   const store = await createSecretStore(options);
@@ -79,7 +82,7 @@ export async function startSecrets(options: SecretsServerOptions): Promise<Secre
     response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
   }
 
-  // What fails here is the reading of a request whose sender has left.
+  // An error here means that the sender closed the connection before its request was complete.
   const listening = await serveOnLoopback(
     (request, response) => {
       respond(request, response).catch(() => response.destroy());

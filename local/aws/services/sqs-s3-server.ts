@@ -5,27 +5,28 @@ import { withoutConnectionHeaders } from "#local/aws/wire/emulator-client.ts";
 import type { Forward } from "#local/aws/wire/fault-context.ts";
 
 export interface SqsAndS3Server {
-  /** Of both services. */
+  /** Sends a request to either service. */
   readonly send: Forward;
   stop(): Promise<void>;
 }
 
 export interface SqsAndS3Options {
-  /** Folder that S3 objects are kept in across restarts; left out, they live in memory. Messages are never kept. */
+  /** The folder that keeps S3 objects over restarts. The default keeps objects in memory. Messages are never kept. */
   readonly stateDir?: string;
-  /** Region of ARNs when a request is not signed; default `us-east-1`. */
+  /** The region in ARNs when a request is not signed. The default is `us-east-1`. */
   readonly region?: string;
 }
 
-/** S3 takes 5 GB in one PUT; fauxqs stops at 11 MiB, less than the archive of a middling repository. */
+/** S3 accepts 5 GB in one PUT. The default of fauxqs is 11 MiB, less than the archive of a medium-sized repository. */
 const maxObjectBytes = 5 * 1024 ** 3;
 
 /**
- * SQS and S3 on this machine, in this process (fauxqs). It has no port: it verifies no signature, and the way to it is the
- * fault proxy, which does.
+ * SQS and S3 on this machine, in this process (fauxqs). It verifies no signatures and therefore has no port. Requests
+ * reach it through the fault proxy, which verifies them.
  *
- * fauxqs also ignores conditional writes (`If-None-Match: *` overwrites) and knows a queue only by the exact URL it gave out. Messages do not survive a restart, by design: rows are the truth,
- * and the watchdog sends again what was lost.
+ * fauxqs ignores conditional writes (`If-None-Match: *` overwrites) and knows a queue only by the exact URL that it
+ * returned. Messages do not survive a restart on purpose. Rows hold the state, and the watchdog sends lost messages
+ * again.
  */
 export async function startSqsAndS3(options: SqsAndS3Options = {}): Promise<SqsAndS3Server> {
   const app = buildApp({ logger: false, defaultRegion: options.region ?? "us-east-1" });

@@ -3,19 +3,22 @@ import type { HttpRequest } from "#local/aws/wire/emulator-client.ts";
 
 export type AwsService = "dynamodb" | "sqs" | "s3" | "lambda";
 
-/** One request of an SDK client, before anything was done about it. */
+/** One request of an SDK client, before any effect. */
 export interface AwsCall {
   readonly service: AwsService;
-  /** E.g. `UpdateItem`, `ReceiveMessage`, `PutObject`. */
+  /** For example `UpdateItem`, `ReceiveMessage` or `PutObject`. */
   readonly operation: string;
-  /** The same for every attempt of one call of the SDK (`amz-sdk-invocation-id`). */
+  /** The same for all attempts of one SDK call (`amz-sdk-invocation-id`). */
   readonly invocationId: string;
-  /** The JSON body of DynamoDB and SQS; `{ bucket, key, query }` of S3; the function's name, tenant and event of Lambda. */
+  /**
+   * For DynamoDB and SQS the JSON body, for S3 `{ bucket, key, query }`, for Lambda the function's name, tenant and
+   * event.
+   */
   readonly request: Readonly<Record<string, unknown>>;
   readonly http: HttpRequest;
 }
 
-/** Reads the call out of a request; the body is parsed when first asked for. */
+/** Reads the call from a request. The body is parsed on first use. */
 export function readCall(service: AwsService, http: HttpRequest): AwsCall {
   const invocationId = String(http.headers["amz-sdk-invocation-id"] ?? randomUUID());
   if (service === "s3") {
@@ -46,7 +49,7 @@ function isAccountSettings({ method, path }: HttpRequest): boolean {
   return method === "GET" && /^\/2016-08-19\/account-settings\/?$/.test(path);
 }
 
-/** The same call with another JSON body. */
+/** The request of the same call with another JSON body. */
 export function withBody(call: AwsCall, body: object): HttpRequest {
   return { ...call.http, body: Buffer.from(JSON.stringify(body)) };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AwsService } from "#local/aws/wire/aws-call.ts";
 import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
 
-/** A reply of the JSON protocols (DynamoDB and SQS), headers included. */
+/** A reply of a JSON protocol (DynamoDB and SQS) with its headers. */
 export function jsonReply(status: number, body: object): HttpReply {
   const bytes = Buffer.from(JSON.stringify(body));
   return {
@@ -17,13 +17,13 @@ export function jsonReply(status: number, body: object): HttpReply {
 }
 
 export interface DynamoError {
-  /** E.g. `ThrottlingException`. */
+  /** For example `ThrottlingException`. */
   readonly code: string;
   readonly message: string;
   readonly members?: object;
 }
 
-/** An error of a REST API that speaks JSON (Lambda). */
+/** An error of a REST API with JSON (Lambda). */
 export function restJsonError(status: number, code: string, message: string): HttpReply {
   const body = Buffer.from(JSON.stringify({ Type: status < 500 ? "User" : "Service", message }));
   return {
@@ -38,7 +38,7 @@ export function restJsonError(status: number, code: string, message: string): Ht
   };
 }
 
-/** An error as DynamoDB words it. */
+/** An error in the format of DynamoDB. */
 export function dynamoError({ code, message, members = {} }: DynamoError): HttpReply {
   return jsonReply(400, { __type: `com.amazonaws.dynamodb.v20120810#${code}`, message, ...members });
 }
@@ -47,11 +47,11 @@ export interface S3Error {
   readonly status: number;
   readonly code: string;
   readonly message: string;
-  /** Further elements, e.g. `{ Condition: "If-None-Match" }`. */
+  /** Additional elements, for example `{ Condition: "If-None-Match" }`. */
   readonly elements?: Readonly<Record<string, string>>;
 }
 
-/** An error as S3 words it. */
+/** An error in the format of S3. */
 export function s3Error({ status, code, message, elements = {} }: S3Error): HttpReply {
   const requestId = randomUUID().replaceAll("-", "").slice(0, 16).toUpperCase();
   const members = Object.entries({ Code: code, Message: message, ...elements, RequestId: requestId, HostId: "local" });
@@ -64,7 +64,10 @@ export function s3Error({ status, code, message, elements = {} }: S3Error): Http
   };
 }
 
-/** What a policy of the bucket, the key or the organisation denies; a missing key, too, to who may not list it. */
+/**
+ * The error of S3 when a policy denies the request. A caller that may not list the bucket gets it for a missing key,
+ * too.
+ */
 export function s3Denied(): HttpReply {
   return s3Error({ status: 403, code: "AccessDenied", message: "Access Denied" });
 }

@@ -3,7 +3,7 @@ import { readBytes } from "#local/base/read-bytes.ts";
 
 export interface HttpRequest {
   readonly method: string;
-  /** Path and query, as on the wire. */
+  /** Path and query as sent. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
@@ -20,7 +20,7 @@ export interface EmulatorClient {
   close(): void;
 }
 
-/** What concerns one connection only (RFC 9110 section 7.6.1), or is set anew for the next. */
+/** Headers of one connection (RFC 9110 section 7.6.1), and headers that are set anew for the next connection. */
 const connectionHeaders = new Set([
   "connection",
   "keep-alive",
@@ -30,7 +30,7 @@ const connectionHeaders = new Set([
   "content-length",
 ]);
 
-/** Sends whole requests to an emulator over kept-alive connections. */
+/** Sends requests to an emulator over kept-alive connections. */
 export function createEmulatorClient(endpoint: string): EmulatorClient {
   const target = new URL(endpoint);
   const agent = new Agent({ keepAlive: true });
@@ -74,7 +74,9 @@ export function createEmulatorClient(endpoint: string): EmulatorClient {
   };
 }
 
-/** The emulator closed an idle connection just as it was used again: nothing was done, the request is safe to repeat. */
+/**
+ * The emulator closed an idle connection while a request was starting. The request had no effect and is safe to repeat.
+ */
 class StaleConnection extends Error {}
 
 function forwardedHeaders({ headers, body }: HttpRequest, host: string): OutgoingHttpHeaders {

@@ -3,16 +3,16 @@ import type { HttpReply, HttpRequest } from "#local/aws/wire/emulator-client.ts"
 import type { FaultOptions } from "#local/aws/wire/fault-options.ts";
 import type { Random } from "#local/base/random.ts";
 
-/** What the fronts of the services share. */
+/** The state that the fronts of all services share. */
 export interface FaultContext {
   readonly random: Random;
-  /** The faults that are set now. */
+  /** The current faults. */
   faults(): FaultOptions;
-  /** Counts a fault that was injected, e.g. `sqs:lose`. */
+  /** Counts an injected fault, for example `sqs:lose`. */
   injected(fault: string): void;
 }
 
 export type Forward = (request: HttpRequest) => Promise<HttpReply>;
 
-/** Answers one call: forwards it, changes it, or refuses it. */
+/** Answers one call: forwards it, changes it or refuses it. */
 export type ServiceFront = (call: AwsCall) => Promise<HttpReply>;

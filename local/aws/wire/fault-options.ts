@@ -1,4 +1,4 @@
-/** What the fault proxy does to calls. Probabilities are from 0 (never) to 1 (always), per call or per message. */
+/** The faults of the fault proxy. Probabilities are per call or per message, from 0 (never) to 1 (always). */
 export interface FaultOptions {
   readonly dynamodb: DynamoFaults;
   readonly sqs: SqsFaults;
@@ -6,70 +6,74 @@ export interface FaultOptions {
   readonly lambda: LambdaFaults;
 }
 
-/** A connection that breaks. The SDK repeats such a call by itself (standard retry mode), and each attempt is a call. */
+/** Broken connections. The SDK repeats such a call (standard retry mode), and each attempt counts as a call. */
 export interface ConnectionFaults {
-  /** The connection breaks, nothing was done. */
+  /** The connection breaks before any effect. */
   readonly resetBefore: number;
-  /** The connection breaks after the work was done: the caller cannot know. */
+  /** The connection breaks after the effect, so that the caller cannot know the result. */
   readonly resetAfter: number;
-  /** 500 or 503 of the service itself, as often after the work was done as before; the SDK repeats those. */
+  /** The service answers 500 or 503, equally often before and after the effect. The SDK repeats the call. */
   readonly serverError: number;
   /**
-   * The caller's session ends: every service refuses its access key from then on (`ExpiredTokenException`, S3's
-   * `ExpiredToken`), and the SDK does not repeat that. Only temporary credentials end, so that there are others to get.
+   * The caller's session expires. From then on every service refuses its access key (`ExpiredTokenException`, S3's
+   * `ExpiredToken`), and the SDK does not repeat that. Only temporary credentials expire, because the caller can get
+   * new ones.
    */
   readonly expiredCredentials: number;
 }
 
 export interface DynamoFaults extends ConnectionFaults {
-  /** Writes and transactions that meet another transaction on the same item; the SDK does not repeat those. */
+  /** Writes and transactions that conflict with another transaction on the same item. The SDK does not repeat them. */
   readonly transactionConflict: number;
-  /** ProvisionedThroughputExceededException or ThrottlingException; the SDK repeats those. */
+  /** ProvisionedThroughputExceededException or ThrottlingException. The SDK repeats the call. */
   readonly throttle: number;
-  /** Batches that are done in part (UnprocessedItems, UnprocessedKeys). */
+  /** Batches that are only partly done (UnprocessedItems, UnprocessedKeys). */
   readonly unprocessed: number;
-  /** Queries without a limit whose first page ends after one item, as one may at any size of items. */
+  /** Queries without a limit whose first page ends after one item, as can happen with items of any size. */
   readonly shortPage: number;
-  /** Every write appears in the indexes after a random time up to this; 0 = at once, as no real index does. */
+  /**
+   * Every write appears in the indexes after a random time up to this. With 0 it appears at once, unlike in a real
+   * index.
+   */
   readonly indexLagMs: number;
 }
 
 export interface SqsFaults extends ConnectionFaults {
-  /** Messages that are accepted and never arrive. */
+  /** Messages that are accepted and never delivered. */
   readonly lose: number;
-  /** Messages that arrive twice; on a FIFO queue under another de-duplication id. */
+  /** Messages that are delivered twice; on a FIFO queue under another de-duplication id. */
   readonly duplicate: number;
-  /** Messages that arrive up to `maxDelaySeconds` late; a FIFO group waits as a whole. */
+  /** Messages that are up to `maxDelaySeconds` late. A FIFO group waits as a whole. */
   readonly delay: number;
   readonly maxDelaySeconds: number;
-  /** Messages on standard queues that others may overtake: held back for up to `maxReorderMs`. */
+  /** Messages on standard queues that are held for up to `maxReorderMs`, so that others overtake them. */
   readonly reorder: number;
   readonly maxReorderMs: number;
   /**
-   * Calls from which on the whole region is silent for up to `maxSilenceMs`: either no call is answered until its
-   * connection breaks at the end, or sends are accepted and nothing is delivered before the end.
+   * Calls that start a silence of the region of up to `maxSilenceMs`. In one kind of silence no call is answered, and
+   * its connection breaks at the end. In the other kind sends are accepted, and nothing is delivered before the end.
    */
   readonly silence: number;
   readonly maxSilenceMs: number;
 }
 
 export interface S3Faults extends ConnectionFaults {
-  /** 503 SlowDown; the SDK repeats those. */
+  /** 503 SlowDown. The SDK repeats the call. */
   readonly slowDown: number;
   /** 409 ConditionalRequestConflict on writes with `If-None-Match` or `If-Match`. */
   readonly conditionalConflict: number;
-  /** 412 PreconditionFailed: a rival's write of the same object came first, or went again a moment ago (`If-Match`). */
+  /** 412 PreconditionFailed: another writer was faster. With `If-Match` it has also restored the object. */
   readonly preconditionFailed: number;
 }
 
 export interface LambdaFaults extends ConnectionFaults {
-  /** 429 TooManyRequestsException; the SDK repeats those. */
+  /** 429 TooManyRequestsException. The SDK repeats the call. */
   readonly throttle: number;
 }
 
 const steady: ConnectionFaults = { resetBefore: 0, resetAfter: 0, serverError: 0, expiredCredentials: 0 };
 
-/** No faults: the emulators as they are, plus what S3 does and the emulator does not (conditional writes). */
+/** No faults. The proxy still adds conditional writes, which the emulator of S3 lacks. */
 export const quiet: FaultOptions = {
   dynamodb: { ...steady, transactionConflict: 0, throttle: 0, unprocessed: 0, shortPage: 0, indexLagMs: 0 },
   sqs: {
@@ -89,7 +93,7 @@ export const quiet: FaultOptions = {
 
 const shaky: ConnectionFaults = { resetBefore: 0.01, resetAfter: 0.01, serverError: 0.01, expiredCredentials: 0.003 };
 
-/** Every fault at once, often enough to meet each within a few hundred calls, rarely enough to make progress. */
+/** Every fault at once, often enough to meet each within a few hundred calls, and rarely enough to make progress. */
 export const hostile: FaultOptions = {
   dynamodb: { ...shaky, transactionConflict: 0.05, throttle: 0.03, unprocessed: 0.2, shortPage: 0.2, indexLagMs: 200 },
   sqs: {
@@ -108,8 +112,8 @@ export const hostile: FaultOptions = {
 };
 
 /**
- * What a day in a busy region brings: the weather of every test that does not ask for another. Nothing that only a row's
- * watchdog repairs, so that nothing takes longer by more than the SDK's own retries, and what people are told is whole.
+ * The faults of a day in a busy region, for every test that sets no other faults. It contains no fault that only a
+ * row's watchdog repairs. So nothing takes longer than the SDK's own retries, and reports to people are complete.
  */
 export const everyday: FaultOptions = {
   dynamodb: {

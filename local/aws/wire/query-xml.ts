@@ -1,12 +1,12 @@
-/** The XML of AWS's Query protocol, which STS and CloudFormation speak. */
+/** The XML of AWS's Query protocol, which STS and CloudFormation use. */
 import { randomUUID } from "node:crypto";
 
-/** Elements in their order; a list is `<member>` after `<member>`. */
+/** Elements in their order. A list is a series of `<member>` elements. */
 export type QueryValue = string | readonly QueryValue[] | { readonly [name: string]: QueryValue };
 
 export interface QueryAnswer {
   readonly action: string;
-  /** Of the service and its version. */
+  /** The namespace of the service and its version. */
   readonly namespace: string;
   readonly result: Readonly<Record<string, QueryValue>>;
 }
@@ -36,7 +36,7 @@ function contentOf(value: QueryValue): string {
     .join("");
 }
 
-/** `Array.isArray` does not tell a list that is only read. */
+/** `Array.isArray` does not narrow a readonly array. */
 function isList(value: QueryValue): value is readonly QueryValue[] {
   return Array.isArray(value);
 }

@@ -371,7 +371,9 @@ test("a function timeout above the visibility timeout is refused, as Lambda refu
 
 test("a batching window on a FIFO queue is refused", async () => {
   const queueUrl = await createQueue({ FifoQueue: "true" }, ".fifo");
-  await expect(run(() => undefined, { queueUrl, batchingWindowSeconds: 1 })).rejects.toThrow("not supported on FIFO");
+  await expect(run(() => undefined, { queueUrl, batchingWindowSeconds: 1 })).rejects.toThrow(
+    "A FIFO queue has no batching window",
+  );
 });
 
 test("a message that finds no place in the account waits for one, and is received once", async () => {

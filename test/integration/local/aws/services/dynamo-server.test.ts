@@ -150,7 +150,7 @@ test("without a port a table outlives the server, and what is asked after its en
   expect((await ask(first, "DescribeEverything", {})).body.toString()).toContain("UnknownOperationException");
   await first.stop();
   await first.stop();
-  await expect(ask(first, "ListTables", {})).rejects.toThrow("DynamoDB ended on this machine: exit code 0");
+  await expect(ask(first, "ListTables", {})).rejects.toThrow("the local DynamoDB ended: exit code 0");
   const second = await startDynamo({ stateDir, door: "pipe" });
   cleanups.push(() => second.stop());
   expect(JSON.parse((await ask(second, "ListTables", {})).body.toString())).toEqual({ TableNames: ["rows"] });

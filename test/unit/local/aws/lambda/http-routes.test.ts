@@ -47,5 +47,5 @@ test("without a default route nothing takes what does not match", () => {
 });
 
 test.each(["/a", "get /a", "GET a", ""])("the route key %j is refused", (routeKey) => {
-  expect(() => router(routeKey)).toThrow("must be like");
+  expect(() => router(routeKey)).toThrow("is not valid; write it like");
 });

@@ -33,7 +33,7 @@ function wordsOf(text: string): readonly string[] {
 }
 
 describe.each([
-  ["rollouts.md", "## What is waited for"],
+  ["rollouts.md", "## Waits"],
   ["spec/rollout.md", "## Working with"],
 ])("docs/%s", (file, title) => {
   test("has everything that is waited for, and nothing else", () => {

@@ -9,8 +9,52 @@ async function finishAll(made: PlannerWorld, clusters: readonly string[]): Promi
   await begin(made);
 }
 
+/** The group that docs/rollouts.md follows from beginning to end, as its status table shows it. */
+async function runningExample(): Promise<PlannerWorld> {
+  const fleet = Object.fromEntries([
+    ["c0", "canary"],
+    ...names(4, "early").map((name) => [name, "early"]),
+    ...names(5, "rest").map((name) => [name, "rest"]),
+  ]);
+  const stages = ["canary", "early"].map((ring) => ({ name: ring, clusters: { selector: { matchLabels: { ring } } } }));
+  const made = await worldOf(fleet, { stages: [...stages, { name: "rest" }], maxConcurrent: 3 });
+  await made.rollOut();
+  await revise(made, "bbb");
+  await finishAll(made, ["c0"]);
+  await finishAll(made, ["early000"]);
+  await revise(made, "ccc");
+  await finishAll(made, ["c0"]);
+  await made.addCluster("late", "rest");
+  await begin(made);
+  return made;
+}
+
+describe("the example that docs/rollouts.md follows", () => {
+  test("has three rollouts in progress, and one slot is reserved for the first stage", async () => {
+    const made = await runningExample();
+    expect(made.stages()).toEqual({ canary: "3", early: "1 (2)", rest: "1" });
+    expect(made.stageRun("early").counts).toMatchObject({ Succeeded: 1, Assigned: 2, Waiting: 1 });
+    expect(changing(made)).toEqual(["early001", "early002"]);
+    expect(made.rolloutState().catchUps.waiting).toBe(1);
+  });
+
+  test("goes on in two stages at once after a stage has passed", async () => {
+    const made = await runningExample();
+    while (made.stages().early === "1 (2)") await finishAll(made, changing(made));
+    expect(made.stages()).toEqual({ canary: "3", early: "2 (3)", rest: "1 (2)" });
+  });
+
+  test("takes the newer rollout at once where a stage has halted", async () => {
+    const made = await runningExample();
+    await made.finish("early001", "Failed");
+    await begin(made);
+    expect(made.stages()).toEqual({ canary: "3", early: "1 (3)", rest: "1" });
+    expect(changing(made)).not.toContain("early003");
+  });
+});
+
 describe("the examples of docs/rollouts.md", () => {
-  test("three clusters, one stage: one at a time, a failure halts it, and the next push cures it", async () => {
+  test("with three clusters and one stage, one cluster changes at a time, a failure halts the stage, and the next push repairs it", async () => {
     const made = await worldOf(["a", "b", "c"], {});
     await made.rollOut();
     const before = made.rows("Rendering").length;
@@ -34,7 +78,7 @@ describe("the examples of docs/rollouts.md", () => {
     expect(made.stages()).toEqual({ all: "3" });
   });
 
-  test("thirty clusters, canary of three", async () => {
+  test("with thirty clusters and a canary of three, a halted stage takes the next rollout after the canary has passed it", async () => {
     const canary = names(3, "canary");
     const rest = names(27, "rest");
     const fleet = Object.fromEntries([
@@ -64,7 +108,7 @@ describe("the examples of docs/rollouts.md", () => {
     expect(made.stages()).toEqual({ canary: "3", rest: "1 (3)" });
   });
 
-  test("four stages and more commits than the last one takes: each keeps its content, and the last skips", async () => {
+  test("with four stages and frequent commits, each stage finishes its rollout, and the last one skips some", async () => {
     const stages = ["canary", "early", "wide"].map((ring) => ({
       name: ring,
       clusters: { selector: { matchLabels: { ring } } },

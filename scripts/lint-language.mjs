@@ -8,11 +8,11 @@
  *
  * CONTRIBUTING.md has the rules of writing, and scripts/language/table.mjs the exceptions.
  */
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { listFiles } from "./language/list-files.mjs";
 import { findTwice } from "./language/names.mjs";
 import { readSentences } from "./language/sentences.mjs";
 import { readTexts } from "./language/texts.mjs";
@@ -46,16 +46,11 @@ else process.exitCode = check();
 
 /** The files that git knows or would add, read once. */
 function readFiles(root) {
-  const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
-    cwd: root,
-    encoding: "utf8",
-  });
-  return listed
-    .split("\n")
-    .filter((path) => path !== "" && existsSync(join(root, path)))
-    .map((path) => ({ path, content: readTexts(path, () => readFileSync(join(root, path), "utf8")) }));
+  return listFiles(root).map((path) => ({
+    path,
+    content: readTexts(path, () => readFileSync(join(root, path), "utf8")),
+  }));
 }
-
 /** Of each folder and kind: the number of sentences, and those with a fault. */
 function countSentences(all) {
   const rows = new Map();

@@ -120,22 +120,26 @@ function visit(program, withMessages) {
   return { literals, identifiers };
 }
 
-/** The text of a string, of a template, or of several of them added up; marks its parts as taken. */
-function literalText(node, taken) {
+/**
+ * The text of a string, of a template, or of several of them added up; marks its parts as taken. `nameOf` gives what stands
+ * for an expression of a template.
+ */
+export function literalText(node, taken, nameOf = () => placeholder) {
   if (node.type === "Literal" && typeof node.value === "string") {
     taken.add(node);
     return oneLine(node.value);
   }
   if (node.type === "TemplateLiteral") {
     taken.add(node);
-    return oneLine(node.quasis.map(({ value }) => value.cooked ?? value.raw).join(placeholder));
+    const parts = node.quasis.map(({ value }) => value.cooked ?? value.raw);
+    return oneLine(parts.reduce((text, part, index) => `${text}${nameOf(node.expressions[index - 1])}${part}`));
   }
   if (node.type !== "BinaryExpression" || node.operator !== "+") return undefined;
-  const left = literalText(node.left, taken);
-  const right = literalText(node.right, taken);
+  const left = literalText(node.left, taken, nameOf);
+  const right = literalText(node.right, taken, nameOf);
   if (left === undefined && right === undefined) return undefined;
   taken.add(node);
-  return oneLine(`${left ?? placeholder} ${right ?? placeholder}`);
+  return oneLine(`${left ?? nameOf(node.left)} ${right ?? nameOf(node.right)}`);
 }
 
 /** `it(...)`, `it.skip(...)`, `it.each(...)(...)` and the same of test and describe. */

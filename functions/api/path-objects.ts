@@ -1,7 +1,8 @@
 /** What the parts of a path name. */
-import { type PathParams, part } from "#functions/api/match-path.ts";
+
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { type PathParams, part } from "#functions/api/route.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 
 const kindOfPlural = {

@@ -1,9 +1,9 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
-import { pathName } from "#functions/api/match-path.ts";
 import { named } from "#functions/api/query-values.ts";
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { pathName } from "#functions/api/route.ts";
 import { beginningOf } from "#shared/adapters/correlation.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { type ApiList, type LogItem, listOf } from "#shared/fleet/api/objects.ts";

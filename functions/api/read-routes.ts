@@ -18,7 +18,6 @@ import {
 import { listSyncObjects } from "#functions/api/list-sync-objects.ts";
 import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/list-syncs.ts";
 import { listTargets, targetStatesOf } from "#functions/api/list-targets.ts";
-import { part } from "#functions/api/match-path.ts";
 import { type ListPage, type PageRequest, pageRequest } from "#functions/api/page-request.ts";
 import {
   clusterOf,
@@ -34,7 +33,7 @@ import { listFleet } from "#functions/api/read-fleet.ts";
 import { overviewOf } from "#functions/api/read-overview.ts";
 import { getRollout, listNewestRollouts, listRollouts, showRollout } from "#functions/api/read-rollouts.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import type { Answers, Call } from "#functions/api/route.ts";
+import { type Answers, type Call, part } from "#functions/api/route.ts";
 import { defined } from "#shared/base/defined.ts";
 import { ns } from "#shared/fleet/api/api-routes.ts";
 import { listOf } from "#shared/fleet/api/objects.ts";

@@ -1,9 +1,11 @@
 /** The door's looks without the door: for who reads the rows with a role of its own, in the same code. */
 import { looks, type ReadPorts } from "#functions/api/read-routes.ts";
 import { refusalStatus } from "#functions/api/refusal.ts";
-import { answerBy } from "#functions/api/route.ts";
+import { routerOf } from "#functions/api/route.ts";
 import { errorCode, StarlingError } from "#shared/base/errors.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
+
+const answerRead = routerOf(looks);
 
 /** Nobody has signed: what looks at rows alone records nobody. */
 const nobody = "";
@@ -15,7 +17,7 @@ export function readWith(ports: ReadPorts): Ask {
     const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
     const request = { method: "GET", path: parts, query: Object.fromEntries(given), body: {}, principal: nobody };
     try {
-      return (await answerBy(looks, ports, request)) as T;
+      return (await answerRead(ports, request)) as T;
     } catch (error) {
       const code = errorCode(error);
       const status = refusalStatus(code);

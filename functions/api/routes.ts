@@ -8,7 +8,6 @@ import { deleteObject } from "#functions/api/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/freezes.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
 import { linkArtifacts, linkRenderings } from "#functions/api/link-contents.ts";
-import { type PathParams, part } from "#functions/api/match-path.ts";
 import { type OperateRequest, operate } from "#functions/api/operate.ts";
 import {
   clusterOf,
@@ -38,7 +37,7 @@ import {
   recoverBody,
   renderingsBody,
 } from "#functions/api/request-bodies.ts";
-import { type Answers, answerBy, type Call } from "#functions/api/route.ts";
+import { type Answers, type Call, type PathParams, part, routerOf } from "#functions/api/route.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { starlingVersion } from "#shared/base/version.ts";
@@ -82,9 +81,7 @@ const answers: Answers<ApiPorts> = {
 };
 
 /** @throws StarlingError `NotFound`, `MethodNotAllowed`, and whatever the route refuses. */
-export function answerRequest(ports: ApiPorts, request: HttpRequest): Promise<unknown> {
-  return answerBy(answers, ports, request);
-}
+export const answerRequest = routerOf(answers);
 
 function apply({ ports, request }: ApiCall): Promise<unknown> {
   const body = parseBody(applyBody, request.body);

@@ -344,8 +344,32 @@ describe("the door", () => {
     ["PUT", "/v1/clusters/c1", 405],
     ["GET", "/v1/clusters/%E0%A4%A", 400],
     ["GET", "/v1/clusters/..%2F", 404],
+    ["GET", "/v1/clusters/", 404],
+    ["GET", "//v1/clusters", 404],
+    ["GET", "/v1/../v1/clusters", 404],
+    ["GET", "/v1/clusters/%2E%2E/clusters", 404],
+    ["GET", "/v1/%63lusters", 200],
+    ["GET", "/v1/clusters%2Fc1", 404],
+    ["HEAD", "/v1/clusters", 405],
+    ["GET", "/v1/constructor", 404],
+    ["GET", "/", 404],
+    ["GET", "/v1/namespaces/shop/syncs/web/rollouts/0", 404],
+    ["POST", "/v1/namespaces/shop/syncs/web/explode", 404],
   ])("%s %s is %i", async (method, path, status) => {
     expect((await apiFixture().call(method, path)).status).toBe(status);
+  });
+
+  test.each([
+    ["GET", "/v1/apply", "MethodNotAllowed", "GET is not possible on /v1/apply"],
+    ["GET", "/v1/clusters/a%2Fb", "NotFound", "there is no /v1/clusters/a/b"],
+    [
+      "DELETE",
+      "/v1/freezes/a%2Fb",
+      "BadRequest",
+      'a freeze cannot be called "a/b"; use a-z, 0-9 and -, at most 63 of them',
+    ],
+  ])("%s %s is refused as %s", async (method, path, code, message) => {
+    expect((await apiFixture().call(method, path)).body).toEqual({ code, message });
   });
 
   test.each([

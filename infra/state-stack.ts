@@ -16,7 +16,7 @@ export interface StateStackProps extends StackProps {
 
 /**
  * What must survive every deployment: the table, the blobs, the webhook's secret, and the record of who changed what. It
- * holds no code, and nothing of it is deleted with the stack (docs/adr/0027-what-outlives-the-control-stack.md).
+ * holds no code, and nothing of it is deleted with the stack (docs/adr/0027-resources-that-survive-stack-deletion.md).
  *
  * A first deployment that fails is undone by CloudFormation, and must not stand in the way of the second. What is kept goes
  * when its own creation is undone; what is protected from deletion could not go, is made last, and has no name of its own.

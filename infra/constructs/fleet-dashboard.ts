@@ -17,9 +17,11 @@ export interface FleetDashboardProps {
 const width = 12;
 
 /**
- * What the fleet's people ask in CloudWatch: what needs somebody now, what rolls out, who is behind and who does not answer, as
- * the rows have it; and graphs on which every rollout that began, halted or ended is a peak of the right axis, whatever time
- * they show. (docs/adr/0040-rollouts-on-graphs-are-a-metric.md)
+ * The dashboard for the people who run the fleet. A widget shows the rows: the rollouts in progress, and the clusters that need
+ * attention, lag behind or do not answer. The graphs below it mark each change of a rollout's phase with a peak on the right axis.
+ *
+ * The marks are a metric (`RolloutPhase`), because annotations would need a function that may write dashboards, and pictures with
+ * annotations need `cloudwatch:GetMetricWidgetImage`, which lets a function read every metric of the account.
  */
 export class FleetDashboard extends Construct {
   readonly name: string;

@@ -8,7 +8,11 @@ const batch = 10;
 const firstSeconds = 2;
 const longestSeconds = 30;
 
-/** Soon, and ever later: what fails for long is not to be a dead letter before somebody can mend it. */
+/**
+ * Makes failed messages visible again after 2 seconds, doubling with each receive to 30 seconds. A FIFO queue delivers no other
+ * message of the same group while one is hidden, so the queue's own visibility timeout would block an owner for much longer. The
+ * delay grows, so that a message does not become a dead letter before somebody can repair the cause.
+ */
 export class SqsReturns implements MessageReturns {
   readonly #client: SQSClient;
   readonly #queueUrl: string;

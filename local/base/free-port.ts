@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** A TCP port of 127.0.0.1 that was free a moment ago; whoever binds it must be ready to ask again. */
+/**
+ * A TCP port of 127.0.0.1 that is free now. Another program may take it first, so callers must be ready to try again.
+ */
 export async function freePort(): Promise<number> {
   const server = createServer();
   server.listen(0, "127.0.0.1");

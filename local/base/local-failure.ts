@@ -1,12 +1,15 @@
 export interface LocalFailureDetail {
-  /** `no`: refused by whoever was asked. `wrongInput`: something else has to be given. `unknown`: something is missing. */
+  /**
+   * `no`: a program refused the request. `wrongInput`: the user must give another input. `unknown`: something is
+   * missing.
+   */
   readonly exit: "no" | "wrongInput" | "unknown";
-  /** The command that gets further. */
+  /** The command to run next. */
   readonly next: string;
   readonly cause?: unknown;
 }
 
-/** Why Starling does not start on this machine, for the person who started it. */
+/** The reason why the local Starling does not start, for the person who started it. */
 export class LocalFailure extends Error {
   readonly exit: LocalFailureDetail["exit"];
   readonly next: string;

@@ -7,26 +7,23 @@ import type { TlsCertificate } from "#local/base/tls-certificate.ts";
 
 export interface LoopbackServer {
   readonly port: number;
-  /** E.g. `http://127.0.0.1:8080`. */
+  /** For example `http://127.0.0.1:8080`. */
   readonly origin: string;
-  /** Ends every connection, also one that has not said anything yet or is in its TLS handshake. */
+  /** Ends every connection, also one without a request and one in its TLS handshake. */
   stop(): Promise<void>;
 }
 
 export interface ServingOptions {
-  /** Any free one by default. */
+  /** The default takes any free port. */
   readonly port?: number;
-  /** Serves https with this certificate; without it, http. */
+  /** Serves https with this certificate. The default is http. */
   readonly tls?: TlsCertificate;
-  /** Hosts that are right besides this machine's own. */
+  /** Accepted hosts besides those of this machine. */
   readonly hosts?: RegExp;
   readonly server?: Pick<ServerOptions, "keepAliveTimeout">;
 }
 
-/**
- * Serves programs of this machine on 127.0.0.1, and no web page.
- * @throws Error when the port is taken.
- */
+/** Serves programs of this machine on 127.0.0.1 and refuses web pages. @throws Error when the port is taken. */
 export function serveOnLoopback(listener: Listener, options: ServingOptions = {}): Promise<LoopbackServer> {
   const { port, tls, hosts, server = {} } = options;
   const guarded = onlyFromHere(listener, hosts);
@@ -37,9 +34,8 @@ export function serveOnLoopback(listener: Listener, options: ServingOptions = {}
 }
 
 /**
- * Lets a server listen on 127.0.0.1.
- * @param port - any free one by default.
- * @throws Error when the port is taken.
+ * Makes a server listen on 127.0.0.1. @param port - the default takes any free port. @throws Error when the port is
+ * taken.
  */
 export async function listenOnLoopback(server: Server | TlsServer, port = 0): Promise<LoopbackServer> {
   const sockets = new Set<Socket>();

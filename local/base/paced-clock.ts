@@ -1,16 +1,21 @@
 import { setTimeout } from "node:timers/promises";
 import type { SleepingClock } from "#shared/base/clock.ts";
 
-/** A clock that starts at the machine's time and runs `rate` seconds in each second that this process had for its work. */
+/**
+ * A clock that starts at the machine's time. It advances `rate` seconds per second in which this process could work.
+ */
 export interface PacedClock extends SleepingClock {
   readonly rate: number;
 }
 
 const lookEveryMs = 5;
-/** The most that counts between two looks: in the rest the machine was busy with something else, or behind. */
+/** The most that counts between two measurements. During the rest the machine was busy or this process was blocked. */
 const mostCountedMs = 25;
 
-/** Its functions get as far in a second of it on a busy machine as on an idle one: it slows down with them. */
+/**
+ * Creates a clock that slows down on a busy machine, so that code gets as far in one of its seconds as on an idle
+ * machine.
+ */
 export function pacedClock(rate: number): PacedClock {
   const startedAt = Date.now();
   const workedBefore = workedMs();
@@ -29,7 +34,7 @@ let looking: NodeJS.Timeout | undefined;
 let lookedAt = 0;
 let countedMs = 0;
 
-/** Of this process, for all of its clocks: a process that plays many worlds looks no more often than one with one. */
+/** One measurement serves all clocks of this process, so that many clocks cost no more than one. */
 function workedMs(): number {
   if (looking === undefined) {
     lookedAt = performance.now();

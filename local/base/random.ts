@@ -1,12 +1,12 @@
-/** A seeded source of chance: the same seed gives the same faults in the same order of calls. */
+/** A seeded random source. The same seed gives the same faults in the same order of calls. */
 export interface Random {
-  /** True with the given probability (0 = never, 1 = always); consumes one number even at 0 and 1. */
+  /** True with the given probability, from 0 (never) to 1 (always). It consumes one number even at 0 and 1. */
   chance(probability: number): boolean;
   /** An integer in [minimum, maximum]. */
   integer(minimum: number, maximum: number): number;
 }
 
-/** mulberry32: 32 bits of state, good enough to choose faults, never for secrets. */
+/** mulberry32: 32 bits of state. It is good enough to choose faults and must never make secrets. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
 

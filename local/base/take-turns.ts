@@ -1,7 +1,7 @@
-/** Runs an action when those of the same key that came before have ended, well or not. */
+/** Runs an action after all earlier actions of the same key have ended, whether they succeeded or failed. */
 export type TakeTurns = <Result>(key: string, action: () => Promise<Result>) => Promise<Result>;
 
-/** One action at a time for each key, in the order in which they come. */
+/** Runs one action at a time per key, in the order of the calls. */
 export function takeTurns(): TakeTurns {
   const last = new Map<string, Promise<unknown>>();
   return (key, action) => {

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
 export interface TetheredProcess {
-  /** Undefined while the program runs; afterwards why it ended and the last of what it wrote. */
+  /** Undefined while the program runs; afterwards the reason why it ended and its last output. */
   exit(): string | undefined;
-  /** The last of what the program wrote. */
+  /** The last output of the program. */
   output(): string;
   stop(): Promise<void>;
-  /** Ends it without letting it finish anything. */
+  /** Kills the program without time to finish. */
   kill(): Promise<void>;
 }
 
@@ -20,9 +20,9 @@ const keptOutputChars = 4096;
 const killAfterMs = 5000;
 
 /**
- * The child runs in its own process group, so Ctrl-C at the terminal does not reach it before its parent has finished
- * with it; a shell beside it waits for the end of its standard input, which the kernel closes when the parent is
- * gone for any reason, SIGKILL included, and then ends the child.
+ * The child runs in its own process group, so Ctrl-C in the terminal does not reach it before its parent is done with
+ * it. A shell beside it waits for the end of its standard input. The kernel closes this input when the parent ends for
+ * any reason, even SIGKILL, and then the shell ends the child.
  */
 const tether = [
   "exec 3<&0",
@@ -34,7 +34,7 @@ const tether = [
   "exit $status",
 ].join("\n");
 
-/** Starts a program that cannot outlive this process, however this process ends. Needs a POSIX `sh`. */
+/** Starts a program that ends with this process, however this process ends. It needs a POSIX `sh`. */
 export function startTethered({ command, args }: TetheredOptions): TetheredProcess {
   const child = spawn("sh", ["-c", tether, command, ...args], { detached: true, stdio: ["pipe", "pipe", "pipe"] });
   const output = keepOutput(child);

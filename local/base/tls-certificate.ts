@@ -1,18 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { generate } from "selfsigned";
 
-/** PEM texts of a key and its certificate; of one that signed itself, `cert` is also the CA that a client has to trust. */
+/** A key and its certificate in PEM. For a self-signed pair, `cert` is also the CA that clients must trust. */
 export interface TlsCertificate {
   readonly key: string;
   readonly cert: string;
 }
 
-/** What a machine keeps is there at its next start, years later too. */
+/** A state folder keeps the certificate, and a start may read it years later. */
 const validDays = 3_650;
 const dayMs = 86_400_000;
 const algorithm = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
 
-/** A client that trusts several authorities looks for one by its name: no two have the same. */
+/** A client that trusts several authorities finds one by its name, so every name is unique. */
 function newName() {
   return [{ name: "commonName", value: `starling-local-${randomBytes(8).toString("hex")}` }];
 }
@@ -26,15 +26,12 @@ function serverOf(names: readonly string[], client: "client too" | "no client" =
   ];
 }
 
-/**
- * A certificate for servers on this machine, which is its own authority: `localhost`, 127.0.0.1 and ::1.
- * @param names - further DNS names that it is for.
- */
+/** A self-signed certificate for `localhost`, 127.0.0.1 and ::1. @param names - additional DNS names. */
 export async function createTlsCertificate(names: readonly string[] = []): Promise<TlsCertificate> {
   return selfSigned(serverOf(names));
 }
 
-/** The same, to be shown by the clients too of a server that lets in nobody else. */
+/** A certificate that both a server and its clients show. The server accepts no other client. */
 export async function createMutualTlsCertificate(): Promise<TlsCertificate> {
   return selfSigned(serverOf([], "client too"));
 }

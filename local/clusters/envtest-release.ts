@@ -1,15 +1,15 @@
-/** The release of envtest that is fetched, and what its archives are: nothing else is run, whatever a server gives. */
+/** A release of envtest with the digests of its archives. Only archives with these digests are used. */
 export interface EnvtestRelease {
-  /** Such as `v1.36.2`. */
+  /** For example `v1.36.2`. */
   readonly version: string;
-  /** The archive of a platform, such as `linux-amd64`. */
+  /** The archive of a platform such as `linux-amd64`. */
   readonly urlOf: (platform: string) => string;
   /** In hex, by platform. */
   readonly sha512: Readonly<Record<string, string>>;
 }
 
 /**
- * Of the version that the embedded API server and the recorded answers are of. The digests are those of
+ * The release with the Kubernetes version of the embedded API server and of the recorded answers. The digests are from
  * `envtest-releases.yaml` of kubernetes-sigs/controller-tools, at commit 434758187dddcaf646276fbe2c2ba40ff4e859d5.
  */
 export const pinnedEnvtest: EnvtestRelease = {

@@ -20,33 +20,38 @@ export interface KubeUser {
 
 export interface KubeApiServerOptions {
   readonly assets: KubeAssets;
-  /** Keeps etcd's data, certificates and tokens, and is used again; without one a temporary folder goes with the server. */
+  /**
+   * The folder for etcd's data, certificates and tokens; a later start uses it again. By default a temporary folder is
+   * removed with the server.
+   */
   readonly folder?: string;
-  /** A free one by default. */
+  /** The default takes a free port. */
   readonly port?: number;
-  /** "on" needs `assets.kubeControllerManager`, and switches the ServiceAccount admission on with it. */
+  /** "on" needs `assets.kubeControllerManager`, and it turns on the ServiceAccount admission plugin. */
   readonly controllers?: "on" | "off";
-  /** Users with a token beside `admin`, who is in system:masters. RBAC decides what they may do: nothing at first. */
+  /**
+   * Users with a token, besides `admin` in system:masters. RBAC decides what they may do, which is nothing at first.
+   */
   readonly users?: readonly KubeUser[];
-  /** Asked by TokenReview whose any other token is, as EKS asks its authenticator: an http URL of this machine. */
+  /** The http URL on this machine that receives a TokenReview for every other token, as EKS calls its authenticator. */
   readonly tokenWebhook?: string;
 }
 
 export interface KubeApiServer {
   /** `https://127.0.0.1:PORT`. */
   readonly server: string;
-  /** The certificate authority, PEM in base64, as a kubeconfig holds it. */
+  /** The certificate authority: PEM in base64, as a kubeconfig holds it. */
   readonly caData: string;
-  /** The administrator's. */
+  /** The token of the administrator. */
   readonly token: string;
-  /** Tokens by user name, the administrator's included. */
+  /** Tokens by user name, including the administrator's. */
   readonly tokens: Readonly<Record<string, string>>;
   /** The uid of kube-system. */
   readonly uid: string;
-  /** Such as `v1.36.2`. */
+  /** For example `v1.36.2`. */
   readonly version: string;
   readonly controllers: "on" | "off";
-  /** Why the server is no longer there, with the last lines of what it wrote; undefined while it runs. */
+  /** Undefined while the server runs; afterwards the reason why it ended and its last output. */
   exit(): string | undefined;
   stop(): Promise<void>;
 }
@@ -56,9 +61,9 @@ const portAttempts = 4;
 const administrator: KubeUser = { name: "admin", groups: ["system:masters"] };
 
 /**
- * Starts etcd and kube-apiserver (and kube-controller-manager) on 127.0.0.1, with RBAC and static tokens, as envtest
- * does. They end with this process, however it ends.
- * @throws Error with the last lines of the program that did not start.
+ * Starts etcd, kube-apiserver and optionally kube-controller-manager on 127.0.0.1, with RBAC and static tokens, as
+ * envtest does. They end with this process, however it ends. @throws Error with the last output of the program that did
+ * not start.
  */
 export async function startKubeApiServer(options: KubeApiServerOptions): Promise<KubeApiServer> {
   const { controllers = "off", assets } = options;
@@ -96,17 +101,17 @@ function portWasTaken(reason: string): boolean {
 interface Files {
   readonly folder: string;
   readonly etcdData: string;
-  /** Shown by etcd, and by its one client. */
+  /** The certificate that etcd and its only client show each other. */
   readonly etcdTls: { readonly cert: string; readonly key: string };
   readonly certificates: string;
   readonly serviceAccountKey: string;
   readonly tokenFile: string;
   readonly tokens: Readonly<Record<string, string>>;
-  /** A kubeconfig. */
+  /** The path of a kubeconfig. */
   readonly tokenWebhook?: string;
 }
 
-/** What the programs read; what a kept folder already has is used again. */
+/** Writes the files that the programs read. Files in a kept folder are used again. */
 async function prepareFiles(folder: string, users: readonly KubeUser[]): Promise<Files> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const tokenFile = join(folder, "tokens.csv");
@@ -163,7 +168,7 @@ async function start(plan: Plan, remove: () => Promise<void>): Promise<Started> 
   const { files, apiPort, controllers } = plan;
   const processes: TetheredProcess[] = [];
   const stopAll = async () => {
-    // Where nothing is kept, nothing has to be finished: that takes kube-apiserver more than a second.
+    // kube-apiserver needs more than a second to finish, which only a kept folder requires.
     const end = plan.options.folder === undefined ? "kill" : "stop";
     for (const process of [...processes].reverse()) await process[end]();
   };
@@ -186,14 +191,14 @@ async function start(plan: Plan, remove: () => Promise<void>): Promise<Started> 
     try {
       const read = (path: string, field: readonly string[]) => readField(transport, path, field);
       await waitFor("did not become ready", () => isReady(transport));
-      const version = await waitFor("told no version", () => read("/version", ["gitVersion"]));
-      // kube-system comes a moment after the server calls itself ready.
+      const version = await waitFor("reported no version", () => read("/version", ["gitVersion"]));
+      // kube-system appears a moment after the server reports ready.
       const systemNamespace = "/api/v1/namespaces/kube-system";
-      const uid = await waitFor("made no kube-system", () => read(systemNamespace, ["metadata", "uid"]));
+      const uid = await waitFor("created no kube-system", () => read(systemNamespace, ["metadata", "uid"]));
       if (controllers === "on" && assets.kubeControllerManager !== undefined) {
         run(assets.kubeControllerManager, await controllerManagerFlags(plan, { address, caData, token }));
         const account = "/api/v1/namespaces/default/serviceaccounts/default";
-        await waitFor("made no service account", () => read(account, ["metadata", "uid"]));
+        await waitFor("created no service account", () => read(account, ["metadata", "uid"]));
       }
       const server: KubeApiServer = {
         ...{ server: address, caData, token, tokens, uid, version, controllers, exit },
@@ -226,7 +231,7 @@ function etcdFlags(
     "listen-peer-urls": peers,
     "initial-advertise-peer-urls": peers,
     "initial-cluster": `default=${peers}`,
-    // Every user of the machine can connect, and etcd knows no users: only whoever has the key may speak to it.
+    // Every user of the machine can connect, and etcd has no users. So it accepts only clients with the key.
     "cert-file": cert,
     "key-file": key,
     "trusted-ca-file": cert,
@@ -256,7 +261,7 @@ function apiServerFlags({ files, apiPort, controllers }: Plan, etcdPort: number)
     "service-cluster-ip-range": "10.0.0.0/24",
     "authorization-mode": "RBAC",
     ...(files.tokenWebhook === undefined ? {} : webhookFlags(files.tokenWebhook)),
-    // Without controllers no namespace gets its default account, and no Pod could be made.
+    // Without controllers no namespace has a default ServiceAccount, and the plugin would refuse every Pod.
     ...(controllers === "on" ? {} : { "disable-admission-plugins": "ServiceAccount" }),
   };
 }
@@ -265,7 +270,7 @@ function webhookFlags(file: string): Readonly<Record<string, string>> {
   return {
     "authentication-token-webhook-config-file": file,
     "authentication-token-webhook-version": "v1",
-    // Of refusals, too: who is let in is let in at once.
+    // The server caches refusals, too. A short time lets a user in soon after access was granted.
     "authentication-token-webhook-cache-ttl": "1s",
   };
 }
@@ -299,7 +304,7 @@ async function controllerManagerFlags(
   };
 }
 
-/** The certificate is its own authority. */
+/** The certificate is self-signed, so it is also the authority. */
 async function readCertificate({ certificates }: Files): Promise<string | undefined> {
   const path = join(certificates, "apiserver.crt");
   if (!existsSync(path)) return undefined;
@@ -342,5 +347,5 @@ async function waitUntil<T>({ exit, output, failure }: Patience, attempt: () => 
     if (result !== undefined) return result;
     await sleep(pollMs);
   }
-  throw new Error(`kube-apiserver ${failure} within ${startTimeoutMs / 1000} s; last it wrote: ${output().trim()}`);
+  throw new Error(`kube-apiserver ${failure} within ${startTimeoutMs / 1000} s; its last output: ${output().trim()}`);
 }

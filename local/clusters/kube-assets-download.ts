@@ -14,10 +14,10 @@ import { type KubeAssets, readKubeAssets } from "#local/clusters/kube-assets.ts"
 import { defined } from "#shared/base/defined.ts";
 
 export interface KubeAssetsDownload {
-  /** Keeps one folder for each version and platform; what is already there is not asked for again. */
+  /** Contains one folder per version and platform. A version that is present is not downloaded again. */
   readonly folder: string;
   readonly release?: EnvtestRelease;
-  /** PEM of the authority of the archives' server, where the system does not know it. */
+  /** The authority of the download server in PEM, if the system does not know it. */
   readonly ca?: string;
 }
 
@@ -32,9 +32,8 @@ const maxRedirects = 5;
 const silenceTimeoutMs = 60_000;
 
 /**
- * Fetches etcd, kube-apiserver and kubectl of the pinned release of envtest for this platform. The archive is kept only if
- * its SHA-512 is the pinned one.
- * @throws Error naming the URL and what was wrong; nothing is left behind then.
+ * Downloads etcd, kube-apiserver and kubectl of the pinned envtest release for this platform. It keeps the archive only
+ * if the SHA-512 is the pinned one. @throws Error with the URL and the problem; no files are left behind.
  */
 export async function downloadKubeAssets(options: KubeAssetsDownload): Promise<KubeAssets> {
   const { folder, release = pinnedEnvtest } = options;
@@ -46,7 +45,7 @@ export async function downloadKubeAssets(options: KubeAssetsDownload): Promise<K
   if (pinned === undefined) {
     const others = Object.keys(release.sha512).join(", ");
     throw new Error(
-      `envtest ${release.version} is pinned for ${others}, and not for ${platform}; set KUBEBUILDER_ASSETS`,
+      `envtest ${release.version} has pinned archives for ${others}, but not for ${platform}; set KUBEBUILDER_ASSETS`,
     );
   }
   const url = release.urlOf(platform);
@@ -56,26 +55,26 @@ export async function downloadKubeAssets(options: KubeAssetsDownload): Promise<K
     const file = join(partial, "archive.tar.gz");
     const actual = await save(await open(url, options.ca), file);
     if (actual !== pinned) {
-      throw new Error(`${url} has the SHA-512 ${actual}, but ${pinned} is pinned; nothing of it was kept`);
+      throw new Error(`${url} has the SHA-512 ${actual}, but ${pinned} is pinned; the download was deleted`);
     }
     await unpack(file, partial);
     await rm(file);
     if ((await readKubeAssets(partial)) === undefined) {
-      throw new Error(`${url} holds no etcd and kube-apiserver`);
+      throw new Error(`${url} does not contain etcd and kube-apiserver`);
     }
     await putInPlace(partial, target);
   } finally {
     await rm(partial, { recursive: true, force: true });
   }
   const assets = await readKubeAssets(target);
-  if (assets === undefined) throw new Error(`${target} lost its programs while they were put there; try again`);
+  if (assets === undefined) throw new Error(`the programs in ${target} disappeared during the download; try again`);
   return assets;
 }
 
-/** The body of a GET; redirects are followed, to https only. */
+/** The body of a GET. It follows redirects, but only to https. */
 async function open(url: string, ca: string | undefined, redirects = 0): Promise<Readable> {
   if (!url.startsWith("https://"))
-    throw new Error(`${url} is not an https URL: programs are not fetched over anything else`);
+    throw new Error(`${url} is not an https URL; programs are downloaded only over https`);
   const request = get(url, { ...defined({ ca }), timeout: silenceTimeoutMs });
   request.on("timeout", () => request.destroy(new Error(`no answer within ${silenceTimeoutMs / 1000} s`)));
   let response: IncomingMessage;
@@ -93,7 +92,7 @@ async function open(url: string, ca: string | undefined, redirects = 0): Promise
   return open(new URL(headers.location, url).href, ca, redirects + 1);
 }
 
-/** @returns the SHA-512 of what was written, in hex. */
+/** @returns the SHA-512 of the written file, in hex. */
 async function save(body: Readable, file: string): Promise<string> {
   const hash = createHash("sha512");
   await pipeline(
@@ -109,7 +108,7 @@ async function save(body: Readable, file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** The programs only, wherever in the archive they are; names of folders in it are not used. */
+/** Unpacks only the programs. It ignores the folder names in the archive. */
 async function unpack(file: string, folder: string): Promise<void> {
   const entries = extract();
   const feeding = pipeline(createReadStream(file), createGunzip(), entries);
@@ -125,7 +124,7 @@ async function unpack(file: string, folder: string): Promise<void> {
   await feeding;
 }
 
-/** Another process may have put the same there in the meantime: then that is as good. */
+/** Another process may have put the same programs in place in the meantime, which is fine. */
 async function putInPlace(partial: string, target: string): Promise<void> {
   try {
     await rename(partial, target);

@@ -1,4 +1,6 @@
-/** One cluster out of a kubeconfig: its address and authority. Who the user is there is kubectl's business. */
+/**
+ * Reads the address and the authority of one cluster from a kubeconfig. It ignores the user, whom only kubectl needs.
+ */
 
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -13,7 +15,7 @@ import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 export interface KubeconfigCluster {
   readonly server: string;
-  /** PEM in base64; absent: the public authorities. */
+  /** PEM in base64. The default is the public authorities. */
   readonly caData?: string;
   readonly tlsServerName?: string;
 }
@@ -40,16 +42,16 @@ type Kubeconfig = z.infer<typeof kubeconfigSchema>;
 type ClusterEntry = NonNullable<Kubeconfig["clusters"]>[number]["cluster"];
 
 /**
- * The names of the contexts, in the order of the file.
- * @throws LocalFailure when the file is missing or is no kubeconfig.
+ * The names of the contexts, in the order of the file. @throws LocalFailure when the file is missing or not a
+ * kubeconfig.
  */
 export function contextsOf(path: string): readonly string[] {
   return (readKubeconfig(path).contexts ?? []).map(({ name }) => name);
 }
 
 /**
- * The cluster of a context, as Starling can reach it: https, verified, without a proxy between.
- * @throws LocalFailure naming the file, the context and what is wrong with it.
+ * The cluster of a context. Starling connects over verified https and without a proxy. @throws LocalFailure that names
+ * the file, the context and the problem.
  */
 export function readKubeconfigCluster(path: string, context: string): KubeconfigCluster {
   const config = readKubeconfig(path);
@@ -65,7 +67,10 @@ export function readKubeconfigCluster(path: string, context: string): Kubeconfig
   }
   const cluster = config.clusters?.find(({ name }) => name === desired.cluster)?.cluster;
   if (cluster === undefined)
-    throw wrong(`context ${context} of ${path} names cluster ${desired.cluster}, which is not there`, path);
+    throw wrong(
+      `context ${context} of ${path} names cluster ${desired.cluster}, which the file does not contain`,
+      path,
+    );
   const where = `cluster ${desired.cluster} of ${path}`;
   requireDirectAndVerified(cluster, { where, path, name: desired.cluster });
   const { server, "tls-server-name": tlsServerName } = cluster;
@@ -76,7 +81,7 @@ export function readKubeconfigCluster(path: string, context: string): Kubeconfig
   };
 }
 
-/** A name for the Cluster: what comes after the last `/`, as a Kubernetes name. `own` when nothing is left. */
+/** The name of the Cluster: the text after the last `/`, as a Kubernetes name. It is `own` when no text is left. */
 export function clusterNameOf(context: string): string {
   const name = (context.split("/").at(-1) ?? "")
     .toLowerCase()
@@ -101,11 +106,11 @@ function readKubeconfig(path: string): Kubeconfig {
   const parsed = kubeconfigSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const { path: field, message } = parsed.error.issues[0] ?? { path: [], message: "" };
-  throw wrong(`${path} is no kubeconfig: ${field.join(".")}: ${message}`, path);
+  throw wrong(`${path} is not a kubeconfig: ${field.join(".")}: ${message}`, path);
 }
 
 interface Place {
-  /** `cluster prod of ~/.kube/config`. */
+  /** For example `cluster prod of ~/.kube/config`. */
   readonly where: string;
   readonly path: string;
   readonly name: string;
@@ -115,18 +120,19 @@ function requireDirectAndVerified(cluster: ClusterEntry, { where, path, name }: 
   const { server, "insecure-skip-tls-verify": isInsecure, "proxy-url": proxy } = cluster;
   if (isInsecure === true) {
     throw new LocalFailure(
-      `${where} has insecure-skip-tls-verify: Starling verifies who it gives its token to; give the cluster's authority instead`,
+      `${where} has insecure-skip-tls-verify: Starling sends its token only to a server that it can verify; set the certificate authority of the cluster`,
       {
         exit: "wrongInput",
         next: `kubectl config --kubeconfig ${quoted(path)} set-cluster ${quoted(name)} --insecure-skip-tls-verify=false --certificate-authority=FILE --embed-certs`,
       },
     );
   }
-  if (!server.startsWith("https://")) throw wrong(`${where} has server ${server}; only https is spoken`, path);
-  if (proxy !== undefined) throw wrong(`${where} is behind proxy ${proxy}; Starling connects directly`, path);
+  if (!server.startsWith("https://")) throw wrong(`${where} has server ${server}; Starling supports only https`, path);
+  if (proxy !== undefined)
+    throw wrong(`${where} has proxy-url ${proxy}; Starling supports only direct connections`, path);
 }
 
-/** A relative path is one from the kubeconfig's folder, as for kubectl. */
+/** As for kubectl, a relative path starts at the folder of the kubeconfig. */
 function authorityOf(cluster: ClusterEntry, { where, path, name }: Place): string | undefined {
   const { "certificate-authority-data": data, "certificate-authority": file } = cluster;
   if (data !== undefined && data !== "") return data;

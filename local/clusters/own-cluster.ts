@@ -1,6 +1,6 @@
 /**
- * A cluster of the user's own: Starling gets an account there through the user's kubectl, which runs whatever the
- * kubeconfig asks for (exec plugins, client certificates), and keeps its token fresh while it runs.
+ * A cluster of the user. Starling creates its own account there with the user's kubectl, because only kubectl can use
+ * exec plugins and client certificates of a kubeconfig. It renews the account's token while it runs.
  */
 
 import { spawn } from "node:child_process";
@@ -16,7 +16,7 @@ import type { JsonObject } from "#shared/base/json.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
 export interface OwnCluster {
-  /** Path of the kubectl binary. */
+  /** The path of the kubectl binary. */
   readonly kubectl: string;
   readonly kubeconfig: string;
   readonly context: string;
@@ -30,12 +30,12 @@ export interface AccountToken {
 const namespace = "starling-system";
 const account = "starling-local";
 const role = "cluster-admin";
-/** Many servers give less; what they gave is what counts. */
+/** Many servers grant less. The expiry in the answer counts. */
 const tokenDuration = "24h";
-/** An address without a route swallows; nobody waits for that longer than this. */
+/** An address without a route never answers. Nobody should wait longer than this. */
 const requestTimeout = "20s";
 
-/** @throws LocalFailure when the kubeconfig does not say how to reach it, or there is no kubectl. */
+/** @throws LocalFailure when the kubeconfig is not usable, or when kubectl is missing. */
 export async function ownCluster({
   path,
   context,
@@ -53,7 +53,7 @@ export async function ownCluster({
   }
 }
 
-/** What is made in the cluster, in the order it is made. */
+/** The objects to create in the cluster, in this order. */
 const accountObjects: readonly JsonObject[] = [
   { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
   { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace: namespace } },
@@ -66,26 +66,26 @@ const accountObjects: readonly JsonObject[] = [
   },
 ];
 
-/** One line for each object, for the person who is asked. */
+/** One line per object, shown to the person who confirms. */
 export const accountText: readonly string[] = [
   `namespace ${namespace}`,
-  `serviceaccount ${namespace}/${account}, with a token for ${tokenDuration} that is renewed while Starling is up`,
+  `serviceaccount ${namespace}/${account}, with a token for ${tokenDuration} that Starling renews while it runs`,
   `clusterrolebinding ${account}: ${role} for that account`,
 ];
 
-/** The command that takes the account away again. */
+/** The command that removes the account. */
 export function removalCommand({ kubeconfig, context }: Pick<OwnCluster, "kubeconfig" | "context">): string {
   const where = `--kubeconfig ${quoted(kubeconfig)} --context ${quoted(context)}`;
   return `kubectl ${where} -n ${namespace} delete clusterrolebinding/${account} serviceaccount/${account}`;
 }
 
-/** The version of the API server, such as `v1.36.2`. @throws LocalFailure when it does not answer. */
+/** The version of the API server, for example `v1.36.2`. @throws LocalFailure when the server does not answer. */
 export async function serverVersion(cluster: OwnCluster): Promise<string> {
   const answered = await runKubectl(cluster, ["get", "--raw", "/version"]);
   return z.object({ gitVersion: z.string() }).parse(JSON.parse(answered)).gitVersion;
 }
 
-/** Makes the account, or leaves it as it is. @throws LocalFailure with kubectl's words. */
+/** Creates or updates the account. @throws LocalFailure with the error of kubectl. */
 export async function makeAccount(cluster: OwnCluster): Promise<void> {
   const list = { apiVersion: "v1", kind: "List", items: accountObjects };
   const args = ["apply", "--server-side", `--field-manager=${account}`, "--force-conflicts", "-f", "-"];
@@ -94,7 +94,7 @@ export async function makeAccount(cluster: OwnCluster): Promise<void> {
 
 const tokenRequestSchema = z.object({ status: z.object({ token: z.string(), expirationTimestamp: z.string() }) });
 
-/** A new token of the account. @throws LocalFailure with kubectl's words. */
+/** Creates a token of the account. @throws LocalFailure with the error of kubectl. */
 export async function createToken(cluster: OwnCluster, signal?: AbortSignal): Promise<AccountToken> {
   const args = ["create", "token", account, "--namespace", namespace, `--duration=${tokenDuration}`, "-o", "json"];
   const answered = await runKubectl(cluster, args, signal === undefined ? {} : { signal });
@@ -103,7 +103,7 @@ export async function createToken(cluster: OwnCluster, signal?: AbortSignal): Pr
 }
 
 export interface FreshTokenOptions {
-  /** The token that is stored now. */
+  /** The stored token. */
   readonly current: AccountToken;
   readonly create: (signal: AbortSignal) => Promise<AccountToken>;
   readonly store: (token: string) => Promise<void>;
@@ -113,9 +113,8 @@ export interface FreshTokenOptions {
 }
 
 /**
- * Replaces a token when half of its time is over, and tries again at every check until that succeeds. Looks at the clock
- * instead of sleeping until then: a laptop that slept wakes with an old token and a timer that waits on.
- * @returns what ends it.
+ * Replaces a token when half of its time is over. After a failure it tries again at every check. It polls the clock,
+ * because a timer stands still while a laptop sleeps. @returns an object that stops the renewal.
  */
 export function keepTokenFresh(options: FreshTokenOptions): { stop(): Promise<void> } {
   const { create, store, now, onProblem } = options;
@@ -186,7 +185,7 @@ function kubectlFailure(
   const kubectl = `kubectl --kubeconfig ${quoted(cluster.kubeconfig)} --context ${quoted(cluster.context)}`;
   const where = `context ${cluster.context} of ${cluster.kubeconfig}`;
   if (/\(Forbidden\)|is forbidden/.test(said)) {
-    const message = `you may not ${verb} what Starling needs in ${where}: ${said}`;
+    const message = `you may not ${verb} the objects that Starling needs in ${where}: ${said}`;
     return new LocalFailure(message, { exit: "no", next: `${kubectl} auth can-i '*' '*' --all-namespaces` });
   }
   const isAway = /Unable to connect|refused|no such host|i\/o timeout|deadline exceeded|no route/.test(said);

@@ -1,20 +1,20 @@
-/** The weather of AWS as words: `hostile`, `sqs.lose=0.1`, `dynamodb.indexLagMs=2s`. */
+/** The faults of AWS as words: `hostile`, `sqs.lose=0.1`, `dynamodb.indexLagMs=2s`. */
 import { everyday, type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
 import { millisecondsOf, shareOf, splitSetting, unknownKnob, wrongValue } from "#local/faults/fault-setting.ts";
 
 const weathers: Readonly<Record<string, FaultOptions>> = { quiet, everyday, hostile };
 
-/** `sqs.lose` and so on, as `quiet` has them. */
+/** The names of all faults in `quiet`, such as `sqs.lose`. */
 const knobs: readonly string[] = Object.entries(quiet).flatMap(([service, faults]) =>
   Object.keys(faults).map((name) => `${service}.${name}`),
 );
 
-/** What can be said of AWS: weathers first, then what takes a value. */
+/** All words for AWS: first the presets, then the faults that take a value. */
 export const awsWords: readonly string[] = [...Object.keys(weathers), ...knobs];
 
 /**
- * The faults after some settings, the later over the earlier: the name of a weather replaces all of them.
- * @throws LocalFailure for what is no setting.
+ * Applies settings to faults, in their order. The name of a preset replaces all faults. @throws LocalFailure for an
+ * unknown setting.
  */
 export function withAwsSettings(faults: FaultOptions, settings: readonly string[]): FaultOptions {
   let next = faults;
@@ -28,7 +28,7 @@ export function withAwsSettings(faults: FaultOptions, settings: readonly string[
   return next;
 }
 
-/** The fewest settings that lead here from a quiet day, such as `hostile sqs.lose=0.5`. */
+/** The shortest list of settings that turns `quiet` into these faults, for example `hostile sqs.lose=0.5`. */
 export function awsSettings(faults: FaultOptions): readonly string[] {
   const ways = Object.entries(weathers).map(([name, weather]) => [
     ...(weather === quiet ? [] : [name]),

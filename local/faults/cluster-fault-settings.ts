@@ -1,17 +1,17 @@
-/** The knobs of an embedded cluster as words: `latency=500ms`, `throttle=0.2`, `network=hangs`. */
+/** The faults of an embedded cluster as words: `latency=500ms`, `throttle=0.2`, `network=hangs`. */
 
 import { type ClusterFaults, clusterFaultsSchema } from "@starling/embedded-apiserver/faults";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { millisecondsOf, shareOf, splitSetting, unknownKnob, wrongValue } from "#local/faults/fault-setting.ts";
 import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/base/json.ts";
 
-/** Faults that are being changed: checked as a whole at the end. */
+/** Faults during a change; they are validated at the end. */
 type Draft = Record<string, Json>;
 
 interface Knob {
-  /** Where it stands in `ClusterFaults`. */
+  /** The path in `ClusterFaults`. */
   readonly path: readonly [string, string?];
-  /** Undefined when the text is no value of this knob. */
+  /** Undefined when the text is not a valid value. */
   readonly read: (text: string) => Json | undefined;
   readonly write: (value: Json) => string;
   readonly expected: string;
@@ -28,10 +28,10 @@ const count = {
 const words = {
   read: (text: string) => text.split(",").filter((part) => part !== ""),
   write: String,
-  expected: "words with a comma between",
+  expected: "words separated by commas",
 };
 
-/** Which requests a fault meets: the same words for each fault that chooses. */
+/** The words that select requests, which several faults share. */
 function chosen(fault: string): Readonly<Record<string, Knob>> {
   return {
     [`${fault}.next`]: { path: [fault, "next"], ...count },
@@ -64,8 +64,8 @@ const knobs: Readonly<Record<string, Knob>> = {
 export const clusterKnobs: readonly string[] = Object.keys(knobs);
 
 /**
- * The faults after some settings; `NAME=off` ends one.
- * @throws LocalFailure for what is no setting, and for faults the cluster would refuse.
+ * Applies settings to faults. `NAME=off` ends one fault. @throws LocalFailure for an unknown setting, and for faults
+ * that the cluster would refuse.
  */
 export function withClusterSettings(
   faults: ClusterFaults,
@@ -97,7 +97,7 @@ export function withClusterSettings(
   });
 }
 
-/** The settings that lead here from no fault. */
+/** The settings that turn no faults into these faults. */
 export function clusterSettings(faults: ClusterFaults): readonly string[] {
   return Object.entries(knobs).flatMap(([name, { path, write }]) => {
     const [outer, inner] = path;
@@ -106,12 +106,12 @@ export function clusterSettings(faults: ClusterFaults): readonly string[] {
     if (inner === undefined) return [`${name}=${write(value)}`];
     const held = isJsonObject(value) ? value[inner] : undefined;
     if (held !== undefined) return [`${name}=${write(held)}`];
-    // Without a share of its own, a fault meets every request.
+    // A fault without a probability affects every matching request.
     return inner === "probability" && name === outer ? [`${name}=1`] : [];
   });
 }
 
-/** True for what happens to connections: such a cluster needs a port of its own. */
+/** True for faults of connections. A cluster with such faults needs a port of its own. */
 export function concernsConnections({ network, certificate }: ClusterFaults): boolean {
   return network !== undefined || certificate !== undefined;
 }
@@ -125,7 +125,7 @@ function put(faults: Draft, { path: [outer, inner] }: Knob, value: Json): void {
   faults[outer] = { ...(isJsonObject(held) ? held : {}), [inner]: value };
 }
 
-/** The name of a whole fault ends all of it. */
+/** The name of a whole fault removes all of its parts. */
 function remove(faults: Draft, { path: [outer, inner] }: Knob, name: string): void {
   const held = faults[outer];
   if (inner === undefined || name === outer || !isJsonObject(held)) {
@@ -136,13 +136,13 @@ function remove(faults: Draft, { path: [outer, inner] }: Knob, name: string): vo
   faults[outer] = rest;
 }
 
-/** `errors.next` says how many, and not with which status: a fault like that needs its own word too. */
+/** A part such as `errors.next` is not enough, because an error also needs its status. */
 function requireWhole(faults: Draft, target: string): void {
   for (const name of ["latency", "errors"]) {
     const { path, expected } = knobs[name] ?? { path: [name], expected: "" };
     const fault = faults[name];
     if (!isJsonObject(fault) || fault[path[1] ?? ""] !== undefined) continue;
-    throw new LocalFailure(`${target} needs ${name}=VALUE too: ${expected}`, {
+    throw new LocalFailure(`${target} also needs ${name}=VALUE: ${expected}`, {
       exit: "wrongInput",
       next: `starling local faults set ${target} ${name}=${name === "errors" ? 503 : "100ms"} …`,
     });

@@ -13,39 +13,39 @@ import { nearestName } from "#shared/base/nearest-name.ts";
 
 /** The faults of one target. */
 export interface TargetFaults {
-  /** `aws`, or `clusters/NAME`. */
+  /** Either `aws` or `clusters/NAME`. */
   readonly target: string;
-  /** Of the chance that decides; the same calls in the same order meet the same faults. */
+  /** The seed of all random choices. The same calls in the same order meet the same faults. */
   readonly seed: number;
-  /** What `set` would have to be given to come here from no faults; empty: none. */
+  /** The settings that turn no faults into these faults. */
   readonly settings: readonly string[];
-  /** How often each fault was injected since the start; AWS only. */
+  /** The number of injections of each fault since the start, for AWS only. */
   readonly injected?: Readonly<Record<string, number>>;
 }
 
 export interface FaultChange {
   readonly target: string;
   readonly settings: readonly string[];
-  /** Begins chance anew; kept when left out. */
+  /** Restarts the random sequence. By default the sequence continues. */
   readonly seed?: number;
 }
 
-/** The failure knobs of a machine that runs. They are gone when it ends. */
+/** Reads and changes the faults of a running machine. They end with the machine. */
 export interface FaultControl {
   list(): readonly TargetFaults[];
-  /** @throws LocalFailure for targets, faults and values that there are not. */
+  /** @throws LocalFailure for an unknown target, an unknown fault or a wrong value. */
   set(change: FaultChange): Promise<TargetFaults>;
-  /** Of one target, or of all. @throws LocalFailure when there is no such target. */
+  /** Ends the faults of one target, or of all targets. @throws LocalFailure for an unknown target. */
   clear(target?: string): Promise<readonly TargetFaults[]>;
 }
 
 export interface FaultControlOptions {
   readonly proxy: Pick<FaultProxy, "setFaults" | "injected">;
   readonly clusters: Pick<ClusterHost, "connections" | "faults" | "setFaults">;
-  /** What the machine was started with. */
+  /** The faults at the start of the machine. */
   readonly faults: FaultOptions;
   readonly seed: number;
-  /** Gives a cluster a port of its own, and everybody who should its new address. */
+  /** Opens a port of its own for a cluster, and updates every user of its address. */
   readonly openPort: (cluster: string) => Promise<void>;
 }
 
@@ -81,7 +81,7 @@ export function createFaultControl(options: FaultControlOptions): FaultControl {
     return clusterFaults(name);
   }
 
-  /** The name of the cluster; undefined for AWS. */
+  /** The cluster name of a target; undefined for AWS. */
   function clusterOf(target: string): string | undefined {
     if (target === awsTarget) return undefined;
     const name = target.replace(/^clusters?\//, "");
@@ -115,8 +115,8 @@ function unknownTarget(target: string, names: readonly string[]): LocalFailure {
   const near = nearestName(target, [awsTarget]) ?? (nearCluster === undefined ? undefined : `${prefix}${nearCluster}`);
   const more = known.length > maxNamed ? ` and ${known.length - maxNamed} more` : "";
   const list = `${known.slice(0, maxNamed).join(", ")}${more}`;
-  const remark = names.length === 0 ? "; only embedded clusters have knobs" : "";
-  const message = `there are no faults of "${target}"${near === undefined ? "" : ` (did you mean ${near}?)`}; there are those of ${list}${remark}`;
+  const remark = names.length === 0 ? "; only embedded clusters have faults" : "";
+  const message = `unknown target "${target}"${near === undefined ? "" : ` (did you mean ${near}?)`}; the targets are ${list}${remark}`;
   return new LocalFailure(message, {
     exit: "wrongInput",
     next: `starling local faults set ${near ?? awsTarget} NAME=VALUE`,
@@ -125,7 +125,7 @@ function unknownTarget(target: string, names: readonly string[]): LocalFailure {
 
 function nothingToSet(target: string, isAws: boolean): LocalFailure {
   const words = isAws ? awsWords : clusterKnobs;
-  return new LocalFailure(`set what of ${target}? there is ${words.join(", ")}`, {
+  return new LocalFailure(`no fault is given for ${target}; expected ${words.join(", ")}`, {
     exit: "wrongInput",
     next: `starling local faults set ${target} ${isAws ? "hostile --seed 7" : "latency=500ms"}`,
   });

@@ -1,15 +1,15 @@
-/** What settings of all targets have in common. */
+/** Parsing and errors that the settings of all targets share. */
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
-/** `latency=500ms` in two; a word without `=` has no value. */
+/** Splits a setting such as `latency=500ms` into name and value. A word without `=` has no value. */
 export function splitSetting(setting: string): { readonly name: string; readonly value: string | undefined } {
   const at = setting.indexOf("=");
   return at < 0 ? { name: setting, value: undefined } : { name: setting.slice(0, at), value: setting.slice(at + 1) };
 }
 
-/** `500ms`, `2s`, `1m` or a number of milliseconds; undefined for anything else. */
+/** Reads `500ms`, `2s`, `1m` or a number of milliseconds; undefined for any other text. */
 export function millisecondsOf(text: string): number | undefined {
   const parts = /^(\d+(?:\.\d+)?)(ms|s|m)?$/.exec(text);
   if (parts === null) return undefined;
@@ -17,7 +17,7 @@ export function millisecondsOf(text: string): number | undefined {
   return Math.round(Number(parts[1]) * unit);
 }
 
-/** `0.1` or `10%`; undefined for what is not from 0 to 1. */
+/** Reads `0.1` or `10%`; undefined for a value outside 0 to 1. */
 export function shareOf(text: string): number | undefined {
   const parts = /^(\d+(?:\.\d+)?)(%?)$/.exec(text);
   if (parts === null) return undefined;

@@ -1,59 +1,64 @@
-/** What a folder of a repository is to Starling, told by the names of its files, before anything is written about it. */
+/** Detects from file names what a folder of a repository contains, before documents for it exist. */
 import { type RenderedPath, renderPath } from "#shared/base/path-template.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import { chartFile, chartFolders } from "#shared/source/helm/chart-folders.ts";
 import { kustomizationNames } from "#shared/source/kustomization.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
 
-/** A cluster that the folder is to be applied to. */
+/** A cluster that the folder should be applied to. */
 export interface ShapeCluster {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
 export interface FolderShape {
-  /** As a template has it; with an expression where each ring or cluster has a folder of its own. */
+  /** The path for a template. It contains an expression if each ring or cluster has its own folder. */
   readonly path: string;
   readonly isChart: boolean;
-  /** `a kustomization`, for people. */
+  /** For people, for example `a kustomization`. */
   readonly description: string;
 }
 
 export interface ShapeQuestion {
-  /** Of all files of the commit. */
+  /** The paths of all files of the commit. */
   readonly paths: readonly string[];
-  /** As it was given; may hold `{{ cluster.name }}` and its like. */
+  /** The given folder. It may contain expressions such as `{{ cluster.name }}`. */
   readonly folder: string;
   readonly clusters: readonly ShapeCluster[];
-  /** The commit and where it is, for what is said. */
+  /** The commit and its repository, for messages. */
   readonly where: string;
 }
 
 interface Question extends ShapeQuestion {
-  /** The folders with a kustomization: a commit may have as many as files, and each is asked for. */
+  /** The folders with a kustomization. The set makes lookups fast, because a commit may have many such folders. */
   readonly kustomized: ReadonlySet<string>;
 }
 
 const shownNames = 8;
 const ringExpression = "{{ cluster.labels.ring }}";
 const nameExpression = "{{ cluster.name }}";
-/** Where people keep a folder for each environment: all of them at once are meant for no cluster. */
+/**
+ * The usual names of folders that contain one folder per environment. To apply them all to one cluster is always a
+ * mistake.
+ */
 const overlayFolders = ["overlays", "environments", "envs", "clusters"];
 
-/** @throws Error naming the flag, what there is, and what to give instead. */
+/** @throws Error that names the flag, the problem and what to give instead. */
 export function shapeOf(asked: ShapeQuestion): FolderShape {
   const question = { ...asked, kustomized: kustomizedFolders(asked.paths) };
   const { folder, clusters } = question;
   if (!folder.includes("{{")) {
     const shape = shapeOfFolder(question, normalFolder(folder));
-    // With the expressions of overlays it is no folder of the repository by itself.
+    // A path with the expressions of overlays is not a folder of the repository, so only real folders are checked.
     if (question.paths.some((path) => isWithin(path, [shape.path]))) requireNoExpression(folder, shape.path);
     return shape;
   }
   const shapes = clusters.map((cluster) => shapeOfFolder(question, renderedFor(cluster, folder)));
   const isChart = shapes.some((shape) => shape.isChart);
   if (isChart && !shapes.every((shape) => shape.isChart)) {
-    throw new Error(`--path is ${folder}: a Helm chart for some clusters and none for others; give one of them`);
+    throw new Error(
+      `--path is ${folder}: it is a Helm chart for some clusters and not for others; give a path that is a chart for all clusters or for none`,
+    );
   }
   return { path: folder, isChart, description: `a folder for each ${folder.includes("name") ? "cluster" : "ring"}` };
 }
@@ -71,7 +76,7 @@ function shapeOfFolder(question: Question, folder: string): FolderShape {
     throw new Error(`--path is ${question.folder}: ${where} has no folder ${folder}; it has ${namesBelow(paths, ".")}`);
   }
   if (within.length === 1 && within[0] === folder) {
-    throw new Error(`--path is ${question.folder}: a file; give its folder`);
+    throw new Error(`--path is ${question.folder}: this is a file; give its folder`);
   }
   const charts = chartFolders(paths.map((path) => ({ path })));
   const around = charts.find((chart) => isWithin(folder, [chart]));
@@ -85,7 +90,7 @@ function shapeOfFolder(question: Question, folder: string): FolderShape {
   return overlaysOf(question, folder) ?? plainFolder(question, { folder, within, charts });
 }
 
-/** Absent where it has none; a folder for each ring goes before one for each cluster. */
+/** The overlays below a folder, if it has any. Overlays per ring win over overlays per cluster. */
 function overlaysOf({ paths, kustomized, folder: given, clusters }: Question, folder: string): FolderShape | undefined {
   const inside = (name: string) => (folder === "." ? name : `${folder}/${name}`);
   const places = [folder, ...overlayFolders.map(inside)];
@@ -103,17 +108,17 @@ function overlaysOf({ paths, kustomized, folder: given, clusters }: Question, fo
     if (place === folder || found.length === 0) continue;
     const known = [...new Set([...rings.filter((ring) => ring !== ""), ...clusters.map(({ name }) => name)])];
     throw new Error(
-      `--path is ${given}: it has the overlays ${shown(found)}, and none for each of ${shown(known)}; give one of them: --path ${place}/${found[0]}`,
+      `--path is ${given}: it has the overlays ${shown(found)}, but not one for each of ${shown(known)}; give one of them: --path ${place}/${found[0]}`,
     );
   }
   return undefined;
 }
 
-/** A name of the repository is one: in a template, what is between braces would be looked up. */
+/** The name of the folder contains braces, and a template would read them as an expression. */
 function requireNoExpression(given: string, found: string): void {
   if (!/\{\{|\}\}/.test(found)) return;
   throw new Error(
-    `--path is ${given}: its folder is called ${JSON.stringify(found)}, and {{ }} in a path is an expression; rename it in the repository`,
+    `--path is ${given}: the folder name ${JSON.stringify(found)} contains {{ }}, which marks an expression in a path; rename the folder in the repository`,
   );
 }
 
@@ -130,15 +135,15 @@ function plainFolder({ paths, folder: given }: ShapeQuestion, { folder, within, 
   if (chart === undefined) {
     if (manifests.length > 0) return { path: folder, isChart: false, description: "manifests" };
     throw new Error(
-      `--path is ${given}: no manifest is in it (*.yaml, *.yml, *.json); it has ${namesBelow(paths, folder)}`,
+      `--path is ${given}: it contains no manifest (*.yaml, *.yml, *.json); it has ${namesBelow(paths, folder)}`,
     );
   }
   if (inside.length === 1 && manifests.length === 0) {
     return { path: chart, isChart: true, description: `a Helm chart, ${chart}/${chartFile}` };
   }
-  const besides = manifests.length === 0 ? "" : ", and manifests besides";
+  const besides = manifests.length === 0 ? "" : " and other manifests";
   throw new Error(
-    `--path is ${given}: it holds ${inside.length === 1 ? "the Helm chart" : "the Helm charts"} ${shown(inside)}${besides}; give one of them: --path ${chart}`,
+    `--path is ${given}: it contains ${inside.length === 1 ? "the Helm chart" : "the Helm charts"} ${shown(inside)}${besides}; give one of them: --path ${chart}`,
   );
 }
 
@@ -160,7 +165,7 @@ function foldersBelow(paths: readonly string[], folder: string): string[] {
   return [...new Set(names)].sort(compareText);
 }
 
-/** Folders where there are some; else files. */
+/** The names of folders below a folder, or of files if it has no folders. */
 function namesBelow(paths: readonly string[], folder: string): string {
   const folders = foldersBelow(paths, folder);
   if (folders.length > 0) return shown(folders);

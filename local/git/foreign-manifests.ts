@@ -1,17 +1,20 @@
-/** Manifests for another tool in a folder of a commit, by the first lines of each document: before anything is made of it. */
+/**
+ * Finds manifests for other tools in a folder of a commit, by the first lines of each document. It runs before any
+ * document is written.
+ */
 import { runUsersGit } from "#local/git/git-command.ts";
 import type { FoundRepository } from "#local/git/user-repository.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
 
-/** Whoever waits for a start waits for no more. */
+/** Limits the time of a start. */
 const mostFiles = 200;
-/** What people write by hand is smaller; a file of a stranger's may have any size. */
+/** Manifests that people write are smaller, and files of strangers can have any size. */
 const mostBytes = 1024 * 1024;
 
 /**
- * @param path - the folder, which may hold expressions.
- * @returns `Application for Argo CD`, each kind once; nothing of a repository far away, whose files are not here.
+ * @param path - the folder, which may contain expressions. @returns each kind once, for example `Application for Argo
+ * CD`. The result is empty for a remote repository, because its files are not on this machine.
  */
 export async function foreignManifests({ folder, commit }: FoundRepository, path: string): Promise<readonly string[]> {
   if (folder === undefined) return [];
@@ -31,7 +34,10 @@ export async function foreignManifests({ folder, commit }: FoundRepository, path
   return [...new Set(found)];
 }
 
-/** The id of its contents. Nothing of links and submodules: git would show a commit, with its signature. */
+/**
+ * The blob id of a manifest. Links and submodules are left out, because git would show a commit and check its
+ * signature.
+ */
 function manifestIn(line: string, folder: string): readonly string[] {
   const [, id = "", size, path = ""] = /^100\d+ blob (\w+) +(\d+)\t(.*)$/s.exec(line) ?? [];
   return /\.ya?ml$/.test(path) && isWithin(path, [folder]) && Number(size) <= mostBytes ? [id] : [];

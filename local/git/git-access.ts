@@ -1,4 +1,4 @@
-/** Who may reach the git server of this machine, and what tells `git` and Sources how. */
+/** Access to the git server of this machine, for `git` and for Sources. */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,12 +20,12 @@ export function gitCredentials(password: string): GitCredentials {
   return { username, password };
 }
 
-/** Name of the secret that Sources of this machine's repositories name. */
+/** The name of the secret for Sources of repositories on this machine. */
 export function gitSecretName(installation = "starling"): string {
   return `${installation}/git/local`;
 }
 
-/** @param origin - of the git server. */
+/** @param origin - the origin of the git server. */
 export function gitSecret(origin: string, credentials: GitCredentials): string {
   return JSON.stringify({ host: new URL(origin).host, ...credentials });
 }
@@ -33,14 +33,14 @@ export function gitSecret(origin: string, credentials: GitCredentials): string {
 interface GitFiles {
   readonly origin: string;
   readonly credentials: GitCredentials;
-  /** PEM. */
+  /** The certificate authority in PEM. */
   readonly authority: string;
 }
 
 /**
- * Writes what lets git in, for its owner only: `git -c include.path=FILE push URL HEAD` needs nothing else, and no password
- * is in a command line, which everybody on a machine can read. The user's own credential helpers are not told it.
- * @returns the file, and the authority's.
+ * Writes a git configuration that gives access, readable by its owner only. `git -c include.path=FILE push URL HEAD`
+ * needs nothing more. The password is not on a command line, which every user of the machine can read, and the user's
+ * own credential helpers do not get it. @returns the path of the file, and the path of the authority's file.
  */
 export async function writeGitFiles(folder: string, { origin, credentials, authority }: GitFiles) {
   const config = join(folder, "gitconfig");
@@ -56,7 +56,7 @@ export async function writeGitFiles(folder: string, { origin, credentials, autho
   ]);
   const set = (name: string, value: string) => runGit(["config", "--file", config, "--add", name, value]);
   await set(`http.${origin}/.sslCAInfo`, ca);
-  // An empty one takes away those that came before.
+  // An empty value removes the helpers that were configured before.
   await set(`credential.${origin}.helper`, "");
   await set(`credential.${origin}.helper`, `store --file ${quoted(store)}`);
   return { config, ca };

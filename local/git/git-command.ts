@@ -2,18 +2,15 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { type GitProcess, type GitStart, startGit } from "#shared/adapters/git/start-git.ts";
 
-/** Nothing of the user's or the machine's git settings (hooks, signing, insteadOf) reaches these commands. */
+/** Keeps the git settings of the user and the machine (hooks, signing, insteadOf) away from these commands. */
 const isolation = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
 
-/** Starts git on a repository of our own, with further environment variables. */
+/** Starts git on a repository of Starling's own, with additional environment variables. */
 export function spawnGit(args: readonly string[], variables: Readonly<Record<string, string>> = {}): GitProcess {
   return startGit(args, { variables: { ...isolation, ...variables } });
 }
 
-/**
- * Runs git to its end and gives its standard output.
- * @throws Error with git's own words when it fails.
- */
+/** Runs git to its end and returns its standard output. @throws Error with git's message when git fails. */
 export async function runGit(args: readonly string[], input: Uint8Array | string = ""): Promise<string> {
   const child = spawnGit(args);
   child.stdin.on("error", () => {});
@@ -25,12 +22,12 @@ interface UsersGitOptions extends Pick<GitStart, "folder" | "reach" | "variables
   readonly timeoutSeconds?: number;
 }
 
-/** No window asks for a password either. */
+/** Keeps git from asking for a password in a window. */
 const askingNobody = { GIT_ASKPASS: "true", SSH_ASKPASS: "true" };
 
 /**
- * Runs git on something of the user's, with the user's settings: `safe.directory`, proxies, authorities.
- * @throws Error with git's own words when it fails, or is not done within the time.
+ * Runs git on a repository of the user, with the user's settings: `safe.directory`, proxies, authorities. @throws Error
+ * with git's message when git fails or exceeds the time.
  */
 export async function runUsersGit(args: readonly string[], options: UsersGitOptions = {}): Promise<string> {
   const { timeoutSeconds = 600, variables = {}, ...where } = options;

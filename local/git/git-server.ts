@@ -23,16 +23,16 @@ import {
 import { defined } from "#shared/base/defined.ts";
 
 export interface GitServerOptions {
-  /** Folder of the bare repositories. */
+  /** The folder of the bare repositories. */
   readonly root: string;
   readonly port?: number;
-  /** Serves https with this certificate; without it, http. */
+  /** Serves https with this certificate. The default is http. */
   readonly tls?: TlsCertificate;
-  /** Asked of every request when given, by HTTP Basic. */
+  /** The credentials of every request, as HTTP Basic. By default the server is open. */
   readonly credentials?: { readonly username: string; readonly password: string };
-  /** Called after a push, and after a commit made here, with the refs it moved. */
+  /** Called after a push and after a commit of this server, with the changed refs. */
   readonly onPush?: (repository: string, updates: readonly RefUpdate[]) => void | Promise<void>;
-  /** Asked about every request, of which it is told method and path: how its answer is to fail, if at all. */
+  /** Called for each request. The result is the way in which the answer fails, if it fails. */
   readonly disturb?: (request: { readonly method: string; readonly path: string }) => Cut | undefined;
 }
 
@@ -41,22 +41,24 @@ export interface FileCommit extends CommitOptions {
 }
 
 export interface GitServer {
-  /** Clone URL of a repository, e.g. `http://127.0.0.1:8080/platform/fleet.git`. */
+  /** The clone URL of a repository, for example `http://127.0.0.1:8080/platform/fleet.git`. */
   url(repository: string): string;
-  /** Makes a repository; with files, also a first commit on `main`. Gives that commit's id, or `undefined`. */
+  /**
+   * Creates a repository. With files it also makes a first commit on `main`. @returns the id of that commit, if any.
+   */
   createRepository(repository: string, files?: FileChanges): Promise<string | undefined>;
-  /** Copies a repository of this machine, with all its branches and tags. Gives its clone URL. */
+  /** Copies a repository of this machine with all its branches and tags. @returns its clone URL. */
   importRepository(repository: string, path: string): Promise<string>;
-  /** Commits to a branch (default `main`) as a push would. Gives the commit's id. */
+  /** Commits to a branch (by default `main`), as a push would. @returns the commit id. */
   commitFiles(repository: string, files: FileChanges, commit: FileCommit): Promise<string>;
-  /** Deletes a branch or tag, e.g. `refs/heads/old`, as a push would. */
+  /** Deletes a branch or tag, for example `refs/heads/old`, as a push would. */
   deleteRef(repository: string, ref: string): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * A git server on 127.0.0.1: bare repositories over smart HTTP, protocol 0 to 2, through git's own `http-backend`.
- * @throws Error naming what to install when git or its http-backend is missing.
+ * A git server on 127.0.0.1 for bare repositories over smart HTTP, protocols 0 to 2, through git's own `http-backend`.
+ * @throws Error that names what to install when git or its http-backend is missing.
  */
 export async function startGitServer(options: GitServerOptions): Promise<GitServer> {
   const { root, credentials, onPush, tls } = options;
@@ -64,7 +66,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
   await mkdir(root, { recursive: true });
   const inTurn = takeTurns();
 
-  /** One writer at a time per repository, so that each push reports the refs that it moved and no other's. */
+  /** One writer at a time per repository, so that each push reports exactly the refs that it moved. */
   async function write<Result>(repository: string, action: () => Promise<Result>): Promise<Result> {
     const folder = repositoryFolder(root, repository);
     const { result, updates } = await inTurn(repository, async () => {

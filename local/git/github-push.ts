@@ -3,14 +3,14 @@ import { type RefUpdate, zeroId } from "#local/git/repository.ts";
 
 export interface GithubPush {
   readonly webhookUrl: string;
-  /** Shared secret of the webhook; signs the body as `X-Hub-Signature-256`. */
+  /** The shared secret of the webhook. It signs the body in `X-Hub-Signature-256`. */
   readonly secret: string;
   readonly repository: string;
   readonly cloneUrl: string;
   readonly update: RefUpdate;
 }
 
-/** Posts the `push` event that GitHub sends for one moved ref. Gives the receiver's HTTP status. */
+/** Posts the `push` event that GitHub sends for one moved ref. @returns the HTTP status of the receiver. */
 export async function sendGithubPush(push: GithubPush): Promise<number> {
   const { webhookUrl, secret, repository, cloneUrl, update } = push;
   const body = JSON.stringify({

@@ -4,11 +4,11 @@ import { setImmediate } from "node:timers/promises";
 import { spawnGit } from "#local/git/git-command.ts";
 
 export interface HttpBackendRequest {
-  /** Folder that the request's path is looked up in. */
+  /** The folder that contains the repositories. */
   readonly root: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The connection breaks in the middle of the answer. */
+  /** Breaks the connection in the middle of the answer. */
   readonly breaksOff?: boolean;
 }
 
@@ -16,8 +16,8 @@ const headerEnd = Buffer.from("\r\n\r\n");
 const maxHeaderBytes = 16_384;
 
 /**
- * Answers one request with `git http-backend`, a CGI program (RFC 3875). Resolves when the answer is sent.
- * @throws Error when it is not sent whole.
+ * Answers one request with `git http-backend`, a CGI program (RFC 3875). Resolves when the answer is sent. @throws
+ * Error when the answer is incomplete.
  */
 export async function serveHttpBackend(exchange: HttpBackendRequest): Promise<void> {
   const { root, request, response, breaksOff = false } = exchange;
@@ -36,7 +36,7 @@ export async function serveHttpBackend(exchange: HttpBackendRequest): Promise<vo
   child.stderr.resume();
   response.on("close", () => child.kill());
   const feeding = pipeline(request, child.stdin).catch(() => {
-    // git closes its input early when it refuses a request; the answer says why.
+    // git closes its input early when it refuses a request; the answer contains the reason.
   });
   await pipeline(
     child.stdout,
@@ -49,7 +49,7 @@ export async function serveHttpBackend(exchange: HttpBackendRequest): Promise<vo
   await feeding;
 }
 
-/** Sets status and headers of the answer from what stands before the empty line, gives what follows it. */
+/** Sets the status and headers from the lines before the empty line, and yields the rest. */
 async function* answerBody(chunks: AsyncIterable<Buffer>, response: ServerResponse): AsyncIterable<Buffer> {
   let head: Buffer | undefined = Buffer.alloc(0);
   for await (const chunk of chunks) {
@@ -68,7 +68,7 @@ async function* answerBody(chunks: AsyncIterable<Buffer>, response: ServerRespon
   if (head !== undefined) throw new Error("git http-backend ended before its headers did");
 }
 
-/** The first half of the first bytes, which do reach the client. */
+/** Yields the first half of the first chunk, so that some bytes reach the client. */
 async function* brokenOff(body: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   for await (const chunk of body) {
     yield chunk.subarray(0, Math.ceil(chunk.length / 2));

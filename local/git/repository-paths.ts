@@ -1,14 +1,14 @@
-/** The files of a commit, by their names: of a repository far away without their contents. */
+/** The paths of all files of a commit. For a remote repository it fetches no file contents. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runUsersGit } from "#local/git/git-command.ts";
 import { type FoundRepository, gitsWords } from "#local/git/user-repository.ts";
 
-/** The trees of one commit, and no history. */
+/** For the trees of one commit, without history. */
 const fetchSeconds = 120;
 
-/** @throws Error naming the repository, when it cannot be read. */
+/** @throws Error that names the repository, when it cannot be read. */
 export async function repositoryPaths({ folder, repo, commit, ref }: FoundRepository): Promise<readonly string[]> {
   if (folder !== undefined) return listTree(folder, commit);
   const scratch = await mkdtemp(join(tmpdir(), "starling-paths-"));

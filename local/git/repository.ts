@@ -3,26 +3,26 @@ import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { runGit, runUsersGit } from "#local/git/git-command.ts";
 
-/** What a path holds after a commit; `null` deletes the path, a folder's path deletes all below it. */
+/** The new content of a path. `null` deletes the path, or all files below a folder. */
 export type FileChange = string | Uint8Array | { readonly executable: string } | { readonly symlink: string } | null;
 
 export type FileChanges = Readonly<Record<string, FileChange>>;
 
 export interface CommitOptions {
-  /** Default `main`. */
+  /** The default is `main`. */
   readonly branch?: string;
-  /** A name for a lightweight tag on the commit, or name and message for an annotated one. */
+  /** A name makes a lightweight tag on the commit. A name with a message makes an annotated tag. */
   readonly tag?: string | { readonly name: string; readonly message: string };
-  /** Commit (or any revision) to build on instead of the branch's head; `null` starts a new history. Both force. */
+  /** The parent instead of the branch's head, as any revision. `null` starts a new history. Both force the branch. */
   readonly onto?: string | null;
-  /** Time of author and committer; default now. */
+  /** The time of author and committer. The default is now. */
   readonly at?: Date;
 }
 
 export interface RefUpdate {
-  /** E.g. `refs/heads/main`. */
+  /** For example `refs/heads/main`. */
   readonly ref: string;
-  /** Object ids; forty zeros stand for "did not exist". */
+  /** Object ids. Forty zeros mean that the ref did not exist. */
   readonly before: string;
   readonly after: string;
 }
@@ -31,7 +31,7 @@ export const zeroId = "0".repeat(40);
 const author = "Starling Local <local@starling.invalid>";
 const repositoryName = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)*$/;
 
-/** Folder of a bare repository: `<root>/<name>.git`. @throws Error when the name could leave the root. */
+/** The folder of a bare repository: `<root>/<name>.git`. @throws Error when the name could leave the root. */
 export function repositoryFolder(root: string, name: string): string {
   if (!repositoryName.test(name) || name.endsWith(".git")) {
     throw new Error(`Repository name ${JSON.stringify(name)} must be like "fleet" or "platform/fleet", without ".git"`);
@@ -39,7 +39,7 @@ export function repositoryFolder(root: string, name: string): string {
   return join(root, `${name}.git`);
 }
 
-/** Makes an empty bare repository whose default branch is `main`, and takes pushes over HTTP. */
+/** Creates an empty bare repository with the default branch `main` that accepts pushes over HTTP. */
 export async function initRepository(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await runGit(["init", "--quiet", "--bare", "--initial-branch=main", folder]);
@@ -47,12 +47,12 @@ export async function initRepository(folder: string): Promise<void> {
 }
 
 /**
- * Git starts it in the repository that is copied, and before 2.39.4 it fetches what is missing there, by a program that the
- * repository names: no way to fetch is left to it.
+ * Git runs this command in the copied repository. Before 2.39.4, git fetches missing objects there with a program that
+ * the repository names. The empty list of protocols prevents every such fetch.
  */
 const uploadPack = "env GIT_ALLOW_PROTOCOL= git upload-pack";
 
-/** Copies any repository of this machine to a bare one, with all its branches and tags and the same default branch. */
+/** Copies any repository of this machine to a bare one, with all its branches and tags and its default branch. */
 export async function copyRepository(from: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await runUsersGit(
@@ -76,7 +76,10 @@ export interface CommitRequest extends CommitOptions {
   readonly message: string;
 }
 
-/** Commits changes straight into a bare repository with `git fast-import`: one process, no work tree. Gives the commit id. */
+/**
+ * Commits changes directly to a bare repository with `git fast-import`: one process and no work tree. @returns the
+ * commit id.
+ */
 export async function commitInto(request: CommitRequest): Promise<string> {
   const { folder, branch = "main" } = request;
   const parent = await parentOf(request);
@@ -130,7 +133,7 @@ function data(content: string | Uint8Array): (string | Uint8Array)[] {
   return [`data ${Buffer.byteLength(content)}\n`, content, "\n"];
 }
 
-/** Object id of every ref of a repository. */
+/** The object id of every ref of a repository. */
 export async function refsOf(folder: string): Promise<ReadonlyMap<string, string>> {
   const listed = await runGit([
     "-C",
@@ -144,7 +147,7 @@ export async function refsOf(folder: string): Promise<ReadonlyMap<string, string
   return new Map(lines.map((line) => [line.slice(41), line.slice(0, 40)]));
 }
 
-/** What changed between two listings of a repository's refs. */
+/** The changes between two listings of a repository's refs. */
 export function refUpdates(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): RefUpdate[] {
   const refs = new Set([...before.keys(), ...after.keys()]);
   return [...refs].sort().flatMap((ref) => {

@@ -1,16 +1,16 @@
-/** Whether a working folder of the user's has what no commit has, asked without a word of the folder's own settings. */
+/** Detects uncommitted changes in a user's folder without using the settings of that folder. */
 import { copyFile, lstat, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runUsersGit } from "#local/git/git-command.ts";
 
-/** What says how files stand in the folder, and starts nothing. */
+/** Settings that affect the state of files and start no program. */
 const harmless = "^core\\.(filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol)$";
 
 /**
- * A folder that came from elsewhere may name programs in its settings, in those that they include, and in those of its
- * submodules: filters, hooks, monitors, remotes. `git status` runs them. So it is run in a repository of its own, which has the
- * folder's index and objects, and the settings of the user.
+ * A folder from elsewhere may name programs in its settings, in included settings and in submodules: filters, hooks,
+ * monitors, remotes. `git status` runs them. So the command runs in a separate repository, which has the folder's index
+ * and objects and the settings of the user.
  */
 export async function isUncommitted(folder: string, path: string): Promise<boolean> {
   const asked = ["--path-format=absolute", "--git-dir", "--git-common-dir", "HEAD^{commit}"];
@@ -36,12 +36,12 @@ export async function isUncommitted(folder: string, path: string): Promise<boole
 }
 
 async function settingsOf(folder: string): Promise<readonly string[]> {
-  // It ends with 1 where there are none.
+  // git exits with 1 when no setting matches.
   const listed = await runUsersGit(["config", "-z", "--get-regexp", harmless], { folder }).catch(() => "");
   return listed.split("\0").flatMap((line) => (line === "" ? [] : [line.replace("\n", "=")]));
 }
 
-/** What is ignored in this clone alone. */
+/** Copies the ignore rules of this clone. */
 async function copyExcludes(from: string, to: string): Promise<void> {
   const file = join(from, "info", "exclude");
   if (!(await isFile(file))) return;
@@ -49,7 +49,10 @@ async function copyExcludes(from: string, to: string): Promise<void> {
   await copyFile(file, join(to, "info", "exclude"));
 }
 
-/** With what it is split into; as old as it is, for git reads files anew that are no older. */
+/**
+ * Copies the index and its split parts, and keeps their times. Git reads every file again that is not older than the
+ * index.
+ */
 async function copyIndex(from: string, to: string): Promise<void> {
   const names = await readdir(from);
   for (const name of names.filter((one) => one === "index" || one.startsWith("sharedindex."))) {

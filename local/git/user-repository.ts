@@ -6,31 +6,31 @@ import type { GitServer } from "#local/git/git-server.ts";
 import { isUncommitted } from "#local/git/uncommitted.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 
-/** A host that does not answer should say so before whoever waits gives up. */
+/** A host that does not answer must fail before the user gives up. */
 const listSeconds = 20;
 
 export interface UserRepository {
   readonly url: string;
-  /** Absent: the remote's HEAD. */
+  /** Undefined means the remote's HEAD. */
   readonly ref: { readonly branch: string } | { readonly tag: string } | { readonly commit: string } | undefined;
-  /** `podinfo, main at 1f3a9c0d2b4e` */
+  /** For example `podinfo, main at 1f3a9c0d2b4e`. */
   readonly description: string;
-  /** What whoever pushed nothing should know, such as changes that are in no commit. */
+  /** A warning for the user, for example about uncommitted changes. */
   readonly warning: string | undefined;
 }
 
 export interface RepositoryWish {
   /** A folder of this machine, a `file:` URL or an `https:` URL. */
   readonly repo: string;
-  /** A branch, a tag or a commit id; absent: HEAD. */
+  /** A branch, a tag or a commit id. The default is HEAD. */
   readonly ref?: string;
-  /** The folder that has to be there; not looked at when it holds `{{ }}`, nor in a repository far away. */
+  /** A folder that must exist. It is not checked if it contains `{{ }}`, or in a remote repository. */
   readonly path?: string;
 }
 
 /**
- * A repository of the user's own: one on this machine is copied to its git server, a URL is followed where it is.
- * @throws Error when it is no repository, or has no such reference or folder.
+ * Makes a user's repository available. A repository on this machine is copied to the local git server, and a URL is
+ * used directly. @throws Error when it is not a repository, or when the reference or folder does not exist.
  */
 export async function adoptRepository(git: GitServer, wish: RepositoryWish): Promise<UserRepository> {
   const found = await findRepository(wish);
@@ -48,16 +48,16 @@ export async function adoptRepository(git: GitServer, wish: RepositoryWish): Pro
   };
 }
 
-/** A repository that is there, before anything is made of it. */
+/** A repository that exists, before it is copied. */
 export interface FoundRepository {
-  /** On this machine; absent for a URL. */
+  /** The folder on this machine; undefined for a URL. */
   readonly folder: string | undefined;
   readonly repo: string;
   readonly ref: UserRepository["ref"];
   readonly commit: string;
 }
 
-/** @throws Error naming the flag and what to give, when it is no repository, or has no such reference. */
+/** @throws Error that names the flag and what to give, when it is not a repository or the reference does not exist. */
 export async function findRepository(wish: Omit<RepositoryWish, "path">): Promise<FoundRepository> {
   const { repo } = wish;
   if (repo.startsWith("https://")) return { folder: undefined, repo, ...(await remoteReference(wish)) };
@@ -70,9 +70,11 @@ async function localFolder(repo: string): Promise<string> {
   const path = repo.startsWith("file:") ? fileURLToPath(repo) : resolve(repo);
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() === true) return path;
-  if (found !== undefined) throw new Error(`--repo is ${repo}: a file; give the folder of a git repository`);
+  if (found !== undefined) throw new Error(`--repo is ${repo}: this is a file; give the folder of a git repository`);
   if (/^([a-z+]+:\/\/|[^/]+@[^/]+:)/.test(repo)) {
-    throw new Error(`--repo is ${repo}: only https:// URLs are followed; clone it, and give the folder of the clone`);
+    throw new Error(
+      `--repo is ${repo}: only https:// URLs are supported; clone the repository and give the folder of the clone`,
+    );
   }
   throw new Error(`--repo is ${repo}: there is no ${path}; give a folder of this machine, or an https:// URL`);
 }
@@ -84,14 +86,19 @@ async function requireTopLevel(folder: string): Promise<void> {
     top = (await runUsersGit(["rev-parse", isBare ? "--absolute-git-dir" : "--show-toplevel"], { folder })).trim();
   } catch (cause) {
     if (errorMessage(cause).includes("dubious ownership")) {
-      throw new Error(`--repo is ${folder}: it belongs to another user, and git does not read it then`, { cause });
+      throw new Error(
+        `--repo is ${folder}: git does not read it because it belongs to another user; run \`git config --global --add safe.directory ${folder}\` if you trust it`,
+        { cause },
+      );
     }
-    throw new Error(`--repo is ${folder}: no git repository; run "git init", and commit what is in it`, { cause });
+    throw new Error(`--repo is ${folder}: it is not a git repository; run \`git init\` and commit the files`, {
+      cause,
+    });
   }
   const [given, found] = await Promise.all([stat(folder), stat(top)]);
   if (given.ino === found.ino && given.dev === found.dev) return;
   throw new Error(
-    `--repo is ${folder}: a folder inside the repository ${top}; give --repo ${top} --path ${relative(top, folder)}`,
+    `--repo is ${folder}: it is a folder inside the repository ${top}; give --repo ${top} --path ${relative(top, folder)}`,
   );
 }
 
@@ -106,7 +113,8 @@ async function localReference(folder: string, desired: string | undefined) {
   }
   const commit = /^(HEAD|[0-9a-f]{4,40})$/.test(ref) ? await commitOf(folder, ref) : undefined;
   if (commit !== undefined) return { commit, ref: ref === "HEAD" ? undefined : { commit } };
-  if (ref === "HEAD") throw new Error(`--repo is ${folder}: it has no commit yet; commit what is to be rolled out`);
+  if (ref === "HEAD")
+    throw new Error(`--repo is ${folder}: it has no commit; commit the files that Starling should roll out`);
   throw new Error(`--ref is ${ref}: ${folder} has no branch, tag or commit of that name${await known(folder)}`);
 }
 
@@ -143,15 +151,15 @@ async function uncommitted(folder: string, path: string | undefined): Promise<st
   if ((await runUsersGit(["rev-parse", "--is-bare-repository"], { folder })).trim() === "true") return undefined;
   const inPath = path === undefined || path.includes("{{") ? "." : path;
   const isChanged = await isUncommitted(folder, inPath);
-  return isChanged ? `${folder} has changes that are in no commit; they are not rolled out` : undefined;
+  return isChanged ? `${folder} has uncommitted changes; Starling does not roll them out` : undefined;
 }
 
-/** Whether a repository, by its URL here, is the one that was asked for: a folder is known by what it is served as. */
+/** Whether a known URL is the desired repository. A folder is compared by its name on the git server. */
 export function isSameRepository(known: string, desired: string): boolean {
   return known === desired || basename(known, ".git") === servedName(resolve(desired));
 }
 
-/** What a folder is served as: a folder may be called anything, a repository's address not. */
+/** The name of a folder on the git server. A folder may have any name, and a URL may not. */
 export function servedName(folder: string): string {
   const name = basename(folder)
     .replace(/\.git$/, "")
@@ -176,18 +184,18 @@ async function remoteReference({ repo, ref }: RepositoryWish): Promise<Pick<Foun
   throw new Error(`--ref is ${ref}: ${repo} has no branch or tag of that name; for a commit, give all 40 digits`);
 }
 
-/** Object ids by reference, as the remote lists them; `^{}` is the commit of an annotated tag. */
+/** Object ids by reference, as the remote lists them. `^{}` is the commit of an annotated tag. */
 async function listRemote(url: string): Promise<ReadonlyMap<string, string>> {
   try {
     const listed = await runUsersGit(["ls-remote", "--", url], { reach: "remotes", timeoutSeconds: listSeconds });
     const lines = listed.trim().split("\n");
     return new Map(lines.map((line): [string, string] => [line.slice(41), line.slice(0, 40)]));
   } catch (cause) {
-    throw new Error(`--repo is ${url}: it cannot be listed: ${gitsWords(cause)}`, { cause });
+    throw new Error(`--repo is ${url}: cannot list its references: ${gitsWords(cause)}`, { cause });
   }
 }
 
-/** What git said, on one line, without the command that failed. */
+/** The message of git on one line, without the failed command. */
 export function gitsWords(cause: unknown): string {
   const said = errorMessage(cause).replace(/^git .*? ended with exit code \d+: /s, "");
   return said.replaceAll(/^(fatal|error|remote): /gm, "").replaceAll(/\s+/g, " ");

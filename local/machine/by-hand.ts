@@ -57,7 +57,7 @@ export async function letGroupAdminister(connection: ClusterConnection, group: s
     kind: "ClusterRoleBinding",
     metadata: { name: group },
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
-    owners: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: group }],
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: group }],
   });
 }
 

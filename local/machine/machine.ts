@@ -147,7 +147,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   let secretAccess = allowsSecrets({ people: principalArn, functions: [] });
   const [stacks, dynamo, sqsAndS3, secrets] = await Promise.all([
     synthesize(context),
-    started(startDynamo({ ...state, door: options.database ?? "port" })),
+    started(startDynamo({ ...state, transport: options.database ?? "port" })),
     started(startSqsAndS3(state)),
     started(startSecrets({ ...state, principals, allows: (request) => secretAccess(request) })),
   ]);

@@ -33,7 +33,7 @@ describe("a repository, on the clusters that are there", () => {
     { line: "--repo shop --path deplo", words: ["--path is deplo", "it has chart, deploy"] },
     { line: "--repo shop --path deploy --ref nope", words: ["--ref is nope", "it has main"] },
     { line: "--path deploy", words: ["--path is of a repository, and there is none yet"] },
-    { line: "--repo git@git.example.com:shop --path .", words: ["only https:// URLs are followed"] },
+    { line: "--repo git@git.example.com:shop --path .", words: ["only https:// URLs are supported"] },
   ])("starts nothing for $line", async ({ line, words }) => {
     const ran = await cli(`local up ${line}`);
     expect(ran).toMatchObject({ code: 2, out: "" });

@@ -17,10 +17,10 @@ const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 /** The clients a function has, before emulators that do as the fault proxy is told. */
 export async function startEmulatedClients(
   options: Omit<FaultProxyOptions, "targets" | "principals">,
-  door: "port" | "pipe" = "port",
+  transport: "port" | "pipe" = "port",
 ): Promise<EmulatedClients> {
   const principals = new Principals([{ ...credentials, principalArn: "arn:aws:iam::000000000000:user/test" }]);
-  const dynamo = await startDynamo({ door });
+  const dynamo = await startDynamo({ transport });
   const sqsAndS3 = await startSqsAndS3();
   const secrets = await startSecrets({ principals });
   const lambda = lambdaApi(() => undefined);

@@ -234,12 +234,12 @@ interface TerraformObject {
   readonly metadata: readonly [object];
   readonly rule?: readonly Record<string, unknown>[];
   readonly role_ref?: readonly [Record<string, string>];
-  readonly owner?: readonly Record<string, string>[];
+  readonly subject?: readonly Record<string, string>[];
 }
 
 /** As Kubernetes writes what a block of Terraform's provider makes. */
 function manifestOf(key: string, given: object): object {
-  const { metadata, rule, role_ref: roleRef, owner } = given as TerraformObject;
+  const { metadata, rule, role_ref: roleRef, subject } = given as TerraformObject;
   const kind = (/^kubernetes_(\w+)_v1\./.exec(key)?.[1] ?? "").replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) =>
     letter.toUpperCase(),
   );
@@ -256,7 +256,7 @@ function manifestOf(key: string, given: object): object {
     metadata: metadata[0],
     ...(rule === undefined ? {} : { rules: rule.map(camel) }),
     ...(roleRef === undefined ? {} : { roleRef: camel(roleRef[0]) }),
-    ...(owner === undefined ? {} : { owners: owner.map(camel) }),
+    ...(subject === undefined ? {} : { subjects: subject.map(camel) }),
   };
 }
 

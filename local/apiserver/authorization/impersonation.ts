@@ -45,7 +45,7 @@ interface Mode {
   /** The API group of the resources users, groups, nodes and serviceaccounts. */
   readonly group: string;
   /** A second verb that the requestor needs for the action of the impersonated user. */
-  readonly onCommand?: string;
+  readonly onVerb?: string;
   readonly applies: (wanted: User) => boolean;
 }
 
@@ -58,7 +58,7 @@ function isOnlyName({ uid, groups, extra }: User): boolean {
 }
 
 function constrained(name: string, applies: Mode["applies"]): Mode {
-  return { verb: `impersonate:${name}`, group: "authentication.k8s.io", onCommand: `impersonate-on:${name}:`, applies };
+  return { verb: `impersonate:${name}`, group: "authentication.k8s.io", onVerb: `impersonate-on:${name}:`, applies };
 }
 
 const modes: readonly Mode[] = [
@@ -76,7 +76,7 @@ const modes: readonly Mode[] = [
 ];
 
 /** Every access that a mode requires of the requestor, in the order of the checks. */
-function checks({ verb, group, onCommand }: Mode, access: Access, wanted: User): Access[] {
+function checks({ verb, group, onVerb }: Mode, access: Access, wanted: User): Access[] {
   const { user } = access;
   const on = (
     resource: string,
@@ -96,12 +96,12 @@ function checks({ verb, group, onCommand }: Mode, access: Access, wanted: User):
     },
   });
   const account = serviceAccountOf(wanted.username);
-  const node = onCommand === undefined ? undefined : nodeOf(wanted.username);
+  const node = onVerb === undefined ? undefined : nodeOf(wanted.username);
   let who = on("users", wanted.username);
   if (account !== undefined) who = on("serviceaccounts", account.name, { namespace: account.namespace });
   if (node !== undefined) who = on("nodes", node);
   return [
-    ...(onCommand === undefined ? [] : [{ ...access, verb: `${onCommand}${access.verb}` }]),
+    ...(onVerb === undefined ? [] : [{ ...access, verb: `${onVerb}${access.verb}` }]),
     who,
     ...(wanted.uid === undefined ? [] : [on("uids", wanted.uid)]),
     ...wanted.groups.map((name) => on("groups", name)),
@@ -112,9 +112,9 @@ function checks({ verb, group, onCommand }: Mode, access: Access, wanted: User):
 }
 
 /** The groups that belong to a user name when the headers name no groups. */
-function groupsOf({ onCommand }: Mode, { username, groups }: User): readonly string[] {
+function groupsOf({ onVerb }: Mode, { username, groups }: User): readonly string[] {
   if (groups.length > 0) return groups;
-  if (onCommand !== undefined && nodeOf(username) !== undefined) return ["system:nodes"];
+  if (onVerb !== undefined && nodeOf(username) !== undefined) return ["system:nodes"];
   const account = serviceAccountOf(username);
   return account === undefined ? [] : serviceAccountUser(account.namespace, account.name).groups;
 }

@@ -2,8 +2,8 @@ import { builtinType } from "#apiserver/apply/schema.ts";
 import { autoscalerIn } from "#apiserver/kinds/autoscaler-versions.ts";
 import { apiVersionParts, goTypeName, type Kind, resourceKey, type Subresource } from "#apiserver/kinds/kind.ts";
 
-const allCommands = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-const noCollectionDelete = allCommands.filter((verb) => verb !== "deletecollection");
+const allVerbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const noCollectionDelete = allVerbs.filter((verb) => verb !== "deletecollection");
 const readWrite = ["get", "patch", "update"];
 
 const status = "status";
@@ -108,7 +108,7 @@ function words(cell: string): string[] {
 
 function verbsOf(flags: string): readonly string[] {
   if (flags.includes("v")) return ["create"];
-  return flags.includes("n") ? noCollectionDelete : allCommands;
+  return flags.includes("n") ? noCollectionDelete : allVerbs;
 }
 
 function generationOf(flags: string): Kind["generation"] {

@@ -28,7 +28,7 @@ export function canonicalQuantity(text: string): string | undefined {
   const [, sign = "", whole = "", fraction = "", suffix = ""] = match;
   if (whole === "" && fraction === "") return undefined;
   const exponent = /^[eE]([+-]?\d+)$/.exec(suffix);
-  const unit = exponent === null ? rolloutStateOf(suffix) : nano * 10n ** BigInt(Math.max(0, Number(exponent[1])));
+  const unit = exponent === null ? unitOf(suffix) : nano * 10n ** BigInt(Math.max(0, Number(exponent[1])));
   const shrink = exponent === null ? 1n : 10n ** BigInt(Math.max(0, -Number(exponent[1])));
   const scale = 10n ** BigInt(fraction.length) * shrink;
   const scaled = BigInt(whole + fraction) * unit;
@@ -43,11 +43,11 @@ export function quantityValue(text: string): bigint {
   const match = pattern.exec(text);
   if (match === null) return 0n;
   const [, sign = "", whole = "", fraction = "", suffix = ""] = match;
-  const nanos = (BigInt(whole + fraction || "0") * rolloutStateOf(suffix)) / 10n ** BigInt(fraction.length);
+  const nanos = (BigInt(whole + fraction || "0") * unitOf(suffix)) / 10n ** BigInt(fraction.length);
   return sign === "-" ? -nanos : nanos;
 }
 
-function rolloutStateOf(suffix: string): bigint {
+function unitOf(suffix: string): bigint {
   const found = [...binarySuffixes, ...decimalSuffixes].find(([name]) => name === suffix);
   return found?.[1] ?? nano;
 }

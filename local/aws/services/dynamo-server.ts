@@ -29,7 +29,7 @@ export interface DynamoServerOptions {
    * `pipe` opens no port, because every user of the machine could use it. It does not report capacity. The default is
    * `port`.
    */
-  readonly door?: "port" | "pipe";
+  readonly transport?: "port" | "pipe";
 }
 
 const startAttempts = 3;
@@ -45,7 +45,7 @@ const probeTimeoutMs = 500;
 export async function startDynamo(options: DynamoServerOptions = {}): Promise<DynamoServer> {
   const command = await findDynoxide();
   const storage = await storageArguments(options.stateDir);
-  if (options.door === "pipe") return openDynamoPipe(command, storage);
+  if (options.transport === "pipe") return openDynamoPipe(command, storage);
   let refusal = "";
   for (let attempt = 0; attempt < (options.port === undefined ? startAttempts : 1); attempt++) {
     const port = options.port ?? (await freePort());

@@ -18,13 +18,13 @@ describe("MemoryTable", () => {
 
 // Each has a table and a proxy of its own, which disturbs its calls in the same order as ever: they wait for nearly all
 // of their time, until the SDK tries again.
-describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: true }, (door) => {
+describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: true }, (transport) => {
   describe("keeps what a Table promises", { concurrent: false }, () => {
-    const reasons = door === "port" ? "words" : "codes";
+    const reasons = transport === "port" ? "words" : "codes";
     let emulated: EmulatedClients;
     let table: DynamoTable;
     beforeAll(async () => {
-      emulated = await startEmulatedClients({ seed: 7 }, door);
+      emulated = await startEmulatedClients({ seed: 7 }, transport);
       const deployed = only(readPlan(await synthesize()).tables, "table");
       await createTable(emulated.aws.dynamo, deployed);
       table = new DynamoTable(emulated.aws.dynamo, deployed.name);

@@ -5,7 +5,7 @@ import { type DynamoServer, startDynamo } from "#local/aws/services/dynamo-serve
 let port: DynamoServer;
 let pipe: DynamoServer;
 beforeAll(async () => {
-  [port, pipe] = await Promise.all([startDynamo(), startDynamo({ door: "pipe" })]);
+  [port, pipe] = await Promise.all([startDynamo(), startDynamo({ transport: "pipe" })]);
 });
 afterAll(() => Promise.all([port.stop(), pipe.stop()]));
 

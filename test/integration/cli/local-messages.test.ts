@@ -120,10 +120,10 @@ const beforeAnythingStarts: readonly Row[] = [
   ["no such kubeconfig", `up ${own} nope.yaml`, 2, "there is no ", "--kubeconfig ~/.kube/config --context NAME"],
   ["a kubeconfig that is no YAML", `up ${own} broken.yaml`, 2, "cannot read ", "local up --kubeconfig"],
   [
-    "a file that is no kubeconfig",
+    "a file that is not a kubeconfig",
     `up ${own} list.yaml`,
     2,
-    "list.yaml is no kubeconfig: contexts: ",
+    "list.yaml is not a kubeconfig: contexts: ",
     "kubectl config view",
   ],
   ["a kubeconfig without --context", "up --kubeconfig good.yaml", 2, "which context of ", "--context mine"],
@@ -139,17 +139,23 @@ const beforeAnythingStarts: readonly Row[] = [
     "a server that is not verified",
     `up ${own} insecure.yaml`,
     2,
-    "insecure-skip-tls-verify: Starling verifies",
+    "insecure-skip-tls-verify: Starling sends its token only to a server that it can verify",
     "set-cluster one",
   ],
   [
     "a server in clear text",
     `up ${own} clear-text.yaml`,
     2,
-    "http://10.0.0.1:8080; only https is spoken",
+    "http://10.0.0.1:8080; Starling supports only https",
     "config view",
   ],
-  ["a server behind a proxy", `up ${own} proxied.yaml`, 2, "behind proxy http://proxy.example.com:3128", "config view"],
+  [
+    "a server behind a proxy",
+    `up ${own} proxied.yaml`,
+    2,
+    "has proxy-url http://proxy.example.com:3128",
+    "config view",
+  ],
   [
     "an authority that is missing",
     `up ${own} no-ca.yaml`,
@@ -265,7 +271,7 @@ describe("what stands in the way of local", () => {
     expect(ran.err).toContain(`context prod-1 of ${join(cli.folder, "live.yaml")} (https://127.0.0.1:`);
     for (const made of [
       "  namespace starling-system\n",
-      "  serviceaccount starling-system/starling-local, with a token for 24h that is renewed while Starling is up\n",
+      "  serviceaccount starling-system/starling-local, with a token for 24h that Starling renews while it runs\n",
       "  clusterrolebinding starling-local: cluster-admin for that account\n",
       "-n starling-system delete clusterrolebinding/starling-local serviceaccount/starling-local\n",
       "Go on? [y/N] ",
@@ -293,7 +299,9 @@ describe("what stands in the way of local", () => {
     process.env.KUBEBUILDER_ASSETS = cli.folder;
     const ran = await cli.run("local up --envtest");
     expect(ran.code).toBe(3);
-    expect(ran.err).toContain(`KUBEBUILDER_ASSETS is ${cli.folder}, where there is no etcd and kube-apiserver`);
+    expect(ran.err).toContain(
+      `KUBEBUILDER_ASSETS is ${cli.folder}, which does not contain executable etcd and kube-apiserver`,
+    );
     expect(ran.err).toContain("  next: KUBEBUILDER_ASSETS=DIR starling local up --envtest ");
   });
 

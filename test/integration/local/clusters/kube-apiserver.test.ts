@@ -34,9 +34,11 @@ const lines = async (file: string) => (await readFile(file, "utf8")).trim().spli
 
 describe("where the programs are", () => {
   test("a folder that was named and has none is not passed over", async () => {
-    await expect(findKubeAssets(folder)).rejects.toThrow(`KUBEBUILDER_ASSETS is ${folder}, where there is no etcd`);
+    await expect(findKubeAssets(folder)).rejects.toThrow(
+      `KUBEBUILDER_ASSETS is ${folder}, which does not contain executable etcd`,
+    );
     await writeFile(join(folder, "etcd"), "");
-    await expect(findKubeAssets(folder)).rejects.toThrow("that can be run");
+    await expect(findKubeAssets(folder)).rejects.toThrow("does not contain executable");
   });
 
   test("a folder that was named comes first", async () => {

@@ -100,9 +100,14 @@ describe("downloading what envtest downloads", () => {
         "whose SHA-512 is not the pinned one",
         () => "ab".repeat(64),
         programs,
-        /has the SHA-512 [0-9a-f]{128}, but (ab){64} is pinned; nothing of it was kept/,
+        /has the SHA-512 [0-9a-f]{128}, but (ab){64} is pinned; the download was deleted/,
       ],
-      ["without kube-apiserver", sha512, { "controller-tools/envtest/etcd": "x" }, /holds no etcd and kube-apiserver/],
+      [
+        "without kube-apiserver",
+        sha512,
+        { "controller-tools/envtest/etcd": "x" },
+        /does not contain etcd and kube-apiserver/,
+      ],
     ];
   test.each(refused)("an archive %s is refused, and nothing of it stays", async (_what, hashOf, files, message) => {
     const archive = await archiveOf(files);
@@ -114,7 +119,7 @@ describe("downloading what envtest downloads", () => {
   test("names the platforms that are pinned on a machine of another one, and asks nobody", async () => {
     const release = { ...releaseOf("none"), sha512: { "plan9-amd64": "none" } };
     await expect(downloadKubeAssets({ folder, ca, release })).rejects.toThrow(
-      `is pinned for plan9-amd64, and not for ${platform}; set KUBEBUILDER_ASSETS`,
+      `has pinned archives for plan9-amd64, but not for ${platform}; set KUBEBUILDER_ASSETS`,
     );
     expect(asked).toEqual([]);
   });

@@ -89,9 +89,15 @@ describe("the control server", () => {
       "did you mean clusters/broad-1?",
       "set clusters/broad-1 ",
     ],
-    ["an unknown target", "gcp", ["quiet"], "there are those of aws, clusters/canary-1, clusters/broad-1", "set aws "],
-    ["nothing to set on aws", "aws", [], "there is quiet, everyday, hostile, dynamodb.", "set aws hostile"],
-    ["nothing to set on a cluster", "clusters/broad-1", [], "there is latency, latency.jitter", "latency=500ms"],
+    ["an unknown target", "gcp", ["quiet"], "the targets are aws, clusters/canary-1, clusters/broad-1", "set aws "],
+    [
+      "nothing to set on aws",
+      "aws",
+      [],
+      "no fault is given for aws; expected quiet, everyday, hostile, dynamodb.",
+      "set aws hostile",
+    ],
+    ["nothing to set on a cluster", "clusters/broad-1", [], "expected latency, latency.jitter", "latency=500ms"],
     ["an unknown fault", "aws", ["sqs.lost=1"], "did you mean sqs.lose?", "set aws sqs.lose=1"],
   ])("refuses %s", async (_what, target, settings, message, next) => {
     await expect(set(target, settings)).rejects.toMatchObject({

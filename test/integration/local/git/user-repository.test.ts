@@ -133,7 +133,7 @@ describe("adoptRepository", () => {
     writeFileSync(join(folder, "a.yaml"), "[]\n");
     const repository = await adoptRepository(server, { repo: folder, path: "." }).catch(() => undefined);
     expect(existsSync(ran)).toBe(false);
-    if (repository !== undefined) expect(repository.warning).toContain("changes that are in no commit");
+    if (repository !== undefined) expect(repository.warning).toContain("uncommitted changes");
   });
 
   test.each([
@@ -158,26 +158,26 @@ describe("adoptRepository", () => {
     expect((await adoptRepository(server, { repo: folder })).warning).toBeUndefined();
     rmSync(join(home, "served", `${servedName(folder)}.git`), { recursive: true });
     writeFileSync(join(folder, "more"), "mine");
-    expect((await adoptRepository(server, { repo: folder })).warning).toContain("in no commit");
+    expect((await adoptRepository(server, { repo: folder })).warning).toContain("uncommitted changes");
   });
 
   test("finds a commit by its beginning, and says what is in none", async () => {
     writeFileSync(join(app, "deploy", "b.yaml"), "{}\n");
     const repository = await adoptRepository(server, { repo: app, ref: head.slice(0, 9) });
     expect(repository.ref).toEqual({ commit: head });
-    expect(repository.warning).toContain("changes that are in no commit");
+    expect(repository.warning).toContain("uncommitted changes");
   });
 
   test.each([
     { wish: { repo: join(home, "nowhere") }, words: `there is no ${join(home, "nowhere")}` },
     { wish: { repo: join(app, "deploy", "a.yaml") }, words: "a file; give the folder" },
-    { wish: { repo: home }, words: "no git repository" },
-    { wish: { repo: join(home, "empty") }, words: "it has no commit yet" },
+    { wish: { repo: home }, words: "it is not a git repository" },
+    { wish: { repo: join(home, "empty") }, words: "it has no commit; commit the files" },
     { wish: { repo: join(app, "deploy") }, words: `give --repo ${app} --path deploy` },
     { wish: { repo: app, ref: "nope" }, words: "no branch, tag or commit of that name; it has trunk" },
     { wish: { repo: app, path: "nope" }, words: "has no such folder; it has deploy" },
-    { wish: { repo: "git@git.example.com:app" }, words: "only https:// URLs are followed" },
-    { wish: { repo: "https://127.0.0.1:9/x.git" }, words: "it cannot be listed" },
+    { wish: { repo: "git@git.example.com:app" }, words: "only https:// URLs are supported" },
+    { wish: { repo: "https://127.0.0.1:9/x.git" }, words: "cannot list its references" },
   ])("refuses $wish", async ({ wish, words }) => {
     await expect(adoptRepository(server, wish)).rejects.toThrow(words);
   });

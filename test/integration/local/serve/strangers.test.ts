@@ -162,7 +162,7 @@ describe.each(doors)("$name", ({ origin }) => {
       for (const host of [name, ...(name.includes("evil") ? [`${name}:${port}`] : [])]) {
         const told = await ask(await origin(), { headers: { host } });
         expect(told.status, host).toBe(421);
-        expect(told.body).toBe("This is no server of the host that was asked for\n");
+        expect(told.body).toBe("This server does not serve the requested host\n");
       }
     },
   );
@@ -184,7 +184,7 @@ describe.each(doors)("$name", ({ origin }) => {
   ])("gives %s nothing", async (_what, headers) => {
     for (const question of [...questions, { method: "OPTIONS" }]) {
       const told = await ask(await origin(), { ...question, headers: { ...question.headers, ...headers } });
-      expect(told).toMatchObject({ status: 403, body: "Requests of web pages are not answered here\n" });
+      expect(told).toMatchObject({ status: 403, body: "Requests from web pages are refused\n" });
       expect(Object.keys(told.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
     }
   });

@@ -52,7 +52,7 @@ describe("what a folder is", () => {
   test.each([
     { why: "nowhere", paths: ["deploy/a.yaml"], folder: "dep", words: "has no folder dep; it has deploy" },
     { why: "a file", paths: ["deploy/a.yaml"], folder: "deploy/a.yaml", words: "a file; give its folder" },
-    { why: "no manifests", paths: ["docs/a.md"], folder: "docs", words: "no manifest is in it" },
+    { why: "no manifests", paths: ["docs/a.md"], folder: "docs", words: "it contains no manifest" },
     {
       why: "inside a chart",
       paths: ["c/Chart.yaml", "c/templates/a.yaml"],
@@ -69,7 +69,8 @@ describe("what a folder is", () => {
       why: "overlays of others",
       paths: overlays("dev", "prod"),
       folder: "deploy",
-      words: "has the overlays dev, prod, and none for each of minikube; give one of them: --path deploy/overlays/dev",
+      words:
+        "has the overlays dev, prod, but not one for each of minikube; give one of them: --path deploy/overlays/dev",
     },
     {
       why: "a ring without its folder",
@@ -82,13 +83,13 @@ describe("what a folder is", () => {
       why: "a chart in a folder that would be an expression",
       paths: ["deploy/{{ cluster.values.token }}/Chart.yaml"],
       folder: "deploy",
-      words: "{{ }} in a path is an expression; rename it in the repository",
+      words: "contains {{ }}, which marks an expression in a path; rename the folder in the repository",
     },
     {
       why: "a chart in a folder that is called as an overlay's expression",
       paths: ["deploy/{{ cluster.labels.ring }}/Chart.yaml"],
       folder: "deploy",
-      words: "rename it in the repository",
+      words: "; rename the folder in the repository",
     },
     {
       why: "an unknown expression",

@@ -111,7 +111,7 @@ test.each([["SIGKILL"], ["SIGINT"], ["SIGTERM"]] as const)(
 test("without a port it ends when its parent dies", async () => {
   const program = `
     import { type DynamoServer, startDynamo } from "#local/aws/services/dynamo-server.ts";
-    console.log((await startDynamo({ door: "pipe" })).pid);
+    console.log((await startDynamo({ transport: "pipe" })).pid);
     setInterval(() => {}, 1000);`;
   const parent = spawn(process.execPath, ["--input-type=module-typescript", "-e", program], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -134,7 +134,7 @@ test("without a port a table outlives the server, and what is asked after its en
       headers: { "x-amz-target": `DynamoDB_20120810.${operation}` },
       body: Buffer.from(JSON.stringify(body)),
     });
-  const first = await startDynamo({ stateDir, door: "pipe" });
+  const first = await startDynamo({ stateDir, transport: "pipe" });
   const table = {
     TableName: "rows",
     BillingMode: "PAY_PER_REQUEST",
@@ -151,7 +151,7 @@ test("without a port a table outlives the server, and what is asked after its en
   await first.stop();
   await first.stop();
   await expect(ask(first, "ListTables", {})).rejects.toThrow("the local DynamoDB ended: exit code 0");
-  const second = await startDynamo({ stateDir, door: "pipe" });
+  const second = await startDynamo({ stateDir, transport: "pipe" });
   cleanups.push(() => second.stop());
   expect(JSON.parse((await ask(second, "ListTables", {})).body.toString())).toEqual({ TableNames: ["rows"] });
 });

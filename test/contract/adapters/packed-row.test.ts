@@ -82,4 +82,4 @@ function noise(length: number): string {
   }).join("");
 }
 
-const writtenOnce = "ePlWpmZIq0YqcJJ1DdHyHNUCExYCRgZGZrqGhrpGxkq1tQCpViXh";
+const writtenOnce = "ePmjymSyq0YqbJJ1DdHyG9UCEuZ7IwMjM11DQ10jY6XaWgCpViXh";

@@ -285,7 +285,7 @@ describe("events", () => {
   test("of all groups name each, and of one namespace only what is in it", async () => {
     await cli.table.write([{ put: event("2026-11-20T08:00:00.000Z", "first") }]);
     const { out } = await cli.run("events -A");
-    expect(out).toMatch(/ payments\/shop +RolloutMoving +- +first\n/);
+    expect(out).toMatch(/ payments\/shop +RolloutUpdating +- +first\n/);
     expect(await cli.run("events -n elsewhere")).toMatchObject({
       code: 0,
       out: "",

@@ -440,7 +440,7 @@ describe("rollout", () => {
       status: {
         newest: 12,
         stages: [
-          { name: "canary", on: 12 },
+          { name: "canary", current: 12 },
           { name: "rest", updatingTo: { phase: "Halted" } },
         ],
       },
@@ -582,7 +582,7 @@ describe("rollout", () => {
     const ended = await watching;
     expect(ended.code).toBe(0);
     expect(JSON.parse(ended.out)).toMatchObject({
-      status: { stages: [{ on: 12 }, { on: 12 }], contents: [{ number: 12, phase: "Complete" }] },
+      status: { stages: [{ current: 12 }, { current: 12 }], rollouts: [{ number: 12, phase: "Complete" }] },
       targets: [{ cluster: "c1" }, {}],
     });
     expect(JSON.parse((await content).out)).toMatchObject({

@@ -78,8 +78,8 @@ async function asAdmin<T>(work: (admin: ReturnType<typeof clusterFixture>) => Pr
 
 const rbacPath = "/apis/rbac.authorization.k8s.io/v1";
 
-function withRules(role: string, operations: readonly string[]): Promise<unknown> {
-  const rules = [{ apiGroups: ["", "apps", "*"], resources: ["*"], operations }];
+function withRules(role: string, verbs: readonly string[]): Promise<unknown> {
+  const rules = [{ apiGroups: ["", "apps", "*"], resources: ["*"], verbs }];
   return asAdmin((admin) =>
     admin.raw("PATCH", `${rbacPath}/clusterroles/${role}`, { as: "merge-patch", body: { rules } }),
   );

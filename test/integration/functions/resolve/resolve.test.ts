@@ -331,7 +331,7 @@ describe("a Source that follows a branch", () => {
     expect(status.artifact).toMatchObject({
       revision: `main@sha1:${first}`,
       files: 1,
-      owner: "First",
+      subject: "First",
       author: "Starling Local <local@starling.invalid>",
       storedAt: "2026-03-01T10:00:00.000Z",
     });
@@ -399,7 +399,7 @@ describe("a Source that follows a branch", () => {
     world.now = new Date("2026-03-01T10:05:00.000Z");
     await world.resolve();
     const after = (await world.row()).status.artifact;
-    expect(after).toEqual({ ...before, revision: `main@sha1:${second}`, owner: "Docs", committedAt });
+    expect(after).toEqual({ ...before, revision: `main@sha1:${second}`, subject: "Docs", committedAt });
   });
 
   test("keeps its artifact while the branch is gone, backs off, and recovers", async () => {

@@ -276,7 +276,7 @@ test.each<[string, StageRunPhase, number, "plan" | "deletion", string, boolean]>
   const stageRun = stageRunRow({ rollout: 12, stage: "all" }, [], { phase, size });
   const stage = stageRecord(stageRun);
   const { updatingTo: _moving, ...left } = stage;
-  const stages = [phase === "Superseded" ? { ...left, on: 13 } : stage];
+  const stages = [phase === "Superseded" ? { ...left, current: 13 } : stage];
   const { word } = objectState(rolloutObject({ rollout: rolloutRow(12, { trigger }), stages, stageRuns: [stageRun] }));
   expect(word).toBe(expected);
   expect(isGood(word)).toBe(good);

@@ -25,7 +25,7 @@ function roleOf(cluster: string): { readonly name: string; readonly arn: string 
 /** The accounts are of one organization; in each of them Starling may list clusters, whichever ClusterDiscovery asks. */
 const root = "r-local";
 const unit = "ou-local-starling";
-const discoveryRole = "starling/discovery/look";
+const discoveryRole = "starling/discovery/scan";
 
 function organizeAccounts({ roles, discovererArn, organize }: LocalEks): void {
   const accounts = [home, spoke].map(({ accountId: id }) => ({ id, state: "ACTIVE" as const }));

@@ -154,7 +154,7 @@ async function fillAccounts({ machine, fleet }: World): Promise<void> {
     const { server, caData } = await fleet.add(name);
     const roleOf = (path: string) => `arn:aws:iam::${accountId}:role/starling/${path}`;
     const trust = (principalArn: string, of: string) => [{ principalArn, externalId: `${installation}/${of}` }];
-    eks.roles.put({ arn: roleOf("discovery/look"), trusts: trust(discovererArn, "discovery/fleet") });
+    eks.roles.put({ arn: roleOf("discovery/scan"), trusts: trust(discovererArn, "discovery/fleet") });
     eks.roles.put({ arn: roleOf("clusters/apply"), trusts: trust(callerArn, name) });
     eks.clusters.put({
       arn: arns.get(name) ?? "",

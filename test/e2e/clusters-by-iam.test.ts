@@ -160,7 +160,7 @@ test("a ClusterDiscovery of the machine's organization finds its clusters, which
       spec: {
         eks: {
           organization: { account: "000000000000", ous: ["r-local"] },
-          role: { name: "starling/discovery/look" },
+          role: { name: "starling/discovery/scan" },
           regions: ["us-east-1", "eu-west-1"],
         },
       },

@@ -25,7 +25,7 @@ import { quietParts } from "#test/support/quiet-parts.ts";
 const homeAccount = "111122223333";
 const installation = `starling.${homeAccount}.us-east-1`;
 const discoverArn = `arn:aws:sts::${homeAccount}:assumed-role/starling-control-discover/discover`;
-const roleName = "starling/discovery/look";
+const roleName = "starling/discovery/scan";
 const start = Date.parse("2026-11-23T06:00:00Z");
 
 export interface DiscoveryWorld<T extends Table = MemoryTable> {

@@ -36,7 +36,7 @@ variable "role_path" {
 variable "role_name" {
   description = "The role's name, the same in each account."
   type        = string
-  default     = "look"
+  default     = "scan"
 }
 
 variable "parameter_path" {

@@ -3,7 +3,7 @@ import { discoveryIdentity } from "#shared/fleet/discovery/discovery-identity.ts
 
 /** Where Starling may assume such roles, by the name of its installation; apart from those that reach clusters. */
 export const defaultDiscoveryPath = "/starling/discovery/";
-export const defaultDiscoveryRole = "check";
+export const defaultDiscoveryRole = "scan";
 
 export interface DiscoveryTrust {
   /** ARN of the role of Starling's discover function: output `DiscoverRole`. */

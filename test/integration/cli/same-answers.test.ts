@@ -44,7 +44,7 @@ const right: Readonly<Record<WritableKind, object>> = {
     apiVersion,
     kind: "ClusterDiscovery",
     metadata: { name: "apps" },
-    spec: { eks: { accounts: ["111122223333"], role: { name: "starling/discovery/look" }, regions: ["eu-west-1"] } },
+    spec: { eks: { accounts: ["111122223333"], role: { name: "starling/discovery/scan" }, regions: ["eu-west-1"] } },
   },
   Cluster: {
     apiVersion,

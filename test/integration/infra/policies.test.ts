@@ -280,7 +280,7 @@ describe("a role lets its function do its work", () => {
       await until("a check", async () => "answer" in (await api.call<object>("GET", check)));
     }
     stack.machine.eks.roles.put({
-      arn: "arn:aws:iam::111111111111:role/starling/discovery/look",
+      arn: "arn:aws:iam::111111111111:role/starling/discovery/scan",
       trusts: [
         { principalArn: "arn:aws:iam::000000000000:root", externalId: "starling.000000000000.us-east-1/discovery/all" },
       ],
@@ -294,7 +294,7 @@ describe("a role lets its function do its work", () => {
       kind: "ClusterDiscovery",
       metadata: { name: "all" },
       spec: {
-        eks: { accounts: ["111111111111"], role: { name: "starling/discovery/look" }, regions: ["eu-west-1"] },
+        eks: { accounts: ["111111111111"], role: { name: "starling/discovery/scan" }, regions: ["eu-west-1"] },
         name: "found-{{ eks.name }}",
         interval: "15m",
         ...gone,

@@ -138,7 +138,7 @@ test("a cluster whose parameters cannot be read is registered when they can, and
   expect(refused).toMatchObject([{ arn: arnOf("b", other), reason: "ParametersUnseen" }]);
   expect(unseen).toMatchObject([{ account: other, code: "AccountDenied" }]);
   expect(unseen?.[0]?.message).toContain(
-    `allow ssm:GetParametersByPath of /starling/clusters to the role arn:aws:iam::${other}:role/starling/discovery/look`,
+    `allow ssm:GetParametersByPath of /starling/clusters to the role arn:aws:iam::${other}:role/starling/discovery/scan`,
   );
   world.fail(undefined);
   world.pass(1);

@@ -25,7 +25,7 @@ const chart = (render: unknown) =>
 const template = (fields: Readonly<Record<string, unknown>>) =>
   group({ templates: [{ name: "app", source: "app", ...fields }] });
 const eks = { arn: "arn:aws:eks:eu-west-1:111122223333:cluster/prod-1" };
-const discovered = { accounts: [111122223333], role: { name: "starling/discovery/look" }, regions: ["eu-west-1"] };
+const discovered = { accounts: [111122223333], role: { name: "starling/discovery/scan" }, regions: ["eu-west-1"] };
 const endpoint = { server: "https://10.0.0.1:6443", token: { secret: "starling/eu-1" } };
 
 function problems(value: unknown): readonly string[] {

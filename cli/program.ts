@@ -1,16 +1,16 @@
 /** The command tree: what there is, and what it calls. Verbs are loaded when they run. */
 
 import { Argument, Command, Option } from "commander";
-import type { ApplyOptions } from "#cli/commands/apply.ts";
-import type { AcceptOptions } from "#cli/commands/cluster.ts";
+import type { ApplyCommandOptions } from "#cli/commands/apply.ts";
+import type { AcceptOptions } from "#cli/commands/cluster-accept.ts";
 import type { AddOptions } from "#cli/commands/cluster-add.ts";
 import type { CheckOptions } from "#cli/commands/cluster-check.ts";
 import type { ContextAddOptions } from "#cli/commands/context-add.ts";
 import type { DeleteOptions } from "#cli/commands/delete.ts";
 import type { FreezeOptions } from "#cli/commands/freeze.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
-import type { ReconcileOptions } from "#cli/commands/operate.ts";
 import type { PruneOptions } from "#cli/commands/prune.ts";
+import type { ReconcileOptions } from "#cli/commands/reconcile.ts";
 import type { RecoverOptions } from "#cli/commands/recover.ts";
 import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
@@ -26,7 +26,7 @@ import { type GlobalOptions, openSession } from "#cli/session/session.ts";
 import { usageWords } from "#cli/session/usage-words.ts";
 import { type Action, type AddCommand, repeated, wholeNumber } from "#cli/session/verb.ts";
 import { writeCommands } from "#cli/write-commands.ts";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 
 const exitHelp = `
 Exit codes: 0 done, equal or ready; 1 no (not ready, halted, failed, refused); 2 wrong input; 3 could not find out
@@ -97,7 +97,7 @@ function globalOptions(program: Command): void {
 }
 
 function changeCommands(program: Command, verb: AddCommand): void {
-  verb(program, "apply", async (session, _args, options: ApplyOptions) =>
+  verb(program, "apply", async (session, _args, options: ApplyCommandOptions) =>
     (await import("#cli/commands/apply.ts")).apply(session, options),
   )
     .description("Apply documents: all are checked before one is written.")
@@ -139,7 +139,7 @@ function changeCommands(program: Command, verb: AddCommand): void {
 
   for (const word of ["suspend", "resume"] as const) {
     verb(program, word, async (session, args) =>
-      (await import("#cli/commands/operate.ts")).suspendOrResume(session, word, args),
+      (await import("#cli/commands/reconcile.ts")).suspendOrResume(session, word, args),
     )
       .description(
         word === "suspend" ? "Stop acting on an object until it is resumed." : "Go on where suspend stopped.",
@@ -148,7 +148,7 @@ function changeCommands(program: Command, verb: AddCommand): void {
   }
 
   verb(program, "reconcile", async (session, args, options: ReconcileOptions) =>
-    (await import("#cli/commands/operate.ts")).reconcile(session, args, options),
+    (await import("#cli/commands/reconcile.ts")).reconcile(session, args, options),
   )
     .description("Look at an object now instead of at its interval.")
     .addArgument(new Argument("<object...>", kindArgument))
@@ -158,14 +158,16 @@ function changeCommands(program: Command, verb: AddCommand): void {
 
 function freezeCommands(program: Command, verb: AddCommand): void {
   verb(program, "freeze", async (session, args, options: FreezeOptions) =>
-    (await import("#cli/commands/freeze.ts")).freeze(session, args[0], options),
+    (await import("#cli/commands/freeze.ts")).freezeClusters(session, args[0], options),
   )
     .description("The brake: nothing is written to any cluster that it covers. Needs --reason.")
     .addArgument(new Argument("[name]", "to thaw it by; freeze when left out"))
     .option("--clusters <labels>", "only clusters with these labels: env=prod,ring in (a,b); all when left out")
     .option("--until <time>", "ends by itself: 2026-11-22T18:00:00Z, or after 2h");
 
-  verb(program, "thaw", async (session, args) => (await import("#cli/commands/freeze.ts")).thaw(session, args[0]))
+  verb(program, "thaw", async (session, args) =>
+    (await import("#cli/commands/freeze.ts")).thawClusters(session, args[0]),
+  )
     .description("Lift a freeze; what it held goes on at once.")
     .addArgument(new Argument("[name]", "which one; the only one when left out"));
 }
@@ -202,7 +204,7 @@ function rolloutCommands(program: Command, verb: AddCommand): void {
 function clusterCommands(program: Command, verb: AddCommand): void {
   const cluster = program.command("cluster").description("What is done to a cluster itself.");
   verb(cluster, "accept", async (session, args, options: AcceptOptions) =>
-    (await import("#cli/commands/cluster.ts")).clusterAccept(session, args[0] ?? "", options),
+    (await import("#cli/commands/cluster-accept.ts")).clusterAccept(session, args[0] ?? "", options),
   )
     .description(
       "Say that the cluster which answers now, a rebuilt one, is the one that is meant. Its Syncs begin anew.",

@@ -6,7 +6,7 @@ import type { GetOptions } from "#cli/commands/get.ts";
 import type { HistoryOptions } from "#cli/commands/history.ts";
 import type { LogsOptions } from "#cli/commands/logs.ts";
 import type { TreeOptions } from "#cli/commands/tree.ts";
-import type { WaitOptions } from "#cli/commands/wait.ts";
+import type { WaitOptions } from "#cli/commands/wait-for.ts";
 import { type AddCommand, wholeNumber } from "#cli/session/verb.ts";
 
 export const kindArgument = "KIND/NAME, or KIND and names (source, cluster, syncgroup, sync, rollout)";
@@ -67,7 +67,7 @@ export function readCommands(program: Command, verb: AddCommand): void {
     .option("-w, --watch", "go on with what comes");
 
   verb(program, "wait", async (session, args, options: WaitOptions) =>
-    (await import("#cli/commands/wait.ts")).waitFor(session, args, options),
+    (await import("#cli/commands/wait-for.ts")).waitFor(session, args, options),
   )
     .description("Until objects are as --for says, 30 seconds where --timeout says nothing. Exit 4 when it passed.")
     .addArgument(new Argument("<object...>", kindArgument))

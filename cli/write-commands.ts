@@ -2,7 +2,7 @@
 import { Argument, type Command, Option } from "commander";
 import type { DiffOptions } from "#cli/commands/diff.ts";
 import type { PlanOptions } from "#cli/commands/plan.ts";
-import type { RenderOptions } from "#cli/commands/render.ts";
+import type { RenderCommandOptions } from "#cli/commands/render.ts";
 import { type AddCommand, repeated } from "#cli/session/verb.ts";
 
 const ownerArgument = "GROUP, sync/NAME or sync/GROUP.TEMPLATE";
@@ -21,7 +21,7 @@ function changeOptions(command: Command): Command {
 }
 
 export function writeCommands(program: Command, verb: AddCommand): void {
-  const render = verb(program, "render", async (session, args, options: RenderOptions) =>
+  const render = verb(program, "render", async (session, args, options: RenderCommandOptions) =>
     (await import("#cli/commands/render.ts")).render(session, args[0] ?? "", options),
   )
     .description("What a group or Sync comes to: each distinct rendering once, with the clusters that have it.")

@@ -9,7 +9,7 @@ import type { Settings } from "#infra/settings.ts";
 import type { StateStack } from "#infra/state-stack.ts";
 import { Wiring } from "#infra/wiring.ts";
 import { defined } from "#shared/base/defined.ts";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 
 export interface ControlStackProps extends StackProps {
   readonly settings: Settings;

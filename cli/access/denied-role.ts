@@ -1,7 +1,7 @@
 /** Why a role does not let Starling in: STS does not say, and its trust policy does, to those who may read it. */
 import type { EksAccounts } from "#cli/access/eks-accounts.ts";
 import { errorMessage } from "#shared/base/errors.ts";
-import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 
 export interface DeniedRole {
   /** As the check found it: broken, `RoleDenied`. */

@@ -16,7 +16,7 @@ export interface PlannedCluster {
   readonly document: JsonObject;
 }
 
-export interface PlanOptions {
+export interface ClusterPlanOptions {
   /** Of names, such as `{{ eks.name }}-{{ eks.region }}`. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -32,7 +32,10 @@ const maxRoleName = 64;
 const shorter = "starling cluster add ... --name '{{ eks.name }}-{{ eks.accountId }}-{{ eks.region }}'";
 
 /** @throws CliFailure with every cluster that cannot have its name, and why. */
-export function planClusters(clusters: readonly FoundCluster[], options: PlanOptions): readonly PlannedCluster[] {
+export function planClusters(
+  clusters: readonly FoundCluster[],
+  options: ClusterPlanOptions,
+): readonly PlannedCluster[] {
   const problem = checkNameTemplate(options.name);
   if (problem !== undefined) throw usageFailure(`--name is ${problem}`, shorter);
   const problems: string[] = [];
@@ -47,7 +50,7 @@ export function planClusters(clusters: readonly FoundCluster[], options: PlanOpt
   throw new CliFailure(message, { exit: "wrongInput", lines: problems, next: shorter });
 }
 
-function plan(name: string, eks: FoundCluster, options: PlanOptions): PlannedCluster {
+function plan(name: string, eks: FoundCluster, options: ClusterPlanOptions): PlannedCluster {
   const [installation = "", account] = options.installationId.split(".");
   const own = eks.accountId === account && options.role === undefined;
   const roleName = own ? undefined : (options.role ?? `${installation}/clusters/${name}`);

@@ -4,13 +4,7 @@ import { ApiFailure } from "#cli/session/api-client.ts";
 import { type ApplyPart, partsOf } from "#cli/session/apply-parts.ts";
 import { confirmConsequences } from "#cli/session/confirm.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
-import {
-  type CheckedDocument,
-  type DocumentProblem,
-  invalid,
-  readDocuments,
-  told,
-} from "#cli/session/read-documents.ts";
+import { type CheckedDocument, invalid, type ProblemInFile, readDocuments, told } from "#cli/session/read-documents.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
@@ -28,7 +22,7 @@ const refusedWhole = new Set([
   "BodyTooLarge",
 ]);
 
-export interface ApplyOptions {
+export interface ApplyCommandOptions {
   readonly filename: readonly string[];
   readonly recursive?: boolean;
   readonly dryRun: "none" | "client" | "server";
@@ -54,7 +48,7 @@ type Outcomes = Map<CheckedDocument, AppliedObject>;
  * Checks every document here, then asks the API. What is too much for one request is sent in parts: all are checked
  * before the first is written, and when a later one fails, what was written is told and the rest, too.
  */
-export async function apply(session: Session, options: ApplyOptions): Promise<ExitReason> {
+export async function apply(session: Session, options: ApplyCommandOptions): Promise<ExitReason> {
   const namespace = session.documentNamespace();
   const documents = await readDocuments(session.io, {
     paths: options.filename,
@@ -73,7 +67,7 @@ export async function apply(session: Session, options: ApplyOptions): Promise<Ex
     print(session, items, " (dry run, client)");
     return "done";
   }
-  return applyDocuments(session, documents, { dryRun: options.dryRun, again: againText(session, options) });
+  return sendDocuments(session, documents, { dryRun: options.dryRun, again: againText(session, options) });
 }
 
 export interface Applying {
@@ -83,7 +77,7 @@ export interface Applying {
 }
 
 /** Documents that are right, sent and told of as `starling apply` does. */
-export async function applyDocuments(
+export async function sendDocuments(
   session: Session,
   documents: readonly CheckedDocument[],
   { dryRun, again }: Applying,
@@ -103,7 +97,7 @@ export async function applyDocuments(
   return "done";
 }
 
-function againText(session: Session, { filename, recursive }: ApplyOptions): string {
+function againText(session: Session, { filename, recursive }: ApplyCommandOptions): string {
   const files = filename.map((path) => ` -f ${quoted(path)}`).join("");
   return `starling apply${files}${recursive === true ? " -R" : ""}${session.where()} --yes`;
 }
@@ -119,7 +113,7 @@ async function check(session: Session, parts: readonly ApplyPart[]): Promise<Che
   const outcomes: Outcomes = new Map();
   const consequences = new Map<ApplyPart, string>();
   const refused: ApiFailure[] = [];
-  const problems: DocumentProblem[] = [];
+  const problems: ProblemInFile[] = [];
   let count = 0;
   for (const part of parts) {
     try {
@@ -264,7 +258,7 @@ function request(
 }
 
 /** The API's problems, at the documents they are about. */
-function placed(error: ApiFailure, part: ApplyPart): readonly DocumentProblem[] {
+function placed(error: ApiFailure, part: ApplyPart): readonly ProblemInFile[] {
   const problems = Array.isArray(error.body.problems) ? error.body.problems : [];
   return problems.flatMap((problem: { document: number; field: string; message: string }) => {
     const from = part[problem.document]?.from;

@@ -3,7 +3,7 @@ import { clustersByTags, EksAccounts, type FoundCluster, parseTags } from "#cli/
 import { grantAccess } from "#cli/access/grant-access.ts";
 import { type PlannedCluster, planClusters } from "#cli/access/plan-clusters.ts";
 import { requireRegion } from "#cli/access/require-region.ts";
-import { applyDocuments } from "#cli/commands/apply.ts";
+import { sendDocuments } from "#cli/commands/apply.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import { isData } from "#cli/output/output.ts";
@@ -218,7 +218,7 @@ async function write(session: Session, documents: readonly unknown[], { dryRun }
     { paths: ["-"], folders: "flat" },
   );
   const again = "the same command with --yes";
-  await applyDocuments(session, checked, { dryRun: dryRun === true ? "server" : "none", again });
+  await sendDocuments(session, checked, { dryRun: dryRun === true ? "server" : "none", again });
 }
 
 interface Remaining {

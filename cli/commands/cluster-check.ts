@@ -6,13 +6,13 @@ import { formatTable } from "#cli/format/table.ts";
 import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { usageFailure } from "#cli/session/failure.ts";
-import { objectPath } from "#cli/session/kind-names.ts";
+import { pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
-import { type CheckResult, type ClusterCheck, type LinkFinding, resultOf } from "#shared/fleet/cluster-check.ts";
+import { type CheckResult, type ClusterCheck, type LinkFinding, resultOf } from "#shared/fleet/cluster-links.ts";
 
 export interface CheckOptions {
   readonly all?: boolean;
@@ -70,7 +70,7 @@ async function clustersOf(session: Session, { selector }: CheckOptions): Promise
 }
 
 async function checkOne(session: Session, cluster: string): Promise<CheckedCluster> {
-  const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/check`;
+  const path = `${pathOfObject({ kind: "Cluster", name: cluster }, "")}/check`;
   const begun = session.io.now().getTime();
   const ask = () => session.api.call<{ readonly id: string }>({ method: "POST", path });
   for (let [asked, askedAt] = [await ask(), begun]; ; ) {
@@ -89,7 +89,7 @@ async function checkOne(session: Session, cluster: string): Promise<CheckedClust
 async function followedInto(session: Session, found: CheckedCluster, accounts: EksAccounts): Promise<CheckedCluster> {
   const finding = found.links.find(({ link, code }) => link === "role" && code === "RoleDenied");
   if (finding === undefined) return found;
-  const path = objectPath({ kind: "Cluster", name: found.cluster }, "");
+  const path = pathOfObject({ kind: "Cluster", name: found.cluster }, "");
   const { externalId = "" } = requireReadable(await session.api.call<ClusterObject>({ method: "GET", path })).status;
   const narrowed = await explained({ finding, externalId }, accounts);
   if (narrowed.link === "role")

@@ -1,7 +1,7 @@
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { confirmConsequences } from "#cli/session/confirm.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { hasNamespace, type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
+import { hasNamespace, type NamedObject, parseNamed, pathOfObject, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 import { objectState } from "#shared/words/object-state.ts";
@@ -18,7 +18,7 @@ export async function remove(session: Session, args: readonly string[], options:
   for (const object of parseNamed(args, "delete")) {
     if (object.kind === "Rollout")
       throw usageFailure("rollouts are records and stay", "starling delete syncgroup/NAME");
-    const path = objectPath(object, hasNamespace(object.kind) ? session.namespace() : "");
+    const path = pathOfObject(object, hasNamespace(object.kind) ? session.namespace() : "");
     const query = { cascade: options.cascade, reason: session.options.reason };
     const outcome = await confirmed(session, { object, path, query });
     session.io.out(`${shortName(object)} ${outcome}\n`);

@@ -4,13 +4,13 @@ import { describeCluster, describeGroup, describeSource, describeUnreadable } fr
 import { describeSync } from "#cli/format/describe-sync.ts";
 import { foldLines } from "#cli/format/fold-lines.ts";
 import type { ShownInputs } from "#cli/format/inputs-text.ts";
-import { formatRolloutStatus } from "#cli/format/rollout-status.ts";
+import { formatRolloutStatus } from "#cli/format/rollout-text.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { manyClusters } from "#cli/format/target-lines.ts";
 import { inputsOn } from "#cli/seeing/described-inputs.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { hasNamespace, type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { hasNamespace, type NamedObject, parseOne, pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import type {
@@ -51,7 +51,7 @@ export async function describe(
 
 async function pageOf(session: Session, object: NamedObject, options: DescribeOptions): Promise<string> {
   const now = session.io.now();
-  const path = objectPath(object, hasNamespace(object.kind) ? session.namespace() : "");
+  const path = pathOfObject(object, hasNamespace(object.kind) ? session.namespace() : "");
   switch (object.kind) {
     case "Source": {
       const source = await read<SourceObject>(session, path);
@@ -155,7 +155,7 @@ async function rolloutPage(session: Session, path: string): Promise<string> {
   const { owner, number } = rollout.spec;
   const small = rollout.status.size <= manyClusters;
   const targets = await readList<TargetItem>(session, {
-    path: `${objectPath({ kind: owner.kind, name: owner.name }, owner.namespace)}/rollouts/${number}/targets`,
+    path: `${pathOfObject({ kind: owner.kind, name: owner.name }, owner.namespace)}/rollouts/${number}/targets`,
     ...(small ? {} : { query: { state: "Failed,Unreachable" } }),
     limit: 1000,
   });

@@ -3,7 +3,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ChangeOptions, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
 import type { Changes } from "#cli/seeing/changes.ts";
-import { type FleetView, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
+import { type FleetView, sourceNamesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
 import { groupPlan } from "#cli/seeing/group-plan.ts";
 import { liveDiffs } from "#cli/seeing/live-diff.ts";
 import type { OwnAccess } from "#cli/seeing/own-cluster.ts";
@@ -13,7 +13,7 @@ import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
 import type { TargetChange } from "#shared/fleet/forecast/forecast.ts";
-import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
+import { describeRevisions } from "#shared/fleet/rollout/desired-plan.ts";
 import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { objectDifferences } from "#shared/kube/object-differences.ts";
 import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
@@ -41,7 +41,7 @@ export async function diff(session: Session, targets: readonly string[], options
   const sources = new Set<string>();
   for (const { owner, template } of await planTargets(session, targets, changes)) {
     const view = await viewFleet(session, owner, changes);
-    for (const source of sourcesOf(view.desired)) sources.add(source);
+    for (const source of sourceNamesOf(view.desired)) sources.add(source);
     const found =
       against === "live"
         ? await liveDiffs(session, {

@@ -1,5 +1,5 @@
 import { accessChecks } from "#cli/doctor/access-checks.ts";
-import { type Finding, runChecks } from "#cli/doctor/checks.ts";
+import { type CheckFinding, runChecks } from "#cli/doctor/checks.ts";
 import { installationChecks } from "#cli/doctor/installation-checks.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
@@ -28,7 +28,7 @@ export async function doctor(session: Session): Promise<ExitReason> {
   return unchecked > 0 ? "unknown" : "done";
 }
 
-function print({ io, options }: Session, findings: readonly Finding[]): void {
+function print({ io, options }: Session, findings: readonly CheckFinding[]): void {
   const rows = findings.map((finding) => [words[finding.state], finding.check, foundBy(finding)]);
   const columns = ["STATE", "CHECK", "FOUND"];
   const [header = "", ...lines] = formatTable({ columns, rows }, { headers: "show" }).split("\n");
@@ -41,6 +41,6 @@ function print({ io, options }: Session, findings: readonly Finding[]): void {
   }
 }
 
-function foundBy(finding: Finding): string {
+function foundBy(finding: CheckFinding): string {
   return finding.state === "unchecked" ? finding.because : finding.found;
 }

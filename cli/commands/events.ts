@@ -3,7 +3,7 @@ import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { isData, withoutHeaders } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { hasNamespace, objectPath, parseOneOrGroup } from "#cli/session/kind-names.ts";
+import { hasNamespace, parseOneOrGroup, pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { EventAbout, EventItem, EventList } from "#shared/fleet/api/objects.ts";
@@ -49,7 +49,7 @@ function ofOne(session: Session, args: readonly string[], options: EventsOptions
     const next = object.kind === "Cluster" ? `starling logs cluster/${object.name}` : "starling events GROUP";
     throw usageFailure(`a ${object.kind} has no events of its own`, next);
   }
-  const path = objectPath(object, session.namespace());
+  const path = pathOfObject(object, session.namespace());
   const query = { cluster: options.cluster };
   const list = { path: `${path}/events`, query, limit: options.limit };
   let isThere = false;

@@ -7,7 +7,7 @@ import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { parseKind } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { describedSchema } from "#shared/fleet/kinds/described-schema.ts";
-import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
+import { fieldsOf } from "#shared/fleet/kinds/kind-fields.ts";
 import { meaningOf } from "#shared/fleet/kinds/meanings.ts";
 
 /** The fields of a kind and what each means, or those below `KIND.spec.field`; with `-o json` its JSON Schema, for editors. */

@@ -29,7 +29,11 @@ interface FreezeAnswer {
 }
 
 /** The brake: nothing is written to any cluster that it covers, until it is thawed or its time is over. */
-export async function freeze(session: Session, name: string | undefined, options: FreezeOptions): Promise<ExitReason> {
+export async function freezeClusters(
+  session: Session,
+  name: string | undefined,
+  options: FreezeOptions,
+): Promise<ExitReason> {
   const { reason } = session.options;
   if (reason === undefined) {
     const hint = `starling freeze${name === undefined ? "" : ` ${name}`} --reason "why"`;
@@ -56,7 +60,7 @@ export async function freeze(session: Session, name: string | undefined, options
 }
 
 /** Lifts a freeze; without a name the only one there is. */
-export async function thaw(session: Session, name: string | undefined): Promise<ExitReason> {
+export async function thawClusters(session: Session, name: string | undefined): Promise<ExitReason> {
   session.announce();
   const { freeze: lifted, held } = await refusedByHand(async () =>
     session.api.call<FreezeAnswer>({

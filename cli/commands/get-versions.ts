@@ -1,5 +1,5 @@
 import { serialise } from "#cli/format/serialise.ts";
-import { formatTable, type Table } from "#cli/format/table.ts";
+import { formatTable, type TextTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
@@ -54,7 +54,7 @@ export async function getVersions(session: Session, options: VersionsOptions): P
 }
 
 /** One line a version that clusters are on; the clusters of a group's lines are all that it selects. */
-function versionsTable(items: readonly Listed[], now: Date, namespaces: "all" | "one"): Table {
+function versionsTable(items: readonly Listed[], now: Date, namespaces: "all" | "one"): TextTable {
   const rows = items.flatMap((item) => {
     const { word, remark } = ownerState(item);
     const place = [...(namespaces === "all" ? [item.metadata.namespace ?? ""] : []), item.metadata.name];

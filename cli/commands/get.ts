@@ -1,4 +1,4 @@
-import { getTable, worstFirst } from "#cli/format/get-table.ts";
+import { getTable, worstObjectsFirst } from "#cli/format/get-table.ts";
 import { serialise, serialiseEach } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
@@ -8,9 +8,9 @@ import {
   hasNamespace,
   type KindName,
   listPath,
-  objectPath,
   parseKind,
   parseNamed,
+  pathOfObject,
   shortName,
 } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -153,18 +153,21 @@ function listRequest(
     throw usageFailure("Syncs have no labels", "starling get syncs --group NAME, --cluster NAME or --state WORD");
   }
   if (options.cluster !== undefined) {
-    return { path: `${objectPath({ kind: "Cluster", name: options.cluster }, "")}/syncs`, query: { namespace, state } };
+    return {
+      path: `${pathOfObject({ kind: "Cluster", name: options.cluster }, "")}/syncs`,
+      query: { namespace, state },
+    };
   }
   const group = options.group ?? names.find((name) => name.includes("."))?.split(".")[0];
   if (group === undefined) return { path: listPath(kind, namespace), query: { state } };
-  return { path: `${objectPath({ kind: "SyncGroup", name: group }, session.namespace())}/syncs`, query: { state } };
+  return { path: `${pathOfObject({ kind: "SyncGroup", name: group }, session.namespace())}/syncs`, query: { state } };
 }
 
 function readOne(
   session: Session,
   { kind, name, cluster }: { readonly kind: KindName; readonly name: string; readonly cluster: string | undefined },
 ): Promise<ListedObject> {
-  const path = objectPath({ kind, name }, hasNamespace(kind) ? session.namespace() : "");
+  const path = pathOfObject({ kind, name }, hasNamespace(kind) ? session.namespace() : "");
   return session.api.call<ListedObject>({ method: "GET", path, query: { cluster } });
 }
 
@@ -176,7 +179,7 @@ function print(session: Session, query: Query, list: ApiList<ListedObject>, name
     io.out(serialise(single, output));
     return;
   }
-  const items = worstFirst(list.items);
+  const items = worstObjectsFirst(list.items);
   if (output === "name") {
     for (const object of items) io.out(`${shortName({ kind: query.kind, name: object.metadata.name })}\n`);
     return;
@@ -236,7 +239,7 @@ async function watch(session: Session, query: Query): Promise<ExitReason> {
   let headers: "hide" | undefined;
   for (;;) {
     const list = await read(session, query);
-    const items = worstFirst(list.items).filter((object) => {
+    const items = worstObjectsFirst(list.items).filter((object) => {
       const where = object.kind === "Sync" ? object.spec.cluster : "";
       const key = `${object.metadata.namespace}/${object.metadata.name}/${where}`;
       const version = isUnreadable(object) ? object.status.state : object.metadata.resourceVersion;

@@ -5,11 +5,11 @@ import { formatTable } from "#cli/format/table.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import { isData } from "#cli/output/output.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { type NamedObject, objectPath, parseOneOrGroup } from "#cli/session/kind-names.ts";
+import { type NamedObject, parseOneOrGroup, pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { requireOwner } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
-import type { HistoryItem, RevisionItem } from "#shared/fleet/api/history.ts";
+import type { HistoryItem, RevisionItem } from "#shared/fleet/api/history-item.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 
 export interface HistoryOptions {
@@ -20,7 +20,7 @@ export interface HistoryOptions {
 /** What a SyncGroup or Sync was brought to, with commits and authors; of a Source, the revisions that it had. */
 export async function history(session: Session, args: readonly string[], options: HistoryOptions): Promise<ExitReason> {
   const object = parseOneOrGroup(args, "history");
-  const path = objectPath(object, session.namespace());
+  const path = pathOfObject(object, session.namespace());
   if (object.kind === "Source") return sourceHistory(session, path, options);
   if (object.kind !== "SyncGroup" && object.kind !== "Sync") {
     throw usageFailure(`a ${object.kind} has no history`, "starling history GROUP   (or sync/NAME, source/NAME)");

@@ -2,7 +2,7 @@ import { formatLogLine } from "#cli/format/log-line.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { hasNamespace, objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { hasNamespace, parseOne, pathOfObject } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -63,7 +63,7 @@ function asked(session: Session, args: readonly string[], { id, cluster, audit }
     throw usageFailure("the log of a rollout is its group's", `starling logs syncgroup/${object.name}`);
   const namespace = hasNamespace(object.kind) ? session.namespace() : undefined;
   const on = defined({ cluster });
-  if (audit !== true) return { path: `${objectPath(object, namespace ?? "")}/logs`, query: on };
+  if (audit !== true) return { path: `${pathOfObject(object, namespace ?? "")}/logs`, query: on };
   return { path: auditPath, query: { kind: object.kind, name: object.name, ...defined({ namespace }), ...on } };
 }
 

@@ -2,7 +2,7 @@ import { planText, type ShownPlan } from "#cli/format/plan-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ChangeOptions, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
-import { type FleetView, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
+import { type FleetView, sourceNamesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
 import { groupPlan } from "#cli/seeing/group-plan.ts";
 import { planTargets } from "#cli/seeing/plan-targets.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
@@ -11,7 +11,7 @@ import { defined } from "#shared/base/defined.ts";
 import type { Forecast, TargetChange } from "#shared/fleet/forecast/forecast.ts";
 import { duplicateText, movesAmong, type TemplateSides } from "#shared/fleet/forecast/moved-objects.ts";
 import { deletionsOf, type Leaving } from "#shared/fleet/forecast/object-guards.ts";
-import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
+import { describeRevisions } from "#shared/fleet/rollout/desired-plan.ts";
 import { objectDifferences } from "#shared/kube/object-differences.ts";
 
 export interface PlanOptions extends ChangeOptions {
@@ -28,7 +28,7 @@ export async function plan(session: Session, groups: readonly string[], options:
     if (template !== undefined)
       throw usageFailure(`${target} is one template; a plan is of its group`, `starling plan ${owner.name}`);
     const view = await viewFleet(session, owner, changes);
-    for (const source of sourcesOf(view.desired)) sources.add(source);
+    for (const source of sourceNamesOf(view.desired)) sources.add(source);
     plans.push(await planOf(session, view));
   }
   refuseUnused(changes, sources);

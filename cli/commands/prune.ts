@@ -2,7 +2,7 @@ import { requireReadable } from "#cli/format/require-readable.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { confirmConsequences } from "#cli/session/confirm.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { objectPath, parseOne, shortName } from "#cli/session/kind-names.ts";
+import { parseOne, pathOfObject, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { plainText } from "#shared/base/plain-text.ts";
@@ -24,7 +24,7 @@ export async function prune(session: Session, args: readonly string[], options: 
     throw usageFailure(`sync/${object.name} is on many clusters; say which one with --cluster`, next);
   }
   session.announce();
-  const path = objectPath(object, session.namespace());
+  const path = pathOfObject(object, session.namespace());
   const query = { cluster: options.cluster };
   const sync = requireReadable(await session.api.call<SyncObject>({ method: "GET", path, query }));
   const { cluster } = sync.spec;

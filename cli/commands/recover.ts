@@ -2,7 +2,7 @@ import { requireReadable } from "#cli/format/require-readable.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { confirmConsequences } from "#cli/session/confirm.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { objectPath } from "#cli/session/kind-names.ts";
+import { pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -98,7 +98,7 @@ async function everyCluster(session: Session): Promise<readonly string[]> {
 }
 
 async function syncsOn(session: Session, cluster: string): Promise<readonly (SyncObject | UnreadableObject)[]> {
-  const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/syncs`;
+  const path = `${pathOfObject({ kind: "Cluster", name: cluster }, "")}/syncs`;
   return (await readList<SyncObject | UnreadableObject>(session, { path, limit: allOfThem })).items;
 }
 
@@ -145,7 +145,7 @@ async function lookAtSources(session: Session, refused: readonly Refused[]): Pro
   }
   const looked: PolledSource[] = [];
   for (const source of desired.values()) {
-    const path = objectPath({ kind: "Source", name: source.name }, source.namespace);
+    const path = pathOfObject({ kind: "Source", name: source.name }, source.namespace);
     const { reason } = session.options;
     const body = reason === undefined ? {} : { reason };
     const answer = await session.api.call<{ readonly operations: Operations }>({
@@ -156,7 +156,7 @@ async function lookAtSources(session: Session, refused: readonly Refused[]): Pro
     looked.push({ ...source, number: answer.operations.reconcile?.number ?? 0 });
   }
   for (const { namespace, name, number } of looked) {
-    const path = objectPath({ kind: "Source", name }, namespace);
+    const path = pathOfObject({ kind: "Source", name }, namespace);
     for (;;) {
       const source = requireReadable(await session.api.call<AnyObject>({ method: "GET", path }));
       if (source.kind === "Source" && (source.status.handledReconcile ?? 0) >= number) break;
@@ -171,7 +171,7 @@ async function sourcesOf(session: Session, { namespace, sync }: Refused): Promis
   const { group } = sync.status;
   if (sync.spec.source === "") return [];
   if (group === undefined) return templateSources(sync.spec);
-  const path = objectPath({ kind: "SyncGroup", name: group }, namespace);
+  const path = pathOfObject({ kind: "SyncGroup", name: group }, namespace);
   const row = requireReadable(await session.api.call<AnyObject>({ method: "GET", path }));
   return row.kind === "SyncGroup" ? row.spec.templates.flatMap(templateSources) : [];
 }
@@ -197,7 +197,7 @@ async function accept(session: Session, { taken, sources, options }: Accepting):
       sources,
       ...defined({ from: options.from, reason, all: options.all }),
     };
-    const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/recover`;
+    const path = `${pathOfObject({ kind: "Cluster", name: cluster }, "")}/recover`;
     const { recovered, moved, refused } = await session.api.call<RecoverAnswer>({ method: "POST", path, body });
     session.io.out(`cluster/${cluster} ${recovered.length} recovered\n`);
     for (const name of moved) session.note(`  ${name} has moved on meanwhile and was left alone`);

@@ -3,10 +3,10 @@ import { serialise } from "#cli/format/serialise.ts";
 import { manifestYaml } from "#cli/output/manifest-yaml.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ChangeOptions, namespaceOf, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
-import { type FleetView, fleetOf, sourcesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
+import { assignedDigests } from "#cli/seeing/changed-renderings.ts";
+import { type FleetView, fleetOf, sourceNamesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
 import { ownerArgument } from "#cli/seeing/owner-argument.ts";
-import { isApart, Renderer, type Rendering } from "#cli/seeing/renderer.ts";
-import { assignedDigests } from "#cli/seeing/renderings-of.ts";
+import { isApart, type ReadRendering, Renderer } from "#cli/seeing/renderer.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -26,7 +26,7 @@ import { isSecret, maskedObject } from "#shared/kube/masked-object.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import { type ApplyEvent, applyEvents } from "#shared/kube/order-marks.ts";
 
-export interface RenderOptions extends ChangeOptions {
+export interface RenderCommandOptions extends ChangeOptions {
   readonly cluster?: string;
   readonly showOrigin?: boolean;
   readonly showSecrets?: boolean;
@@ -47,11 +47,11 @@ interface Shown {
 }
 
 /** What a group or Sync comes to: each distinct rendering once, with the clusters that have it. */
-export async function render(session: Session, target: string, options: RenderOptions): Promise<ExitReason> {
+export async function render(session: Session, target: string, options: RenderCommandOptions): Promise<ExitReason> {
   const changes = await readChanges(session, options);
   const { owner, template } = ownerArgument(target, namespaceOf(session, changes));
   const view = await viewFleet(session, owner, changes);
-  refuseUnused(changes, sourcesOf(view.desired));
+  refuseUnused(changes, sourceNamesOf(view.desired));
   const clusters = chosen(desiredClusters(view.desired, view.plan, fleetOf(view)), view, options);
   const found = distinctInputs(clusters);
   const inputs = found.distinct.filter((input) => template === undefined || input.template.name === template);
@@ -93,7 +93,7 @@ export async function render(session: Session, target: string, options: RenderOp
 function chosen(
   clusters: readonly DesiredCluster[],
   view: FleetView,
-  { cluster: name, offline }: Pick<RenderOptions, "cluster" | "offline">,
+  { cluster: name, offline }: Pick<RenderCommandOptions, "cluster" | "offline">,
 ): readonly DesiredCluster[] {
   const { kind, name: of, namespace } = view.owner;
   const described = `starling describe ${kind.toLowerCase()}/${of} -n ${namespace}`;
@@ -116,7 +116,7 @@ function chosen(
 
 interface Renderings {
   /** By digest of the input. */
-  readonly renderings: ReadonlyMap<string, Rendering>;
+  readonly renderings: ReadonlyMap<string, ReadRendering>;
   readonly failures: ReadonlyMap<string, string>;
 }
 
@@ -143,7 +143,7 @@ interface InputPart extends DistinctInput {
   readonly event?: ApplyEvent;
 }
 
-function byEvent(input: DistinctInput, rendering: Rendering, view: FleetView): readonly InputPart[] {
+function byEvent(input: DistinctInput, rendering: ReadRendering, view: FleetView): readonly InputPart[] {
   if (!isApart(rendering)) return [input];
   const syncs = new Map(
     view.clusters.map(({ name, syncs: all }) => [name, all.find((one) => one.name === input.sync)]),
@@ -167,14 +167,14 @@ async function originsIn(
 
 function shownOf(
   { template, sync, clusters, event }: InputPart,
-  { digest, objects: all, leftOut }: Rendering,
+  { digest, objects: all, leftOut }: ReadRendering,
   {
     origins,
     options,
     leftOut: unseen,
   }: {
     readonly origins: readonly Origin[] | undefined;
-    readonly options: RenderOptions;
+    readonly options: RenderCommandOptions;
     readonly leftOut: "nothing" | "something";
   },
 ): Shown {
@@ -195,7 +195,7 @@ function shownOf(
   };
 }
 
-function print(session: Session, shown: readonly Shown[], options: RenderOptions): void {
+function print(session: Session, shown: readonly Shown[], options: RenderCommandOptions): void {
   const { output } = session.options;
   if (isData(output) && output !== "yaml") {
     session.io.out(serialise({ kind: "RenderingList", metadata: {}, items: shown }, output));

@@ -2,10 +2,10 @@ import {
   formatOverview,
   formatOverviewProgress,
   isStanding,
-  membersOf,
+  memberCount,
   shownStageRun,
-} from "#cli/format/rollout-overview.ts";
-import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-status.ts";
+} from "#cli/format/overview-text.ts";
+import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { tableStyle } from "#cli/format/table-style.ts";
 import type { TargetLines } from "#cli/format/target-lines.ts";
@@ -13,7 +13,7 @@ import { manyClusters } from "#cli/format/target-lines.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { isAwaited, isHeard } from "#cli/session/heard.ts";
-import { objectPath } from "#cli/session/kind-names.ts";
+import { pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { isNotFound, ownerPath, requireOwner } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -165,14 +165,14 @@ function overviewSource(owner: string, options: RolloutStatusOptions): Source<Ro
       return found;
     },
     async view(session, overview) {
-      const everything = isEverything(options, membersOf(overview)) || options.state !== undefined;
+      const everything = isEverything(options, memberCount(overview)) || options.state !== undefined;
       const slow = everything ? [] : await overviewSource(owner, options).hindered(session, overview);
       const targets = [...(await readOverviewTargets(session, overview, options)), ...slow];
       return { targets, text: formatOverview({ overview, targets, lines: linesOf(options), ...terminalOf(session) }) };
     },
     verdict(overview) {
       const { stages, state } = overview.status;
-      const isForNobody = membersOf(overview) === 0 && state !== "Deleting";
+      const isForNobody = memberCount(overview) === 0 && state !== "Deleting";
       return {
         exit: isForNobody || stages.some(isStanding) ? "no" : "done",
         ...(isForNobody ? { note: `${overview.metadata.name}: no registered cluster is selected` } : {}),
@@ -192,7 +192,7 @@ async function readOverviewTargets(
     const names = stages.map(({ name }) => name).join(", ");
     throw usageFailure(`--stage is "${options.stage}"; expected one of ${names}`, "starling rollout status --help");
   }
-  const everything = isEverything(options, membersOf(overview));
+  const everything = isEverything(options, memberCount(overview));
   const targets: TargetItem[] = [];
   for (const stage of stages) {
     const stageRun = shownStageRun(stage);
@@ -230,7 +230,7 @@ function isEverything(options: RolloutStatusOptions, size: number): boolean {
 }
 
 function syncOwner({ kind, name, namespace }: Owner): string {
-  return objectPath({ kind, name }, namespace);
+  return pathOfObject({ kind, name }, namespace);
 }
 
 async function readTargets(

@@ -1,11 +1,11 @@
-import { worstFirst } from "#cli/format/get-table.ts";
+import { worstObjectsFirst } from "#cli/format/get-table.ts";
+import { objectRemark } from "#cli/format/objects-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { objectRemark } from "#cli/format/sync-objects.ts";
-import { branch, type TreeNode, treeText } from "#cli/format/tree-text.ts";
+import { branch, type TextTreeNode, treeText } from "#cli/format/tree-text.ts";
 import { isData } from "#cli/output/output.ts";
 import { lackingTargets } from "#cli/seeing/lacking-targets.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { type NamedObject, parseOne, pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { ClusterObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
@@ -47,21 +47,21 @@ function columnsOf({ io, options }: Session): number | undefined {
   return io.outIsTerminal && options.output !== "wide" ? io.columns : undefined;
 }
 
-function rootOf(session: Session, object: NamedObject, options: TreeOptions): Promise<TreeNode> {
+function rootOf(session: Session, object: NamedObject, options: TreeOptions): Promise<TextTreeNode> {
   if (object.kind === "Cluster") return clusterTree(session, object, options);
   if (object.kind === "SyncGroup") return groupTree(session, object, options);
   if (object.kind === "Sync") return syncTree(session, object, options);
   throw usageFailure(`a ${object.kind} has no tree`, "starling tree cluster/NAME   (or syncgroup/NAME, sync/NAME)");
 }
 
-async function clusterTree(session: Session, object: NamedObject, options: TreeOptions): Promise<TreeNode> {
-  const path = objectPath(object, "");
+async function clusterTree(session: Session, object: NamedObject, options: TreeOptions): Promise<TextTreeNode> {
+  const path = pathOfObject(object, "");
   const cluster = await session.api.call<ClusterObject | UnreadableObject<"Cluster">>({ method: "GET", path });
   const list = await readList<ListedSync>(session, { path: `${path}/syncs`, limit: syncsRead });
-  const syncs = await Promise.resolve(worstFirst(list.items));
+  const syncs = await Promise.resolve(worstObjectsFirst(list.items));
   const leaves = await syncLeaves(session, syncs, { ...options, name: shortSync });
   const byGroup = Map.groupBy(leaves, ({ sync }) => ownerOf(sync));
-  const groups = [...byGroup].map(([owner, own]): TreeNode => {
+  const groups = [...byGroup].map(([owner, own]): TextTreeNode => {
     const states = own.map(({ sync }) => sync);
     return branch(
       owner,
@@ -78,18 +78,18 @@ async function clusterTree(session: Session, object: NamedObject, options: TreeO
   );
 }
 
-async function groupTree(session: Session, object: NamedObject, options: TreeOptions): Promise<TreeNode> {
-  const path = objectPath(object, session.namespace());
+async function groupTree(session: Session, object: NamedObject, options: TreeOptions): Promise<TextTreeNode> {
+  const path = pathOfObject(object, session.namespace());
   const group = await session.api.call<SyncGroupObject | UnreadableObject<"SyncGroup">>({ method: "GET", path });
   const list = await readList<ListedSync>(session, { path: `${path}/syncs`, limit: syncsRead });
-  const leaves = await syncLeaves(session, worstFirst(list.items), {
+  const leaves = await syncLeaves(session, worstObjectsFirst(list.items), {
     ...options,
     name: ({ spec }) => spec.cluster ?? "-",
   });
   const lacking = isUnreadable(group) ? [] : await lackingTargets(session, path, group);
   const byTemplate = Map.groupBy(leaves, ({ sync }) => shortSync(sync));
   const bare = Map.groupBy(lacking, ({ template }) => template);
-  const templates = [...new Set([...byTemplate.keys(), ...bare.keys()])].map((template): TreeNode => {
+  const templates = [...new Set([...byTemplate.keys(), ...bare.keys()])].map((template): TextTreeNode => {
     const [own, none] = [byTemplate.get(template) ?? [], bare.get(template) ?? []];
     const well = own.filter(({ sync }) => isGood(objectState(sync).word));
     const hidden = options.all === true ? [] : well.slice(wellShown);
@@ -112,14 +112,14 @@ function clustersText({ status: { clusters } }: SyncGroupObject): string {
   return `${selected} ${selected === 1 ? "cluster" : "clusters"}${words.length === 0 ? "" : `: ${words.join(", ")}`}`;
 }
 
-async function syncTree(session: Session, object: NamedObject, options: TreeOptions): Promise<TreeNode> {
+async function syncTree(session: Session, object: NamedObject, options: TreeOptions): Promise<TextTreeNode> {
   const { cluster } = options;
   if (object.name.includes(".") && cluster === undefined) {
     const [group = ""] = object.name.split(".");
     const next = `starling tree sync/${object.name} --cluster NAME   (starling tree syncgroup/${group} lists them)`;
     throw usageFailure(`sync/${object.name} is on many clusters; say which one with --cluster`, next);
   }
-  const path = objectPath(object, session.namespace());
+  const path = pathOfObject(object, session.namespace());
   const sync = await session.api.call<ListedSync>({ method: "GET", path, query: { cluster } });
   const name = `${object.name} on ${sync.spec.cluster ?? "-"}`;
   if (isUnreadable(sync)) return branch(name, stateCells(sync, session.io.now()));
@@ -128,7 +128,7 @@ async function syncTree(session: Session, object: NamedObject, options: TreeOpti
 
 interface SyncLeaf {
   readonly sync: ListedSync;
-  readonly node: TreeNode;
+  readonly node: TextTreeNode;
 }
 
 async function syncLeaves(
@@ -145,9 +145,9 @@ async function syncLeaves(
   return leaves;
 }
 
-async function objectNodes(session: Session, sync: SyncObject, { all }: TreeOptions): Promise<readonly TreeNode[]> {
+async function objectNodes(session: Session, sync: SyncObject, { all }: TreeOptions): Promise<readonly TextTreeNode[]> {
   const { name, namespace = "" } = sync.metadata;
-  const path = `${objectPath({ kind: "Sync", name }, namespace)}/objects`;
+  const path = `${pathOfObject({ kind: "Sync", name }, namespace)}/objects`;
   const limit = all === true ? Number.MAX_SAFE_INTEGER : objectsShown;
   const found = await readList<SyncObjectItem>(session, { path, query: { cluster: sync.spec.cluster }, limit });
   const now = session.io.now();

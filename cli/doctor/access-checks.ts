@@ -1,5 +1,5 @@
 import type { STSClient } from "@aws-sdk/client-sts";
-import { type Check, type Outcome, once } from "#cli/doctor/checks.ts";
+import { type Check, type CheckOutcome, once } from "#cli/doctor/checks.ts";
 import { type Probed, probe } from "#cli/doctor/probe.ts";
 import { invokePolicy, permissionCommand } from "#cli/doctor/remedies.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
@@ -38,7 +38,7 @@ export function accessChecks(session: Session): readonly Check[] {
   ];
 }
 
-async function lookAtContext(session: Session, chosen: () => Promise<NamedContext>): Promise<Outcome> {
+async function lookAtContext(session: Session, chosen: () => Promise<NamedContext>): Promise<CheckOutcome> {
   try {
     const { name, context } = await chosen();
     const { endpoint, region, stack } = context;
@@ -88,7 +88,7 @@ async function lookAtCredentials(
   session: Session,
   chosen: NamedContext,
   caller: () => Promise<Caller>,
-): Promise<Outcome> {
+): Promise<CheckOutcome> {
   try {
     return { state: "ok", found: (await caller()).arn };
   } catch (error) {
@@ -130,7 +130,7 @@ async function lookAtEndpoint(
   { signal }: Session,
   { name, context }: NamedContext,
   probed: () => Promise<Probed>,
-): Promise<Outcome> {
+): Promise<CheckOutcome> {
   const { endpoint, region, stack = "STACK" } = context;
   const remedy = isOnLoopback(endpoint)
     ? "starling local up"
@@ -149,7 +149,7 @@ async function lookAtEndpoint(
   }
 }
 
-function lookAtClock({ io }: Session, { date }: Probed): Outcome {
+function lookAtClock({ io }: Session, { date }: Probed): CheckOutcome {
   if (date === undefined) return { state: "unchecked", because: "the endpoint does not say what time it is" };
   const skew = Math.round((io.now().getTime() - date.getTime()) / 1000);
   const found = Math.abs(skew) <= 1 ? "in time" : `${Math.abs(skew)} s ${skew < 0 ? "behind" : "ahead"}`;
@@ -162,7 +162,7 @@ async function lookAtPermission(
   session: Session,
   { context }: NamedContext,
   caller: () => Promise<Caller>,
-): Promise<Outcome> {
+): Promise<CheckOutcome> {
   try {
     const { principal } = await session.api.call<{ principal: string }>({ method: "GET", path: "/v1/whoami" });
     return { state: "ok", found: principal };

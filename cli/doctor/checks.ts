@@ -2,7 +2,7 @@ import { errorMessage } from "#shared/base/errors.ts";
 
 /** Links of a chain: each is looked at when those before it hold, all that do not need each other at once. */
 
-export type Outcome =
+export type CheckOutcome =
   | { readonly state: "ok"; readonly found: string }
   /** What is wrong, what was seen, and the command that mends it. */
   | { readonly state: "wrong"; readonly found: string; readonly problem: string; readonly remedy: string }
@@ -14,19 +14,19 @@ export interface Check {
   readonly needs?: readonly string[];
   /** Looked at only when none of these is wrong; they may be unchecked. */
   readonly unlessWrong?: readonly string[];
-  readonly look: () => Promise<Outcome>;
+  readonly look: () => Promise<CheckOutcome>;
 }
 
-export type Finding = { readonly check: string } & Outcome;
+export type CheckFinding = { readonly check: string } & CheckOutcome;
 
 /** In the order of the checks, which name only those before them. A look that throws says why it found nothing out. */
-export function runChecks(checks: readonly Check[]): Promise<readonly Finding[]> {
-  const findings = new Map<string, Promise<Finding>>();
+export function runChecks(checks: readonly Check[]): Promise<readonly CheckFinding[]> {
+  const findings = new Map<string, Promise<CheckFinding>>();
   for (const check of checks) findings.set(check.name, finding(check, findings));
   return Promise.all(findings.values());
 }
 
-async function finding(check: Check, before: ReadonlyMap<string, Promise<Finding>>): Promise<Finding> {
+async function finding(check: Check, before: ReadonlyMap<string, Promise<CheckFinding>>): Promise<CheckFinding> {
   const { name, needs = [], unlessWrong = [] } = check;
   for (const needed of [...needs, ...unlessWrong]) {
     const found = await before.get(needed);
@@ -42,7 +42,7 @@ async function finding(check: Check, before: ReadonlyMap<string, Promise<Finding
   }
 }
 
-function unchecked(check: string, because: string): Finding {
+function unchecked(check: string, because: string): CheckFinding {
   return { check, state: "unchecked", because };
 }
 

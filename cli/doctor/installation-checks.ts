@@ -1,4 +1,4 @@
-import { type Check, type Outcome, once } from "#cli/doctor/checks.ts";
+import { type Check, type CheckOutcome, once } from "#cli/doctor/checks.ts";
 import {
   judgeConcurrency,
   judgeDeadLetters,
@@ -9,14 +9,14 @@ import {
 } from "#cli/doctor/judge-installation.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import type { Session } from "#cli/session/session.ts";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 import type { Fact, Installation } from "#shared/fleet/api/installation.ts";
 
 /** What the installation says of itself, once it answers whoever asks. */
 export function installationChecks(session: Session): readonly Check[] {
   const installation = once(() => session.api.call<Installation>({ method: "GET", path: "/v1/installation" }));
-  const judged = <T>(part: (told: Installation) => Fact<T>, judge: (value: T, told: Installation) => Outcome) => {
-    return async (): Promise<Outcome> => {
+  const judged = <T>(part: (told: Installation) => Fact<T>, judge: (value: T, told: Installation) => CheckOutcome) => {
+    return async (): Promise<CheckOutcome> => {
       const told = await installation();
       const fact = part(told);
       if (!fact.known) return { state: "unchecked", because: `the installation cannot tell: ${fact.message}` };
@@ -41,7 +41,7 @@ export function installationChecks(session: Session): readonly Check[] {
   ];
 }
 
-async function lookAtInstallation(installation: () => Promise<Installation>): Promise<Outcome> {
+async function lookAtInstallation(installation: () => Promise<Installation>): Promise<CheckOutcome> {
   try {
     return { state: "ok", found: (await installation()).name };
   } catch (error) {

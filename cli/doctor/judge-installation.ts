@@ -1,5 +1,5 @@
 /** What of an installation is wrong, by what it tells of itself. */
-import type { Outcome } from "#cli/doctor/checks.ts";
+import type { CheckOutcome } from "#cli/doctor/checks.ts";
 import type {
   AccountConcurrency,
   DeadLetters,
@@ -18,7 +18,7 @@ const stuckSeconds = 300;
 
 type Told = Pick<Installation, "at">;
 
-export function judgeVersion({ stack, command }: { readonly stack: string; readonly command: string }): Outcome {
+export function judgeVersion({ stack, command }: { readonly stack: string; readonly command: string }): CheckOutcome {
   const found = `stack ${stack}, command ${command}`;
   const [older, newer] = [series(stack), series(command)];
   if (older === newer) return { state: "ok", found };
@@ -33,7 +33,7 @@ function series(version: string): string {
   return version.split(".").slice(0, 2).join(".");
 }
 
-export function judgeWebhookSecret({ arn, state }: WebhookSecret): Outcome {
+export function judgeWebhookSecret({ arn, state }: WebhookSecret): CheckOutcome {
   if (state === "set") return { state: "ok", found: "has a value" };
   return {
     state: "wrong",
@@ -43,7 +43,7 @@ export function judgeWebhookSecret({ arn, state }: WebhookSecret): Outcome {
   };
 }
 
-export function judgeTick({ function: name, lastAt }: Tick, { at }: Told): Outcome {
+export function judgeTick({ function: name, lastAt }: Tick, { at }: Told): CheckOutcome {
   const remedy = `aws lambda invoke --function-name ${name} /dev/stdout   (runs it now, and says what fails)`;
   const nothing = "nothing that is due is done: docs/runbook.md, Silent timer";
   if (lastAt === undefined)
@@ -58,7 +58,7 @@ export function judgeTick({ function: name, lastAt }: Tick, { at }: Told): Outco
   return { state: "wrong", found, problem: `the timer is silent; ${nothing}`, remedy };
 }
 
-export function judgeDueWork({ rows, oldest }: DueWork, { at }: Told): Outcome {
+export function judgeDueWork({ rows, oldest }: DueWork, { at }: Told): CheckOutcome {
   if (oldest === undefined) return { state: "ok", found: "nothing waits" };
   const found = `${rows} ${rows === 1 ? "row" : "rows"}, the oldest since ${oldest.since}`;
   if (secondsBetween(oldest.since, at) <= stuckSeconds) return { state: "ok", found };
@@ -78,7 +78,7 @@ function inspectRow(row: { readonly pk: string; readonly sk: string }): string {
     : `starling describe cluster/${cluster.cluster}`;
 }
 
-export function judgeDeadLetters(queues: readonly DeadLetters[]): Outcome {
+export function judgeDeadLetters(queues: readonly DeadLetters[]): CheckOutcome {
   const full = queues.filter(({ messages }) => messages > 0);
   const [first] = full;
   if (first === undefined) return { state: "ok", found: "none" };
@@ -91,7 +91,7 @@ export function judgeDeadLetters(queues: readonly DeadLetters[]): Outcome {
   return { state: "wrong", found, problem: "messages were not worked off; the function's log says why", remedy };
 }
 
-export function judgeConcurrency({ account, deployedFor, desired, clusters }: AccountConcurrency): Outcome {
+export function judgeConcurrency({ account, deployedFor, desired, clusters }: AccountConcurrency): CheckOutcome {
   const found = `${account} in the account, deployed for ${deployedFor}`;
   const wants = `${clusters} clusters want ${desired} concurrent executions of Lambda`;
   if (account < desired) {

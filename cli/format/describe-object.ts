@@ -1,5 +1,5 @@
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
-import { digestText, getTable, worstFirst } from "#cli/format/get-table.ts";
+import { digestText, getTable, worstObjectsFirst } from "#cli/format/get-table.ts";
 import { inputsText, type ShownInputs, writtenInputsText } from "#cli/format/inputs-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { clusterValuesText } from "#cli/format/values-text.ts";
@@ -86,7 +86,7 @@ export function describeCluster({
   const { eks, endpoint, access } = cluster.spec;
   const { mismatch, discovered } = cluster.status;
   const { name } = cluster.metadata;
-  const table = getTable("Sync", worstFirst(syncs), { now, width: "normal", namespaces: "all" });
+  const table = getTable("Sync", worstObjectsFirst(syncs), { now, width: "normal", namespaces: "all" });
   return [
     headText(cluster, now),
     fieldsText([
@@ -152,7 +152,7 @@ export function describeGroup({
     stage.maxConcurrent === undefined ? "" : `max ${stage.maxConcurrent} at once`,
     stage.optional === true ? "optional" : "",
   ]);
-  const troubled = getTable("Sync", worstFirst(failing), { now, width: "normal", namespaces: "one" });
+  const troubled = getTable("Sync", worstObjectsFirst(failing), { now, width: "normal", namespaces: "one" });
   const rollout = status.rollout === undefined ? undefined : `${metadata.name}-${status.rollout}`;
   const { maxConcurrent, maxFailures, maxUnreachable, progressDeadline } = spec.rollout;
   return [

@@ -1,7 +1,7 @@
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText } from "#cli/format/get-table.ts";
 import { inputsText, type ShownInputs } from "#cli/format/inputs-text.ts";
-import { objectsText } from "#cli/format/sync-objects.ts";
+import { objectsText } from "#cli/format/objects-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { plainLine, plainText } from "#shared/base/plain-text.ts";
 import type { ApiList, EventItem, SyncObject } from "#shared/fleet/api/objects.ts";

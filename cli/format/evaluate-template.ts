@@ -2,10 +2,10 @@ import {
   type Filter,
   JsonPathError,
   type Operator,
-  type Path,
   type Slice,
-  type Step,
   type Template,
+  type TemplatePath,
+  type TemplateStep,
 } from "#cli/output/template.ts";
 import { excerptOf } from "#shared/base/excerpt.ts";
 import { isJsonObject, stringifyJson } from "#shared/base/json.ts";
@@ -25,7 +25,7 @@ export function evaluateTemplate(template: Template, value: unknown): string {
     .join("");
 }
 
-export function valuesAt(path: Path, input: Values): Values {
+export function valuesAt(path: TemplatePath, input: Values): Values {
   return path.reduce<Values>((values, step) => valuesOf(step, values), input);
 }
 
@@ -34,7 +34,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : stringifyJson(value);
 }
 
-function valuesOf(step: Step, input: Values): Values {
+function valuesOf(step: TemplateStep, input: Values): Values {
   switch (step.kind) {
     case "literal":
       return typeof step.value === "string" ? [step.value] : input.map(() => step.value);

@@ -1,4 +1,4 @@
-import type { Table } from "#cli/format/table.ts";
+import type { TextTable } from "#cli/format/table.ts";
 import { hasNamespace, type KindName } from "#cli/session/kind-names.ts";
 import type {
   AnyObject,
@@ -33,7 +33,7 @@ interface Column<O> {
 }
 
 /** The table of `get`, one line an object, in the order given. */
-export function getTable(kind: KindName, objects: readonly ListedObject[], options: TableOptions): Table {
+export function getTable(kind: KindName, objects: readonly ListedObject[], options: TableOptions): TextTable {
   const columns = columnsOf[kind].filter((column) => column.wideOnly !== true || options.width === "wide");
   const namespace = hasNamespace(kind) && options.namespaces === "all";
   return {
@@ -56,7 +56,7 @@ function unreadableCell({ name: column }: Column<AnyObject>, object: UnreadableO
 }
 
 /** Worst state first, then by namespace and name. */
-export function worstFirst<O extends ListedObject>(objects: readonly O[]): readonly O[] {
+export function worstObjectsFirst<O extends ListedObject>(objects: readonly O[]): readonly O[] {
   const place = (object: O) =>
     `${object.metadata.namespace ?? ""}/${object.metadata.name}/${object.kind === "Sync" ? object.spec.cluster : ""}`;
   return [...objects].sort(

@@ -1,8 +1,8 @@
 /** Contents with their commits, the newest first. */
 import { digestText } from "#cli/format/get-table.ts";
-import type { Table } from "#cli/format/table.ts";
+import type { TextTable } from "#cli/format/table.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
-import type { CommitItem, HistoryItem, RevisionItem, TemplateHistory } from "#shared/fleet/api/history.ts";
+import type { CommitItem, HistoryItem, RevisionItem, TemplateHistory } from "#shared/fleet/api/history-item.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { reasonText } from "#shared/words/object-state.ts";
@@ -67,7 +67,7 @@ function shortId({ id, revision }: CommitItem): string {
   return id === undefined ? revisionText(revision) : id.slice(0, 7);
 }
 
-export function revisionsTable(items: readonly RevisionItem[], now: Date, output: string | undefined): Table {
+export function revisionsTable(items: readonly RevisionItem[], now: Date, output: string | undefined): TextTable {
   const wide = output === "wide";
   return {
     columns: ["REVISION", "SINCE", "AGE", "AUTHOR", ...(wide ? ["DIGEST", "LINK"] : []), "COMMIT"],

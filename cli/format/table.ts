@@ -1,7 +1,7 @@
 import { plainText } from "#shared/base/plain-text.ts";
 import { shorten } from "#shared/words/shorten.ts";
 
-export interface Table {
+export interface TextTable {
   /** The last one may be empty: remarks that have no header. */
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
@@ -28,7 +28,7 @@ const gap = "  ";
 const onward = "    ";
 
 /** Columns as wide as their widest cell, two spaces between, nothing after the last. With line ends. */
-export function formatTable(table: Table, style: TableStyle): string {
+export function formatTable(table: TextTable, style: TableStyle): string {
   const rows = table.rows.map((row) => row.map(plainText));
   const lines = style.headers === "show" ? [table.columns, ...rows] : rows;
   const widths = table.columns.map((_name, column) => Math.max(...lines.map((line) => width(line[column] ?? "")), 0));

@@ -4,7 +4,7 @@ import { formatTable } from "#cli/format/table.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import { formatAge } from "#shared/words/age.ts";
-import { causesOf, isQuiet, worstFirst } from "#shared/words/causes.ts";
+import { causesOf, isQuiet, worstTargetsFirst } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { shorten } from "#shared/words/shorten.ts";
 
@@ -28,7 +28,7 @@ export interface TargetLines {
 
 /** A line for every cluster of which there is something to say; the others by name, together. */
 export function targetsText({ targets, lines, columns: width, now }: TargetLines): string {
-  const sorted = worstFirst(targets);
+  const sorted = worstTargetsFirst(targets);
   const collapse = lines === "some";
   const rows = sorted
     .filter((target) => !(collapse && isQuiet(target)))
@@ -77,7 +77,7 @@ export function reasonsText({ targets, columns }: Pick<TargetLines, "targets" | 
   if (others > 0) rows.push(["other", "(--state failed --all)", others.toLocaleString("en")]);
   const title = `WHY NOT (${targets.length.toLocaleString("en")} of ${of.size.toLocaleString("en")})`;
   const table = formatTable({ columns: [title, "", "CLUSTERS"], rows }, { headers: "show", indent: "  ", columns });
-  const worst = worstFirst(targets);
+  const worst = worstTargetsFirst(targets);
   const names = worst.slice(0, worstShown).map((target) => target.cluster);
   const more = worst.length > worstShown ? ` … +${worst.length - worstShown}` : "";
   return `${table}  worst: ${names.join(" ")}${more}     ${of.command}\n`;

@@ -1,24 +1,24 @@
 import { plainLine } from "#shared/base/plain-text.ts";
 import { shorten } from "#shared/words/shorten.ts";
 
-export interface TreeNode {
+export interface TextTreeNode {
   readonly name: string;
   /** What is said of it, without what is empty. */
   readonly about: readonly string[];
-  readonly children: readonly TreeNode[];
+  readonly children: readonly TextTreeNode[];
 }
 
-export function branch(name: string, about: readonly string[], children: readonly TreeNode[] = []): TreeNode {
+export function branch(name: string, about: readonly string[], children: readonly TextTreeNode[] = []): TextTreeNode {
   return { name, about: about.filter((text) => text !== ""), children };
 }
 
 /** Lines with branches; brothers' words begin in one column. @param columns - of the terminal; absent: nothing is cut. */
-export function treeText(root: TreeNode, columns?: number): string {
+export function treeText(root: TextTreeNode, columns?: number): string {
   const lines = [lineOf(root, 0), ...childLines(root.children, "")];
   return lines.map((line) => `${columns === undefined ? plainLine(line) : cut(plainLine(line), columns)}\n`).join("");
 }
 
-function childLines(children: readonly TreeNode[], indent: string): readonly string[] {
+function childLines(children: readonly TextTreeNode[], indent: string): readonly string[] {
   const width = Math.max(0, ...children.map(({ name }) => [...name].length));
   return children.flatMap((child, index) => {
     const isLast = index === children.length - 1;
@@ -27,7 +27,7 @@ function childLines(children: readonly TreeNode[], indent: string): readonly str
   });
 }
 
-function lineOf({ name, about }: TreeNode, width: number): string {
+function lineOf({ name, about }: TextTreeNode, width: number): string {
   if (about.length === 0) return name;
   return `${name}${" ".repeat(Math.max(0, width - [...name].length))}   ${about.join("   ")}`;
 }

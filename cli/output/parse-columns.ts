@@ -1,10 +1,10 @@
 import { parseTemplate } from "#cli/output/parse-template.ts";
-import { JsonPathError, type Path } from "#cli/output/template.ts";
+import { JsonPathError, type TemplatePath } from "#cli/output/template.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 
 export interface CustomColumn {
   readonly header: string;
-  readonly path: Path;
+  readonly path: TemplatePath;
 }
 
 /** `NAME:.metadata.name,STATE:.status.state`, as kubectl reads it. @throws JsonPathError */

@@ -4,10 +4,10 @@ import {
   type Operator,
   operators,
   type Part,
-  type Path,
   type Slice,
-  type Step,
   type Template,
+  type TemplatePath,
+  type TemplateStep,
 } from "#cli/output/template.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 
@@ -18,7 +18,7 @@ export function parseTemplate(text: string): Template {
 
 interface OpenRange {
   readonly at: number;
-  readonly each: Path;
+  readonly each: TemplatePath;
   readonly body: Part[];
 }
 
@@ -63,9 +63,9 @@ class TemplateReader {
   }
 
   /** @param close - what it ends with, which is read too. */
-  #path(close: string): Path {
+  #path(close: string): TemplatePath {
     const start = this.#at;
-    const steps: Step[] = [];
+    const steps: TemplateStep[] = [];
     for (;;) {
       const rest = this.#text.slice(this.#at);
       if (rest.startsWith(close)) {
@@ -81,7 +81,7 @@ class TemplateReader {
     }
   }
 
-  #step(rest: string, close: string): readonly Step[] {
+  #step(rest: string, close: string): readonly TemplateStep[] {
     if (rest.startsWith("..")) {
       this.#at += 2;
       const isNamed = /^\.\.[\p{L}\p{Nd}_]/u.test(rest);
@@ -97,7 +97,7 @@ class TemplateReader {
     return [{ kind: "literal", value: this.#word(rest) }];
   }
 
-  #field(close: string): Step {
+  #field(close: string): TemplateStep {
     let name = "";
     for (; this.#at < this.#text.length; this.#at++) {
       let character = this.#text.charAt(this.#at);
@@ -184,7 +184,7 @@ class TemplateReader {
   }
 
   /** An index, a slice, a key in quotes, or several of them. */
-  #brackets(): readonly Step[] {
+  #brackets(): readonly TemplateStep[] {
     const start = this.#at;
     const [whole, inside = ""] = /^\[((?:'[^']*'|[^\]'\n])*)\]/.exec(this.#text.slice(start)) ?? [];
     if (whole === undefined) throw this.#wrong(start, "this bracket is not closed", "write it as [0], [*] or ['NAME']");
@@ -195,7 +195,7 @@ class TemplateReader {
     return only !== undefined && paths.length === 1 ? only : [{ kind: "union", paths }];
   }
 
-  #entry(text: string, at: number): Path {
+  #entry(text: string, at: number): TemplatePath {
     if (text === "*") return [{ kind: "all" }];
     const key = /^'(.*)'$/s.exec(text)?.[1];
     if (key !== undefined) {

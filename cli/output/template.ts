@@ -4,19 +4,19 @@ export type Template = readonly Part[];
 
 export type Part =
   | { readonly text: string }
-  | { readonly path: Path }
+  | { readonly path: TemplatePath }
   /** `{range PATH}BODY{end}`. */
-  | { readonly each: Path; readonly body: Template };
+  | { readonly each: TemplatePath; readonly body: Template };
 
-export type Path = readonly Step[];
+export type TemplatePath = readonly TemplateStep[];
 
-export type Step =
+export type TemplateStep =
   | { readonly kind: "field"; readonly name: string }
   | { readonly kind: "all" }
   /** Everything below, and the value itself. */
   | { readonly kind: "descent" }
   | { readonly kind: "slice"; readonly slice: Slice }
-  | { readonly kind: "union"; readonly paths: readonly Path[] }
+  | { readonly kind: "union"; readonly paths: readonly TemplatePath[] }
   | { readonly kind: "filter"; readonly filter: Filter }
   | { readonly kind: "literal"; readonly value: string | number | boolean };
 
@@ -26,9 +26,9 @@ export type Slice =
   | { readonly from?: number | undefined; readonly to?: number | undefined; readonly step?: number | undefined };
 
 export interface Filter {
-  readonly left: Path;
+  readonly left: TemplatePath;
   /** Absent: whether `left` is there. */
-  readonly compared?: { readonly operator: Operator; readonly right: Path };
+  readonly compared?: { readonly operator: Operator; readonly right: TemplatePath };
 }
 
 export const operators = ["==", "!=", "<=", ">=", "<", ">"] as const;

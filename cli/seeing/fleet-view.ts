@@ -5,7 +5,7 @@ import type { Changes } from "#cli/seeing/changes.ts";
 import { type LocalArtifact, readLocalArtifact } from "#cli/seeing/local-artifact.ts";
 import { readRevision } from "#cli/seeing/source-revision.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
-import { listPath, objectPath } from "#cli/session/kind-names.ts";
+import { listPath, pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import { isNotFound } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -23,8 +23,13 @@ import type {
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { effectiveValues, inOrder } from "#shared/fleet/effective-values.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
-import { desiredPlan, type PlannedArtifact, type PlannedOwner, relationOf } from "#shared/fleet/rollout/plan.ts";
-import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
+import {
+  desiredPlan,
+  type PlannedArtifact,
+  type PlannedOwner,
+  relationOf,
+} from "#shared/fleet/rollout/desired-plan.ts";
+import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Discovered, Operations, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { Plan } from "#shared/fleet/rows/rollout-rows.ts";
@@ -91,7 +96,7 @@ export function fleetOf({ clusters }: FleetView) {
 async function presentOf(session: Session, owner: Owner, { from }: Changes): Promise<FleetView["present"]> {
   if (from === "documents alone") return undefined;
   const { namespace, kind, name } = owner;
-  const path = objectPath({ kind, name }, namespace);
+  const path = pathOfObject({ kind, name }, namespace);
   const found = await session.api
     .call<SyncGroupObject | SyncObject | UnreadableObject>({ method: "GET", path })
     .catch((error: unknown) => {
@@ -128,7 +133,7 @@ interface SourceArtifacts {
 async function artifactsOf(session: Session, desired: PlannedOwner, changes: Changes): Promise<SourceArtifacts> {
   const artifacts = new Map<string, { readonly status: { readonly artifact?: PlannedArtifact } }>();
   const local = new Map<string, LocalArtifact>();
-  const names = [...sourcesOf(desired)];
+  const names = [...sourceNamesOf(desired)];
   const onlyOne = changes.revisions.get("");
   if (onlyOne !== undefined && names.length > 1) {
     const next = names.map((name) => `--revision ${quoted(`${name}=${onlyOne}`)}`).join(" or ");
@@ -146,7 +151,7 @@ async function artifactsOf(session: Session, desired: PlannedOwner, changes: Cha
 }
 
 /** Names of the Sources that it has. */
-export function sourcesOf(owner: PlannedOwner): ReadonlySet<string> {
+export function sourceNamesOf(owner: PlannedOwner): ReadonlySet<string> {
   return new Set(relationOf(owner).templates.flatMap(templateSources));
 }
 
@@ -191,7 +196,7 @@ async function sourceOf(
     if (folders.has(name) || revisions.has(name) || revisions.has("")) return spec && { spec };
     throw usageFailure(`nobody says where Source ${name} is`, `--source ${name}=FOLDER`);
   }
-  const path = objectPath({ kind: "Source", name }, namespace);
+  const path = pathOfObject({ kind: "Source", name }, namespace);
   const found = await session.api
     .call<SourceObject | UnreadableObject>({ method: "GET", path })
     .catch((error: unknown) => {
@@ -228,7 +233,7 @@ async function membersOf(session: Session, owner: Owner, changes: Changes): Prom
   );
   const stored: (FleetMember | UnreadableMember)[] = [];
   if (from === "installation") {
-    const path = `${objectPath({ kind: owner.kind, name: owner.name }, owner.namespace)}/fleet`;
+    const path = `${pathOfObject({ kind: owner.kind, name: owner.name }, owner.namespace)}/fleet`;
     stored.push(
       ...(await readList<FleetMember | UnreadableMember>(session, { path, limit: allOfThem, query: { cluster } }))
         .items,
@@ -246,7 +251,7 @@ async function membersOf(session: Session, owner: Owner, changes: Changes): Prom
     members.set(name, {
       ...(members.get(name) ?? { uid: "", syncs: [] }),
       cluster: name,
-      labels: labelsOf({ labels: metadata.labels ?? {}, spec, ...defined({ discovered }) }),
+      labels: clusterLabels({ labels: metadata.labels ?? {}, spec, ...defined({ discovered }) }),
       values,
       ...(found.length === 0 ? {} : { discoveredValues: found }),
     });
@@ -258,7 +263,7 @@ async function membersOf(session: Session, owner: Owner, changes: Changes): Prom
 
 /** What a ClusterDiscovery says of a cluster stays below what a document says. */
 async function discoveredOf(session: Session, name: string): Promise<Discovered | undefined> {
-  const path = objectPath({ kind: "Cluster", name }, "");
+  const path = pathOfObject({ kind: "Cluster", name }, "");
   const found = await session.api.call<ClusterObject | UnreadableObject>({ method: "GET", path });
   return requireReadable(found).status.discovered;
 }

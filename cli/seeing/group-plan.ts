@@ -1,11 +1,12 @@
 /** What a group comes to, against what was assigned: which objects would change, and where. */
+
+import { assignedDigests, changedRenderings } from "#cli/seeing/changed-renderings.ts";
 import { type FleetView, fleetOf } from "#cli/seeing/fleet-view.ts";
 import { isApart, Renderer } from "#cli/seeing/renderer.ts";
-import { assignedDigests, renderingsOf } from "#cli/seeing/renderings-of.ts";
 import type { Session } from "#cli/session/session.ts";
 import { desiredClusters, distinctInputs } from "#shared/fleet/forecast/desired-clusters.ts";
 import { type Forecast, forecast, type TargetChange } from "#shared/fleet/forecast/forecast.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { ApplyEvent } from "#shared/kube/order-marks.ts";
 import { inTheSamePlace } from "#shared/kube/same-place.ts";
@@ -36,7 +37,7 @@ export async function groupPlan(session: Session, view: FleetView): Promise<Grou
     stages: stages.map(({ name }) => name),
   };
   const alike = forecast(facts);
-  const compared = await renderingsOf(renderer, alike);
+  const compared = await changedRenderings(renderer, alike);
   const apart = new Set([...compared].flatMap(([digest, rendering]) => (isApart(rendering) ? [digest] : [])));
   const found = apart.size === 0 ? alike : forecast({ ...facts, apart });
   const objectsOf = (digest: string | undefined, event: ApplyEvent) => compared.get(digest ?? "")?.objects[event] ?? [];

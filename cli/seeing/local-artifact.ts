@@ -8,7 +8,7 @@ import { defaultGitLimits } from "#shared/adapters/git/git-limits.ts";
 import { Pace } from "#shared/adapters/git/pace.ts";
 import { walkTree } from "#shared/adapters/git/walk-tree.ts";
 import { StarlingError } from "#shared/base/errors.ts";
-import type { PlannedArtifact } from "#shared/fleet/rollout/plan.ts";
+import type { PlannedArtifact } from "#shared/fleet/rollout/desired-plan.ts";
 import type { TreeFile } from "#shared/ports.ts";
 import { folderDigests } from "#shared/source/folder-digests.ts";
 import { chartFolders } from "#shared/source/helm/chart-folders.ts";

@@ -4,7 +4,7 @@ import { eksEndpoint } from "#cli/access/eks-endpoint.ts";
 import { requireReadable } from "#cli/format/require-readable.ts";
 import { type KubeconfigChoice, kubeconfigEndpoint } from "#cli/seeing/kubeconfig-endpoint.ts";
 import { CliFailure } from "#cli/session/failure.ts";
-import { objectPath } from "#cli/session/kind-names.ts";
+import { pathOfObject } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
@@ -34,7 +34,7 @@ export async function inOwnCluster<T>(
   { cluster, access }: { readonly cluster: string; readonly access: OwnAccess },
   work: (client: ClusterClient) => Promise<T>,
 ): Promise<T> {
-  const path = objectPath({ kind: "Cluster", name: cluster }, "");
+  const path = pathOfObject({ kind: "Cluster", name: cluster }, "");
   const known = requireReadable(await session.api.call<ClusterObject | UnreadableObject>({ method: "GET", path }));
   const clock: SleepingClock = { now: () => session.io.now(), sleep: (ms) => session.pause(ms) };
   const connection = new KubeConnection(await endpointOf(session, known, access), clock);

@@ -1,6 +1,6 @@
 /** Renderings as a fleet has them: those that are stored, and others made here with the same code. */
 import type { FleetView } from "#cli/seeing/fleet-view.ts";
-import { lost, type RenderingOnCluster, renderingLinks, storedArtifact } from "#cli/seeing/stored-files.ts";
+import { lost, renderingLinks, type StoredRendering, storedArtifact } from "#cli/seeing/stored-files.ts";
 import type { Session } from "#cli/session/session.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
@@ -24,7 +24,7 @@ import { normalFolder } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-export interface Rendering {
+export interface ReadRendering {
   /** `sha256:<hex>` of the bytes as they are stored. */
   readonly digest: string;
   /** The same list, where an install has the objects of an upgrade. */
@@ -47,8 +47,8 @@ export class Renderer {
   readonly #renderers: Renderers;
   readonly #transfer = new HttpTransfer();
   readonly #artifacts = new Map<string, Promise<readonly TreeFile[]>>();
-  readonly #stored = new Map<string, Rendering>();
-  readonly #made = new Map<string, Rendering>();
+  readonly #stored = new Map<string, ReadRendering>();
+  readonly #made = new Map<string, ReadRendering>();
 
   constructor(session: Session, view: RenderedView) {
     const path = session.io.env.PATH ?? "";
@@ -61,17 +61,17 @@ export class Renderer {
   }
 
   /** Those that were made here, by their own digests. */
-  known(): ReadonlyMap<string, Rendering> {
+  known(): ReadonlyMap<string, ReadRendering> {
     return new Map([...this.#made.values()].map((rendering) => [rendering.digest, rendering]));
   }
 
   /** Rather than stored. */
-  isMade(rendering: Rendering): boolean {
+  isMade(rendering: ReadRendering): boolean {
     return this.#stored.get(rendering.digest) !== rendering;
   }
 
   /** Those that were stored, by digest. @throws CliFailure when one is not to be had. */
-  async stored(digests: readonly string[]): Promise<ReadonlyMap<string, Rendering>> {
+  async stored(digests: readonly string[]): Promise<ReadonlyMap<string, ReadRendering>> {
     const missing = [...new Set(digests)].filter((digest) => !this.#stored.has(digest));
     const known = missing.length === 0 ? new Map() : whereAssigned(this.#view);
     const places = missing.map((digest) => {
@@ -145,7 +145,7 @@ export class Renderer {
 }
 
 /** By digest, some of the Syncs that it was assigned to, as far apart as can be. */
-function whereAssigned({ clusters }: Pick<FleetView, "clusters">): ReadonlyMap<string, readonly RenderingOnCluster[]> {
+function whereAssigned({ clusters }: Pick<FleetView, "clusters">): ReadonlyMap<string, readonly StoredRendering[]> {
   const all = clusters.flatMap(({ name: cluster, syncs }) =>
     syncs.flatMap(({ name: sync, renderDigest: digest }) => (digest === undefined ? [] : [{ digest, cluster, sync }])),
   );
@@ -161,7 +161,7 @@ function spread<Item>(items: readonly Item[], most: number): readonly Item[] {
 }
 
 /** Whether an install has other objects than an upgrade. */
-export function isApart({ objects }: Pick<Rendering, "objects">): boolean {
+export function isApart({ objects }: Pick<ReadRendering, "objects">): boolean {
   return objects.install !== objects.upgrade;
 }
 
@@ -174,7 +174,7 @@ function isOfInput(error: unknown): boolean {
 }
 
 export interface Made {
-  readonly renderings: ReadonlyMap<string, Rendering>;
+  readonly renderings: ReadonlyMap<string, ReadRendering>;
   /** By digest of the input, in words. */
   readonly failures: ReadonlyMap<string, string>;
 }

@@ -5,7 +5,7 @@ import { gitLogin } from "#cli/seeing/git-login.ts";
 import { type ArtifactAbout, artifactOf, type LocalArtifact } from "#cli/seeing/local-artifact.ts";
 import { storedArtifact } from "#cli/seeing/stored-files.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
-import { objectPath } from "#cli/session/kind-names.ts";
+import { pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
@@ -14,7 +14,7 @@ import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
-import type { RevisionItem } from "#shared/fleet/api/history.ts";
+import type { RevisionItem } from "#shared/fleet/api/history-item.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { GitRemote, GitRepository } from "#shared/ports.ts";
 import {
@@ -29,7 +29,7 @@ import { isWithin } from "#shared/source/tree-listing.ts";
 /** More than a Source has in the 30 days for which they are kept. */
 const revisionsKept = 10_000;
 
-export interface AskedRevision {
+export interface SourceRevisionQuery {
   /** Of what uses the Source. */
   readonly owner: Owner;
   /** Name of the Source. */
@@ -46,7 +46,7 @@ export interface AskedRevision {
  */
 export async function readRevision(
   session: Session,
-  asked: AskedRevision,
+  asked: SourceRevisionQuery,
   from: Changes["from"],
 ): Promise<LocalArtifact> {
   try {
@@ -62,11 +62,11 @@ export async function readRevision(
 /** The newest that the Source had of this commit, in the paths that it has now. */
 async function storedRevision(
   session: Session,
-  { owner, name, revision, paths }: AskedRevision,
+  { owner, name, revision, paths }: SourceRevisionQuery,
 ): Promise<LocalArtifact | undefined> {
   const [, digits] = /^(?:[^@]+@)?(?:sha1:)?([0-9a-f]{7,40})$/.exec(revision) ?? [];
   if (digits === undefined) return undefined;
-  const path = `${objectPath({ kind: "Source", name }, owner.namespace)}/revisions`;
+  const path = `${pathOfObject({ kind: "Source", name }, owner.namespace)}/revisions`;
   const { items } = await readList<RevisionItem>(session, { path, limit: revisionsKept });
   const had = items.filter((item) => commitIn(item.revision).startsWith(digits));
   const [newest] = had;
@@ -82,7 +82,7 @@ async function storedRevision(
   return artifactOf(own, aboutOf({ name, paths }, newest.revision));
 }
 
-function aboutOf({ name, paths }: Pick<AskedRevision, "name" | "paths">, revision: string): ArtifactAbout {
+function aboutOf({ name, paths }: Pick<SourceRevisionQuery, "name" | "paths">, revision: string): ArtifactAbout {
   return {
     paths,
     revision,
@@ -91,7 +91,7 @@ function aboutOf({ name, paths }: Pick<AskedRevision, "name" | "paths">, revisio
   };
 }
 
-async function fetchedFromGit(session: Session, asked: AskedRevision): Promise<LocalArtifact> {
+async function fetchedFromGit(session: Session, asked: SourceRevisionQuery): Promise<LocalArtifact> {
   const { env } = session.io;
   const ca = readCertificates(env.GIT_SSL_CAINFO);
   // Where the caller may go: as with his own git, which it takes the place of.
@@ -109,7 +109,7 @@ async function fetchedFromGit(session: Session, asked: AskedRevision): Promise<L
   }
 }
 
-async function fetched(git: GitRemote, repository: GitRepository, asked: AskedRevision): Promise<LocalArtifact> {
+async function fetched(git: GitRemote, repository: GitRepository, asked: SourceRevisionQuery): Promise<LocalArtifact> {
   const reference = await referenceOf(git, repository, asked);
   const { files } = await git.fetchTree(repository, { oid: reference.commit, paths: asked.paths });
   const revision = formatRevision(reference);
@@ -119,7 +119,7 @@ async function fetched(git: GitRemote, repository: GitRepository, asked: AskedRe
 async function referenceOf(
   git: GitRemote,
   repository: GitRepository,
-  { name, revision }: AskedRevision,
+  { name, revision }: SourceRevisionQuery,
 ): Promise<ResolvedReference> {
   if (/^([^@]+@)?sha1:[0-9a-f]{40}$/.test(revision)) return namedCommit(revision);
   if (/^[0-9a-f]{40}$/.test(revision)) return { commit: revision };
@@ -141,7 +141,7 @@ function namedCommit(revision: string): ResolvedReference {
 }
 
 /** What stands in the way, and the way around it: a folder of a clone. */
-function told(error: unknown, { name, url, revision }: AskedRevision): unknown {
+function told(error: unknown, { name, url, revision }: SourceRevisionQuery): unknown {
   if (!(error instanceof StarlingError)) return error;
   const why: Readonly<Record<string, string>> = {
     GitAuthenticationFailed: `${url} refuses you, or your git has no credentials for it`,

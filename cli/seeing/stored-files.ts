@@ -1,6 +1,6 @@
 /** What an installation has stored, past its door: by links that the caller may follow for some minutes. */
 import { CliFailure } from "#cli/session/failure.ts";
-import { objectPath } from "#cli/session/kind-names.ts";
+import { pathOfObject } from "#cli/session/kind-names.ts";
 import { isNotFound } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
@@ -9,7 +9,7 @@ import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { TreeFile } from "#shared/ports.ts";
 
 /** A rendering, and a Sync that refers to it. */
-export interface RenderingOnCluster {
+export interface StoredRendering {
   readonly digest: string;
   readonly cluster: string;
   readonly sync: string;
@@ -22,9 +22,9 @@ export interface RenderingOnCluster {
 export async function renderingLinks(
   { api }: Pick<Session, "api">,
   { kind, namespace, name }: Owner,
-  renderings: readonly RenderingOnCluster[],
+  renderings: readonly StoredRendering[],
 ): Promise<Readonly<Record<string, string>>> {
-  const path = `${objectPath({ kind, name }, namespace)}/contents`;
+  const path = `${pathOfObject({ kind, name }, namespace)}/contents`;
   const call = { method: "POST", path, body: { renderings } } as const;
   const answer = await api
     .call<{ readonly renderings: Readonly<Record<string, string>> }>(call)
@@ -40,7 +40,7 @@ export async function storedArtifact(
   { namespace, name }: { readonly namespace: string; readonly name: string },
   digest: string,
 ): Promise<readonly TreeFile[]> {
-  const path = `${objectPath({ kind: "Source", name }, namespace)}/contents`;
+  const path = `${pathOfObject({ kind: "Source", name }, namespace)}/contents`;
   const body = { artifacts: [digest] };
   const answer = await api.call<{ readonly artifacts: Readonly<Record<string, string>> }>({
     method: "POST",

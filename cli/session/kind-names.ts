@@ -116,7 +116,7 @@ export function listPath(kind: KindName, namespace: string | undefined): string 
   return `/v1/namespaces/${pathSegment(namespace)}/${plurals[kind]}`;
 }
 
-export function objectPath(object: NamedObject, namespace: string): string {
+export function pathOfObject(object: NamedObject, namespace: string): string {
   return `${listPath(object.kind, namespace)}/${pathSegment(object.name)}`;
 }
 

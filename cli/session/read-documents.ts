@@ -79,7 +79,7 @@ export async function readDocuments(io: CliIo, request: FileRequest): Promise<re
     });
   }
   const checked: CheckedDocument[] = [];
-  const problems: DocumentProblem[] = [];
+  const problems: ProblemInFile[] = [];
   for (const given of documents) {
     const from = withNamespace(given, request.namespace?.name);
     const parsed = parseDocument(withoutServerFields(from.value));
@@ -101,7 +101,7 @@ function mayHaveMore(io: CliIo, { paths, folders }: FileRequest): boolean {
   return folders === "flat" && paths.some((path) => path !== "-" && statSync(resolve(io.cwd, path)).isDirectory());
 }
 
-export interface DocumentProblem extends FieldProblem {
+export interface ProblemInFile extends FieldProblem {
   readonly from: FileDocument;
 }
 
@@ -109,7 +109,7 @@ export interface DocumentProblem extends FieldProblem {
 const problemsTold = 100;
 
 /** The lines of the first problems. */
-export function told(problems: readonly DocumentProblem[]): readonly string[] {
+export function told(problems: readonly ProblemInFile[]): readonly string[] {
   return problems.slice(0, problemsTold).map((problem) => problemLine(problem.from, problem));
 }
 
@@ -122,8 +122,8 @@ function problemsOf(document: Document, { namespace }: FileRequest): readonly Fi
   return [...problems, { field: "metadata.namespace", message }];
 }
 
-function duplicates(checked: readonly CheckedDocument[]): readonly DocumentProblem[] {
-  const problems: DocumentProblem[] = [];
+function duplicates(checked: readonly CheckedDocument[]): readonly ProblemInFile[] {
+  const problems: ProblemInFile[] = [];
   const seen = new Map<string, FileDocument>();
   for (const { document, from } of checked) {
     const { kind, metadata } = document;

@@ -1,7 +1,7 @@
 /** What has rollouts, as it is named on the command line. */
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { CliFailure } from "#cli/session/failure.ts";
-import { findKind, objectPath } from "#cli/session/kind-names.ts";
+import { findKind, pathOfObject } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 
 /** Of a name or namespace with a slip in it there will never be a rollout. @throws ApiFailure `NotFound` of the subject. */
@@ -21,10 +21,10 @@ export function isNotFound(error: unknown): error is ApiFailure {
 /** `GROUP`, `syncgroup/GROUP` or `sync/NAME`. */
 export function ownerPath(session: Session, text: string): string {
   const [first = "", name, ...more] = text.split("/");
-  if (name === undefined) return objectPath({ kind: "SyncGroup", name: first }, session.namespace());
+  if (name === undefined) return pathOfObject({ kind: "SyncGroup", name: first }, session.namespace());
   const kind = findKind(first);
   if (more.length === 0 && (kind === "SyncGroup" || kind === "Sync"))
-    return objectPath({ kind, name }, session.namespace());
+    return pathOfObject({ kind, name }, session.namespace());
   throw new CliFailure(`"${text}" has no rollouts; expected GROUP, syncgroup/GROUP or sync/NAME`, {
     exit: "wrongInput",
     next: `starling get syncgroups${session.where()}`,

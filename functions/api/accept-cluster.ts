@@ -5,7 +5,7 @@ import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { forgetSyncs, isAssigned, requireForgettable, syncsOn } from "#shared/adapters/forget-syncs.ts";
 import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { type ClusterRow, identityOf, newestAct } from "#shared/fleet/rows/object-rows.ts";
+import { type ClusterRow, clusterIdentity, newestAct } from "#shared/fleet/rows/object-rows.ts";
 
 export interface AcceptRequest {
   readonly name: string;
@@ -39,7 +39,7 @@ export async function acceptCluster(ports: ApiPorts, request: AcceptRequest): Pr
       decide: (before) => decide(acceptable(before, request)),
     });
   const said = await write((row) => {
-    if (identityOf(row) === uid) return unchanged(row);
+    if (clusterIdentity(row) === uid) return unchanged(row);
     const reason = caller.reason === undefined ? {} : { reason: caller.reason };
     const number = (newestAct(row.operations) ?? 0) + 1;
     const accepted = { by: caller.principal, at: now.toISOString(), ...reason, number, uid };
@@ -62,15 +62,15 @@ export async function acceptCluster(ports: ApiPorts, request: AcceptRequest): Pr
 async function ask(ports: ApiPorts, request: AcceptRequest): Promise<void> {
   const { name, uid } = request;
   const row = acceptable(await ports.table.get(keys.cluster(name)), request);
-  if (identityOf(row) === uid) return;
+  if (clusterIdentity(row) === uid) return;
   const syncs = (await syncsOn(ports.table, name)).filter(isAssigned).length;
-  const message = `accepting the cluster of uid ${uid} as Cluster ${name}, which had ${identityOf(row) ?? "none"}: ${syncs} ${syncs === 1 ? "Sync begins" : "Syncs begin"} anew there; nothing is deleted`;
+  const message = `accepting the cluster of uid ${uid} as Cluster ${name}, which had ${clusterIdentity(row) ?? "none"}: ${syncs} ${syncs === 1 ? "Sync begins" : "Syncs begin"} anew there; nothing is deleted`;
   throw refusal("ConfirmationRequired", message, { consequences: [{ message, syncs, clusters: 1 }] });
 }
 
 function acceptable(before: WrittenRow | undefined, { name, uid }: AcceptRequest): ClusterRow {
   if (before?.type !== "Cluster") throw refusal("NotFound", `Cluster ${name} does not exist`);
-  const identity = identityOf(before);
+  const identity = clusterIdentity(before);
   const { mismatch } = before.status;
   if (identity === uid || mismatch === uid) return before;
   const seen =

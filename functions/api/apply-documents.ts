@@ -2,7 +2,7 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { checkDocuments } from "#functions/api/check-documents.ts";
 import { clusterWarnings } from "#functions/api/cluster-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/consequences.ts";
-import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from "#functions/api/object-change.ts";
+import { documentChange, type ObjectChange, type WriteOutcome, type WrittenRow } from "#functions/api/object-change.ts";
 import { paceWarnings } from "#functions/api/pace-warnings.ts";
 import { documentReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/refusal.ts";
@@ -25,18 +25,18 @@ export interface ApplyRequest {
   readonly caller: Caller;
 }
 
-export interface AppliedObject {
+export interface AppliedDocument {
   readonly kind: WritableKind;
   readonly namespace?: string;
   readonly name: string;
-  readonly outcome: Outcome;
+  readonly outcome: WriteOutcome;
   readonly generation: number;
   readonly warnings: readonly string[];
 }
 
 export interface ApplyAnswer {
   /** In the order of the request's documents. */
-  readonly items: readonly AppliedObject[];
+  readonly items: readonly AppliedDocument[];
   /** On a dry run: what the real one would ask about. */
   readonly consequences?: readonly Consequences[];
 }
@@ -65,7 +65,7 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
     if (found !== undefined) consequences.push(found);
   }
   const now = ports.clock.now();
-  const answer = (changes: readonly ObjectChange[]): readonly AppliedObject[] =>
+  const answer = (changes: readonly ObjectChange[]): readonly AppliedDocument[] =>
     changes.map((change, index) => outcomeOf(documents[index] as Document, change, warnings[index] ?? []));
 
   if (request.mode === "dryRun") {
@@ -159,7 +159,7 @@ function addressProblem(
   return { field: "spec.eks.arn", message };
 }
 
-function outcomeOf(document: Document, change: ObjectChange, warnings: readonly string[]): AppliedObject {
+function outcomeOf(document: Document, change: ObjectChange, warnings: readonly string[]): AppliedDocument {
   return { ...documentReference(document), outcome: change.outcome, generation: change.after.generation, warnings };
 }
 

@@ -3,7 +3,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import type { ClusterCheck } from "#shared/fleet/cluster-check.ts";
+import type { ClusterCheck } from "#shared/fleet/cluster-links.ts";
 import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
 import { expiryOf } from "#shared/fleet/rows/expiry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";

@@ -6,8 +6,8 @@ import {
   selects,
 } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
-import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
-import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
+import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
 /**
@@ -19,7 +19,7 @@ export async function clusterWarnings(
   documents: readonly Document[],
 ): Promise<readonly (readonly string[])[]> {
   const selections = documents.map(selectionOf);
-  const own = clustersIn(documents);
+  const own = clustersInDocuments(documents);
   const missing = await missingOf(table, selections, new Set(own.map((cluster) => cluster.name)));
   const empty = await emptyOf(table, selections, own);
   return selections.map((selection, index) => {
@@ -32,13 +32,13 @@ export async function clusterWarnings(
 }
 
 /** Clusters that the documents register, with the labels that they are to have. */
-export function clustersIn(documents: readonly Document[]): readonly SelectableCluster[] {
+export function clustersInDocuments(documents: readonly Document[]): readonly SelectableCluster[] {
   return documents.flatMap((document) =>
     document.kind === "Cluster"
       ? [
           {
             name: document.metadata.name,
-            labels: labelsOf({ labels: document.metadata.labels ?? {}, spec: document.spec }),
+            labels: clusterLabels({ labels: document.metadata.labels ?? {}, spec: document.spec }),
           },
         ]
       : [],
@@ -85,7 +85,7 @@ async function missingOf(
   const distinct = [...new Set(desired.flat())];
   const fleetKeys = distinct.map((name) => keys.fleet(name));
   const rows = await table.getMany(fleetKeys, { newer: "kept" });
-  const registered = new Set(rows.map(clusterOf));
+  const registered = new Set(rows.map(clusterOfKey));
   return desired.map((names) => names.filter((name) => !registered.has(name)));
 }
 

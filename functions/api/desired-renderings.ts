@@ -1,8 +1,8 @@
-import { readClusterValues } from "#shared/adapters/cluster-values.ts";
+import { readClusterValues } from "#shared/adapters/read-cluster-values.ts";
 import { effectiveValues } from "#shared/fleet/effective-values.ts";
+import { inputDigest, inputOf, relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
-import { inputDigest, inputOf, relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow, OwnerState } from "#shared/fleet/rows/object-rows.ts";

@@ -1,6 +1,6 @@
 import { collect, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { type FleetMember, fleetMember, type UnreadableMember } from "#shared/fleet/api/fleet-member.ts";
-import { clusterOf, keys, type Owner, ranges, syncName } from "#shared/fleet/rows/keys.ts";
+import { clusterOfKey, keys, type Owner, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type NewerRow } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -34,7 +34,7 @@ export async function listFleetMembers(
     (row) => row.cluster,
   );
   const items = found.items.map((row) => {
-    const name = clusterOf(row);
+    const name = clusterOfKey(row);
     if (isNewer(row) || newer.has(name)) return { cluster: name, unreadable: true } as const;
     const own = (syncs.get(name) ?? []).filter((sync) => sync.owner.kind === owner.kind);
     return fleetMember(row, own);

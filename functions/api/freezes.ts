@@ -18,7 +18,7 @@ import {
   isInForce,
   type LiftedFreeze,
 } from "#shared/fleet/rows/freezes-row.ts";
-import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
@@ -200,7 +200,7 @@ interface Registered {
 async function readFleet({ table }: ApiPorts): Promise<readonly Registered[]> {
   const rows = allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }));
   return Array.fromAsync(rows, (row) => ({
-    name: clusterOf(row),
+    name: clusterOfKey(row),
     labels: isNewer(row) ? undefined : row.labels,
   }));
 }

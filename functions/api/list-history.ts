@@ -6,11 +6,12 @@ import {
   commitItem,
   type HistoryItem,
   type KnownSource,
+  type ListedHistory,
   type RevisionItem,
   templateHistory,
-} from "#shared/fleet/api/history.ts";
+} from "#shared/fleet/api/history-item.ts";
 import type { RolloutObject } from "#shared/fleet/api/objects.ts";
-import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
 import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -32,8 +33,6 @@ export interface HistoryQuery {
   readonly cluster?: string;
   readonly page: PageRequest;
 }
-
-export type ListedHistory = HistoryItem | UnreadableObject<"Rollout">;
 
 /** What a subject was brought to, the newest first, with commits, authors and where the forge shows them. */
 export async function listHistory(table: Table, query: HistoryQuery): Promise<ListPage<ListedHistory>> {

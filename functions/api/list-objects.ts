@@ -5,7 +5,7 @@ import { collect, keepsLabels, type ListPage, type PageRequest } from "#function
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { registered } from "#functions/api/registered.ts";
-import { readClusterValues } from "#shared/adapters/cluster-values.ts";
+import { readClusterValues } from "#shared/adapters/read-cluster-values.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isNewerRow } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
@@ -23,9 +23,9 @@ import {
 } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { WritableKind } from "#shared/fleet/kinds/document.ts";
-import { fleetRow, labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { clusterLabels, fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import { freezeOver, freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
-import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, ClusterValuesRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, type RowKey, type RowKeyOf, type RowRange } from "#shared/fleet/rows/row.ts";
 import type { RowRead } from "#shared/fleet/rows/stored-row.ts";
@@ -118,15 +118,19 @@ export async function listClusters(
   const { table } = ports;
   const found = await collect(page, {
     read: (part) =>
-      readThroughDirectory(table, { entries: ranges.fleet, target: (entry) => keys.cluster(clusterOf(entry)) }, part),
-    keep: (row) => (isNewer(row) || keepsLabels(page, { labels: labelsOf(row) }) ? row : undefined),
+      readThroughDirectory(
+        table,
+        { entries: ranges.fleet, target: (entry) => keys.cluster(clusterOfKey(entry)) },
+        part,
+      ),
+    keep: (row) => (isNewer(row) || keepsLabels(page, { labels: clusterLabels(row) }) ? row : undefined),
   });
   return { ...found, items: await withSyncs(ports, found.items) };
 }
 
 /** Nobody knows the labels of what cannot be read: it is in every list, where it would else look as if it had others. */
 function unreadable<Kind extends WritableKind>(row: NewerRow, kind: Kind): UnreadableObject<Kind> {
-  if (kind === "Cluster") return unreadableObject(row, { kind, name: clusterOf(row) });
+  if (kind === "Cluster") return unreadableObject(row, { kind, name: clusterOfKey(row) });
   if (kind === "ClusterDiscovery") return unreadableObject(row, { kind, name: keys.discovery.read(row).name });
   if (kind === "ClusterValues") return unreadableObject(row, { kind, name: keys.clusterValues.read(row).name });
   const { namespace, name } = keys.object.read(row);
@@ -147,7 +151,7 @@ async function withSyncs({ table, installation, clock }: Ports, found: readonly 
   const values = await knownValues(table);
   return found.map((row) => {
     if (isNewer(row)) return unreadable(row, "Cluster");
-    const freeze = reading.ok ? freezeOver(reading.freezeState, labelsOf(row), now) : undefined;
+    const freeze = reading.ok ? freezeOver(reading.freezeState, clusterLabels(row), now) : undefined;
     return clusterObject(row, installation, { syncs: byCluster.get(row.name) ?? [], freeze, values });
   });
 }

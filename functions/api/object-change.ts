@@ -6,7 +6,7 @@ import { nextScan } from "#shared/fleet/discovery/next-scan.ts";
 import type { ClusterSelection, SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -32,10 +32,10 @@ import { normaliseGitUrl } from "#shared/source/git-url.ts";
 /** The rows that people write. */
 export type WrittenRow = SourceRow | DiscoveryRow | ClusterRow | ClusterValuesRow | SyncGroupRow | UserSyncRow;
 
-export type Outcome = "created" | "configured" | "unchanged";
+export type WriteOutcome = "created" | "configured" | "unchanged";
 
 export interface ObjectChange {
-  readonly outcome: Outcome;
+  readonly outcome: WriteOutcome;
   readonly after: WrittenRow;
   /** One transaction; empty when nothing changed. */
   readonly writes: readonly Write[];

@@ -1,7 +1,7 @@
 import type { ApiPorts, OwnParts } from "#functions/api/api-ports.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 import type { DeadLetters, DueWork, Fact, Installation, Tick } from "#shared/fleet/api/installation.ts";
 import { dueAtOf, dueShard, dueShardCount } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";

@@ -5,7 +5,7 @@ import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
-import { describeRevisions, desiredPlan, identityNow, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { describeRevisions, desiredPlan, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";

@@ -40,7 +40,7 @@ import {
 import { type Answers, type Call, type PathParams, part, routerOf } from "#functions/api/route.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 import { ns } from "#shared/fleet/api/api-routes.ts";
 import { listOf } from "#shared/fleet/api/objects.ts";
 

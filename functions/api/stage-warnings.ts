@@ -1,8 +1,8 @@
-import { clustersIn, readFleetUntil } from "#functions/api/cluster-warnings.ts";
+import { clustersInDocuments, readFleetUntil } from "#functions/api/cluster-warnings.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
-import { stageOf } from "#shared/fleet/rollout/plan.ts";
+import { stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Table } from "#shared/ports.ts";
 
 /**
@@ -18,7 +18,7 @@ export async function stageWarnings(
   );
   const later = new Set<number>();
   if (open.size > 0)
-    await readFleetUntil(table, clustersIn(documents), (clusters) => {
+    await readFleetUntil(table, clustersInDocuments(documents), (clusters) => {
       for (const [index, { clusters: selection, rollout }] of open) {
         const stages = clusters.filter((one) => selects(selection, one)).map((one) => stageOf(rollout, one));
         if (stages.includes(firstOf(rollout))) open.delete(index);

@@ -1,11 +1,11 @@
 import { registered } from "#functions/api/registered.ts";
-import { readClusterValues } from "#shared/adapters/cluster-values.ts";
+import { readClusterValues } from "#shared/adapters/read-cluster-values.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { inOrder } from "#shared/fleet/effective-values.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { ClusterValuesSpec } from "#shared/fleet/kinds/cluster-values.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
-import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
 import type { Table } from "#shared/ports.ts";
 
 interface Layer {
@@ -35,7 +35,7 @@ export async function valueWarnings(
       ? [
           {
             name: document.metadata.name,
-            labels: labelsOf({ labels: document.metadata.labels ?? {}, spec: document.spec }),
+            labels: clusterLabels({ labels: document.metadata.labels ?? {}, spec: document.spec }),
           },
         ]
       : [],

@@ -2,7 +2,7 @@
 import { raw } from "hono/html";
 import { type PageAnswer, startPages } from "#shared/pages/answer-page.ts";
 import { partStyle } from "#shared/pages/style.ts";
-import { type Child, type Host, type Html, html, type Place, type Search } from "#shared/pages/view.ts";
+import { type Child, type Host, type Html, html, type PagePlace, type Search } from "#shared/pages/view.ts";
 import { formatTime } from "#shared/words/age.ts";
 
 /** @param endpoint - ARN of this function, which the console calls again for whatever somebody clicks. */
@@ -15,7 +15,7 @@ export function widgetHost(now: Date, endpoint: string): Host {
 }
 
 interface Target {
-  readonly place: Place;
+  readonly place: PagePlace;
   readonly endpoint: string;
 }
 
@@ -31,7 +31,7 @@ function searchFields({ place, name, label, value, example }: Search, endpoint: 
 }
 
 /** JSON that is the same text whether it is read as text or as HTML. */
-function jsonInHtml({ path, query = {} }: Place): string {
+function jsonInHtml({ path, query = {} }: PagePlace): string {
   return JSON.stringify({ path, query }).replaceAll(/[^ -~]|[<>&']/g, escaped);
 }
 

@@ -3,15 +3,15 @@ import { unseenPlace } from "#functions/discover/see-places.ts";
 import type { Looker } from "#shared/adapters/aws/eks-inventory.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { Description } from "#shared/fleet/discovery/described-cluster.ts";
-import type { Candidate } from "#shared/fleet/discovery/plan-scan.ts";
+import type { ClusterToDescribe } from "#shared/fleet/discovery/plan-scan.ts";
 import type { UnseenPlace } from "#shared/fleet/rows/discovery-rows.ts";
 
 /** Of all accounts together; one account answers a few a second only. */
 const askedAtOnce = 10;
 
-export interface Asked {
+export interface AskedClusters {
   /** What EKS says of each that it answered about: undefined where its account says that there is none. */
-  readonly answers: readonly { readonly candidate: Candidate; readonly description: Description | undefined }[];
+  readonly answers: readonly { readonly candidate: ClusterToDescribe; readonly description: Description | undefined }[];
   readonly unseen: readonly UnseenPlace[];
   /** How many there was no time for. */
   readonly left: number;
@@ -19,11 +19,11 @@ export interface Asked {
 
 /** Asks EKS about each of these alone. Who cannot be asked about stays as it is. */
 export async function askClusters(
-  candidates: readonly Candidate[],
+  candidates: readonly ClusterToDescribe[],
   { looker, hasTime }: { readonly looker: Looker; readonly hasTime: () => boolean },
   { inventory }: Pick<DiscoverPorts, "inventory">,
-): Promise<Asked> {
-  const answers: { readonly candidate: Candidate; readonly description: Description | undefined }[] = [];
+): Promise<AskedClusters> {
+  const answers: { readonly candidate: ClusterToDescribe; readonly description: Description | undefined }[] = [];
   const unseen = new Map<string, UnseenPlace>();
   let left = 0;
   await runConcurrently(inTurns(candidates), askedAtOnce, async (candidate) => {
@@ -42,7 +42,7 @@ export async function askClusters(
 }
 
 /** One of each account after the other: each bounds by itself how often it is asked. */
-function inTurns(candidates: readonly Candidate[]): readonly Candidate[] {
+function inTurns(candidates: readonly ClusterToDescribe[]): readonly ClusterToDescribe[] {
   const turns = new Map<string, number>();
   const placed = candidates.map((candidate) => {
     const turn = turns.get(candidate.eks.accountId) ?? 0;

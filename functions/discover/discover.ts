@@ -10,7 +10,7 @@ import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { become, type Scan } from "#shared/fleet/discovery/described-cluster.ts";
-import { failedStatus, type ScanResult, scannedStatus } from "#shared/fleet/discovery/discovery-status.ts";
+import { failedDiscoveryStatus, type ScanResult, scannedStatus } from "#shared/fleet/discovery/discovery-status.ts";
 import { isForgottenToday, isOverdue, planForgetting } from "#shared/fleet/discovery/gone.ts";
 import { planScan, type SeenPlace } from "#shared/fleet/discovery/plan-scan.ts";
 import type { DiscoveryRow, FoundRow, RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
@@ -42,7 +42,7 @@ export async function discover(name: string, ports: DiscoverPorts, context: Invo
     ports.log.warn("no look was possible", { kind: "ClusterDiscovery", name, ...scanned });
     return endScan(
       started,
-      { settle: (fresh) => failedStatus(fresh, scanned, ports.clock.now()), again: false },
+      { settle: (fresh) => failedDiscoveryStatus(fresh, scanned, ports.clock.now()), again: false },
       ports,
     );
   }

@@ -1,14 +1,14 @@
 import { allItems } from "#shared/base/all-pages.ts";
-import { type Candidate, collision, isNewcomer } from "#shared/fleet/discovery/plan-scan.ts";
+import { type ClusterToDescribe, collision, isNewcomer } from "#shared/fleet/discovery/plan-scan.ts";
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { RefusedCluster } from "#shared/fleet/rows/discovery-rows.ts";
-import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
 export interface NamedCandidates {
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly ClusterToDescribe[];
   /** Those that are registered, by name. */
   readonly registered: ReadonlyMap<string, ClusterRow>;
   readonly refused: readonly RefusedCluster[];
@@ -18,7 +18,7 @@ export interface NamedCandidates {
  * Whose names are free, or are their own already: a cluster that people have registered keeps the name that they gave it.
  * The fleet is read only when there is somebody new.
  */
-export async function findNames(candidates: readonly Candidate[], table: Table): Promise<NamedCandidates> {
+export async function findNames(candidates: readonly ClusterToDescribe[], table: Table): Promise<NamedCandidates> {
   const isNew = candidates.some(isNewcomer);
   const byHand = isNew ? await registeredArns(table) : new Map<string, string>();
   const named = candidates.map((candidate) => {
@@ -30,7 +30,7 @@ export async function findNames(candidates: readonly Candidate[], table: Table):
     { newer: "kept" },
   );
   const registered = new Map(rows.filter((row) => row.type === "Cluster").map((row) => [row.name, row]));
-  const unread = new Map(rows.filter(isNewer).map((row) => [clusterOf(row), newerRowText(row)]));
+  const unread = new Map(rows.filter(isNewer).map((row) => [clusterOfKey(row), newerRowText(row)]));
   const refused: RefusedCluster[] = [];
   const free = named.filter(({ name, eks: { arn } }) => {
     const message = unread.get(name);

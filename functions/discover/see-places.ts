@@ -1,5 +1,5 @@
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
-import type { Looker, Place } from "#shared/adapters/aws/eks-inventory.ts";
+import type { AccountRegion, Looker } from "#shared/adapters/aws/eks-inventory.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
@@ -60,7 +60,7 @@ export async function seePlaces(
     seen.push(scan.place);
     unseen.push(...scan.unseen);
   });
-  const order = (a: Place, b: Place) => (placeText(a) < placeText(b) ? -1 : 1);
+  const order = (a: AccountRegion, b: AccountRegion) => (placeText(a) < placeText(b) ? -1 : 1);
   return {
     accounts: accounts.length,
     places: seen.sort(order),
@@ -69,7 +69,7 @@ export async function seePlaces(
   };
 }
 
-export function placeText({ account, region }: Place): string {
+export function placeText({ account, region }: AccountRegion): string {
   return `${account} ${region}`;
 }
 
@@ -81,7 +81,7 @@ interface Question extends Pick<DiscoverPorts, "inventory"> {
 type SeenInPlace = { readonly place: SeenPlace; readonly unseen: readonly UnseenPlace[] };
 
 /** Its clusters, and where there are any, what they are to be told of. */
-async function seePlace(place: Place, question: Question): Promise<SeenInPlace> {
+async function seePlace(place: AccountRegion, question: Question): Promise<SeenInPlace> {
   const listed = await listPlace(place, question);
   const { ssm } = question.spec.values ?? {};
   if (ssm === undefined || (listed.place.clusters ?? []).length === 0) return listed;
@@ -95,7 +95,7 @@ async function seePlace(place: Place, question: Question): Promise<SeenInPlace> 
   }
 }
 
-async function listPlace(place: Place, { spec, looker, inventory }: Question): Promise<SeenInPlace> {
+async function listPlace(place: AccountRegion, { spec, looker, inventory }: Question): Promise<SeenInPlace> {
   const filter = requiredTag(spec.eks.tags);
   const [tags, names] = await Promise.allSettled([
     inventory.tags(place, looker, filter),
@@ -113,7 +113,7 @@ async function listPlace(place: Place, { spec, looker, inventory }: Question): P
   return { place: { ...place, ...clusters, ...known }, unseen };
 }
 
-export function unseenPlace({ account, region }: Place, error: unknown): UnseenPlace {
+export function unseenPlace({ account, region }: AccountRegion, error: unknown): UnseenPlace {
   return { account, region, code: errorCode(error), message: excerpt(errorMessage(error), maxMessage) };
 }
 

@@ -21,7 +21,7 @@ interface StorePorts {
  * Whether it is to be made again: what somebody did not find is looked for, to be really gone or not what it was, and
  * where it is lost again and again, with a back-off, however many clusters ask.
  */
-export async function isLost(
+export async function isLostRendering(
   { state, digest, losses = 0, doneAt }: RenderingRow,
   { lost }: RenderMessage,
   ports: StorePorts,

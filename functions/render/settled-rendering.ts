@@ -6,7 +6,7 @@ import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 type Failure = NonNullable<RenderingRow["failure"]>;
 
-export type Outcome =
+export type RenderOutcome =
   | {
       readonly kind: "done";
       readonly digest: string;
@@ -23,7 +23,7 @@ export type Outcome =
 /** So often may a rendering end in a way that may be the input's fault, or begin and never end, before it has failed. */
 export const maxStrikes = 5;
 
-export function settledRendering(row: RenderingRow, outcome: Outcome, now: Date): RenderingRow {
+export function settledRendering(row: RenderingRow, outcome: RenderOutcome, now: Date): RenderingRow {
   const { claim: _claim, failure: _failure, retryAt: _rest, ...rest } = due(row, undefined);
   const next = { ...rest, version: row.version + 1 };
   if (outcome.kind === "done") {

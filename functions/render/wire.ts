@@ -1,5 +1,5 @@
 import type { RenderEnv } from "#functions/render/env.ts";
-import { render } from "#functions/render/render.ts";
+import { renderInput } from "#functions/render/render-input.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { LambdaBuilder } from "#shared/adapters/aws/lambda-builder.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
@@ -34,6 +34,6 @@ export function wireRender(env: RenderEnv, aws: RenderClients, options: WireOpti
   return sqsHandler({
     queue: "render",
     log,
-    work: (messages) => eachMessage(messages, (message) => render(message, ports)),
+    work: (messages) => eachMessage(messages, (message) => renderInput(message, ports)),
   });
 }

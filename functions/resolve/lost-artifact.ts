@@ -17,7 +17,7 @@ interface StorePorts {
 const gone: ReadonlySet<string> = new Set(["BlobNotFound", "ArtifactInvalid"]);
 
 /** Whether an artifact is gone from the storage, or not what it was. */
-export async function isLost(digest: string, blobs: BlobStore): Promise<boolean> {
+export async function isLostArtifact(digest: string, blobs: BlobStore): Promise<boolean> {
   try {
     await unpackArtifact(await blobs.get(blobKeys.artifact(digest)), digest);
     return false;
@@ -49,7 +49,7 @@ export async function bringBack(
 ): Promise<void> {
   const { namespace, name, spec } = row;
   const about = { kind: "Source", namespace, name, revision, artifact: lost };
-  if (!(await isLost(lost, ports.blobs))) return;
+  if (!(await isLostArtifact(lost, ports.blobs))) return;
   try {
     const commit = commitIn(revision);
     const pinned = { ...row, spec: { ...spec, git: { ...spec.git, ref: { commit } } } };

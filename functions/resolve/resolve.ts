@@ -1,6 +1,6 @@
 import { fetchArtifact } from "#functions/resolve/fetch-artifact.ts";
 import { type Located, locate } from "#functions/resolve/locate.ts";
-import { bringBack, isLost, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
+import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -17,7 +17,12 @@ import {
   isSameQuestion,
   restMessage,
 } from "#shared/fleet/sources/source-fetch.ts";
-import { failedStatus, keptStatus, resolvedStatus, type SourceFailure } from "#shared/fleet/sources/source-status.ts";
+import {
+  failedSourceStatus,
+  keptStatus,
+  resolvedStatus,
+  type SourceFailure,
+} from "#shared/fleet/sources/source-status.ts";
 import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
 import type { BlobStore, GitRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
@@ -111,7 +116,7 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
   // Whoever fetches, or died at it, is not forgotten because of that.
   const failedBefore = (now: SourceRow, failure: SourceFailure) => {
     const { fetch } = now.status;
-    return { ...failedStatus(now, failure, clock.now()), ...defined({ fetch }) };
+    return { ...failedSourceStatus(now, failure, clock.now()), ...defined({ fetch }) };
   };
   const found = await attempt(row, poll, async () => {
     const located = await locate(row, timeLeftOf(poll), ports);
@@ -127,7 +132,7 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
   }
   if (refused !== undefined && isSameQuestion(refused, askedRevision(row, revision))) {
     const again = { ...refused, code: otherCode(refused.code) };
-    return { row, settle: (now) => failedStatus(now, again, clock.now()) };
+    return { row, settle: (now) => failedSourceStatus(now, again, clock.now()) };
   }
   const decision = decideFetch(row, revision, fetcherOf(poll));
   if (decision.kind === "rest") {
@@ -166,7 +171,7 @@ async function storedArtifact({ status, operations }: SourceRow, { message, port
   const { artifact, lost, handledReconcile } = status;
   if (artifact === undefined || lost === artifact.digest) return { artifact, lost };
   const isAsked = message.lost === artifact.digest || operations.reconcile?.number !== handledReconcile;
-  if (isAsked && (await isLost(artifact.digest, ports.blobs))) return { artifact, lost: artifact.digest };
+  if (isAsked && (await isLostArtifact(artifact.digest, ports.blobs))) return { artifact, lost: artifact.digest };
   const kept = await keepArtifact(artifact, ports);
   return kept === undefined ? { artifact, lost: artifact.digest } : { artifact: kept, lost: undefined };
 }
@@ -186,7 +191,7 @@ async function fetchLocated(row: SourceRow, { located, revision, poll }: Fetchin
   if (!isFailure(fetched)) return (now) => resolvedStatus(now, { artifact: fetched, revision }, clock.now());
   // Only another revision can help.
   const refused = refusals.has(fetched.code) ? { refused: askedRevision(row, revision) } : {};
-  return (now) => failedStatus(now, { ...fetched, ...refused }, clock.now());
+  return (now) => failedSourceStatus(now, { ...fetched, ...refused }, clock.now());
 }
 
 type Failure = SourceFailure & { readonly kind: "failure" };

@@ -3,7 +3,7 @@ import { readRenderings, requestOf } from "#functions/rollout/decide.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type ClusterRows, valuedEntries } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { snapshotTarget } from "#shared/fleet/rollout/plan.ts";
+import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 

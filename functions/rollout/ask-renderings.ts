@@ -3,7 +3,7 @@ import type { Transaction } from "#functions/rollout/transaction.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { renderingExpiry } from "#shared/fleet/blob-life.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
-import { renderEngine } from "#shared/fleet/rollout/plan.ts";
+import { renderEngine } from "#shared/fleet/rollout/desired-plan.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";

@@ -10,7 +10,7 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Message } from "#shared/messages.ts";
 
-export interface Assigned extends Assignment {
+export interface AssignedSync extends Assignment {
   /** The Sync as it was read; undefined when there is none yet. */
   readonly before: SyncRow | undefined;
 }
@@ -18,7 +18,7 @@ export interface Assigned extends Assignment {
 /** The one place where the planner says what a cluster is to have. */
 export function assign(
   transaction: Transaction,
-  { cluster, name, desired, before: found }: Assigned,
+  { cluster, name, desired, before: found }: AssignedSync,
   { ids, installation }: PlannerPorts,
 ): void {
   const { known, now, rolloutState } = transaction;

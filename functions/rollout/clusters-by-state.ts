@@ -9,13 +9,13 @@ import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
+import type { Member } from "#shared/fleet/rollout/desired-plan.ts";
 import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
-import { namesShown } from "#shared/fleet/rollout/owner-status.ts";
-import type { Member } from "#shared/fleet/rollout/plan.ts";
+import { namesShownInStatus } from "#shared/fleet/rollout/owner-status.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { frozenIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import { clusterOf, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { clusterOfKey, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { CatchUpRow, SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type ClusterTallies, clusterCounts, indexTallies, type Tally, worseOf } from "#shared/fleet/sync/tally.ts";
@@ -84,7 +84,7 @@ export async function clustersByState(known: Known, check: SeenInCheck, ports: P
     asked.map((cluster) => keys.catchUp(owner, "waiting", cluster)),
     { newer: "kept" },
   );
-  for (const row of counted) note(clusterOf(row), "waiting");
+  for (const row of counted) note(clusterOfKey(row), "waiting");
   for (const [cluster, state] of snapshot) note(cluster, state);
   const counts = { ready: 0, drifted: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   for (const state of worst.values()) counts[state]++;
@@ -98,7 +98,7 @@ export async function clustersByState(known: Known, check: SeenInCheck, ports: P
     [...worst]
       .flatMap(([cluster, its]) => (its === state ? cluster : []))
       .sort()
-      .slice(0, namesShown);
+      .slice(0, namesShownInStatus);
   return {
     counts: clusterCounts(membersOfAll(rolloutState), { ...counts, waiting }),
     failed: named("failed"),

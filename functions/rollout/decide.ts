@@ -12,11 +12,11 @@ import {
   isGiven,
   leavingOf,
   type RenderingRequest,
-  renderingsOf,
+  targetRenderings,
 } from "#shared/fleet/rollout/assignments.ts";
 import { buildOf } from "#shared/fleet/rollout/build-of.ts";
+import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
-import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeOver } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -117,7 +117,7 @@ export function decide(
   // Its last attempt was given up, and its worker may still be writing.
   if (slot?.releasing !== undefined) return itsTurn;
   const { rollout: settings } = relationOf(row);
-  const rendered = renderingsOf(target.inputs, renderings.rows, {
+  const rendered = targetRenderings(target.inputs, renderings.rows, {
     owner,
     now,
     progressSeconds: secondsOf(settings.progressDeadline),

@@ -1,5 +1,5 @@
 import { collectAll } from "#functions/rollout/collect-past.ts";
-import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
+import { forgetAssigned, toForget } from "#functions/rollout/forget.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { syncKeys } from "#functions/rollout/read-clusters.ts";
@@ -8,8 +8,8 @@ import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { liveEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { catchUpStates, keys, ranges, templateOf } from "#shared/fleet/rows/keys.ts";
@@ -71,7 +71,7 @@ async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | u
     return transaction;
   }
   const room = transaction.room();
-  forgetSyncs(transaction, { syncs: syncs.slice(0, room), as: "deselected" }, ports);
+  forgetAssigned(transaction, { syncs: syncs.slice(0, room), as: "deselected" }, ports);
   transaction.edit({ sweep: { ...rolloutState.sweep, at: syncs.length > room ? at : at + page.length } });
   return transaction;
 }

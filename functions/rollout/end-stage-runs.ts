@@ -3,8 +3,8 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-owner.ts";
 import { startStageRun } from "#functions/rollout/start-stage-run.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { isCaughtUp, stageRunOf } from "#shared/fleet/rollout/feed.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { isLeft, isStalled, mustVerify, refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 

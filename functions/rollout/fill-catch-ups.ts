@@ -6,14 +6,14 @@ import { type ClusterRows, seeClusters, valuedEntries } from "#functions/rollout
 import type { Known } from "#functions/rollout/read-owner.ts";
 import { lostOf } from "#functions/rollout/restore-templates.ts";
 import { listCheck, stageNow } from "#functions/rollout/stage-now.ts";
-import { isFull, takeTurns } from "#functions/rollout/take-turns.ts";
+import { isFull, takeStageTurns } from "#functions/rollout/take-stage-turns.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
-import { relationOf, snapshotTarget } from "#shared/fleet/rollout/plan.ts";
+import { relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { catchUpBudget, isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
-import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { CatchUpRow, CatchUpsHeld, StageRecord, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -34,7 +34,7 @@ export async function fillCatchUps(transaction: Transaction, catchingUp: Catchin
   const most = mostNext(transaction, slots);
   const range = { ...ranges.catchUps(known.owner, "waiting"), limit: most, newer: "kept" } as const;
   for await (const page of allPages((start) => ports.table.query({ ...range, ...start }))) {
-    for (const row of page) if (isNewer(row)) transaction.cannotRead(clusterOf(row));
+    for (const row of page) if (isNewer(row)) transaction.cannotRead(clusterOfKey(row));
     // A call asks for as many renderings as could be given slots next: others need the renderers, too.
     const left = Math.max(0, most - [...waiting.values()].filter((wait) => wait === "asked").length);
     const readable = page.filter((row) => !isNewer(row));
@@ -150,7 +150,7 @@ async function bringIn(
     if (step.do === "fail")
       transaction.putCatchUp(cluster, "failed", { why, reason: step.reason, stage, ...defined({ rollout }) });
   };
-  await takeTurns(transaction, { candidates, slots, note }, ports);
+  await takeStageTurns(transaction, { candidates, slots, note }, ports);
   return given;
 }
 

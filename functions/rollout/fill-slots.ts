@@ -3,7 +3,7 @@ import { type Filling, fillStageRun, isOver } from "#functions/rollout/fill-stag
 import { letThaw } from "#functions/rollout/let-thaw.ts";
 import type { Known } from "#functions/rollout/read-owner.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { moversOf, servedNext, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { freezeOfAll } from "#shared/fleet/rows/freezes-row.ts";
 

@@ -2,7 +2,7 @@ import type { Candidate, Step } from "#functions/rollout/decide.ts";
 import { frozenAs } from "#functions/rollout/let-thaw.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
-import { takeTurns } from "#functions/rollout/take-turns.ts";
+import { takeStageTurns } from "#functions/rollout/take-stage-turns.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
 import { refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
@@ -75,7 +75,7 @@ export async function fillStageRun(
     if (step.do === "wait") waiting.add(targetPlace(stageRun, target.order));
     noteTarget(transaction, target, step);
   };
-  await takeTurns(transaction, { candidates, slots, note }, ports);
+  await takeStageTurns(transaction, { candidates, slots, note }, ports);
   if (transaction.hasChanged() || transaction.messages.length > 0) {
     waiting.add(goingOn(stageRun));
     return false;

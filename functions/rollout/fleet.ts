@@ -1,9 +1,9 @@
-import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
+import { withEffectiveValues } from "#shared/adapters/read-cluster-values.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type FleetChanges, fleetParts, valuesPart, versionsText } from "#shared/fleet/rows/fleet-version.ts";
-import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import { isOfType, type RowRead } from "#shared/fleet/rows/stored-row.ts";
@@ -31,7 +31,7 @@ export async function readFleet({ names, notNames = [] }: ClusterSelection, tabl
     names === undefined
       ? await Array.fromAsync(allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start })))
       : await table.getMany(names.map(keys.fleet), { newer: "kept" });
-  const registered = new Set([...rows.map(clusterOf), ...notNames]);
+  const registered = new Set([...rows.map(clusterOfKey), ...notNames]);
   const missing = (names ?? []).filter((name) => !registered.has(name));
   const checkOf = checksOf(rows, (cluster) => names === undefined || names.includes(cluster));
   return { ...(await fleetOf(rows, table)), missing, isRead: () => true, checkOf };
@@ -63,7 +63,7 @@ export async function someAreReadable(clusters: readonly string[], table: Table)
 }
 
 function checksOf(rows: readonly Row[], isRead: (cluster: string) => boolean): Fleet["checkOf"] {
-  const byCluster = new Map(rows.map((row) => [clusterOf(row), row]));
+  const byCluster = new Map(rows.map((row) => [clusterOfKey(row), row]));
   return (cluster) => {
     const row = byCluster.get(cluster);
     // One that cannot be read is asked for at each look.
@@ -83,7 +83,7 @@ async function fleetOf(
   table: Table,
 ): Promise<Pick<Fleet, "clusters" | "unreadable">> {
   const readable = rows.filter((row) => row.type === "Fleet");
-  const unreadable = new Set(rows.filter(isNewer).map(clusterOf));
+  const unreadable = new Set(rows.filter(isNewer).map(clusterOfKey));
   return { clusters: await withEffectiveValues(readable, table), unreadable };
 }
 

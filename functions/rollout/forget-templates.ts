@@ -4,11 +4,11 @@ import type { Known } from "#functions/rollout/read-owner.ts";
 import { takeAwayAnew } from "#functions/rollout/restore-templates.ts";
 import { liveEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
+import { identityNow } from "#shared/fleet/rollout/desired-plan.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
-import { identityNow } from "#shared/fleet/rollout/plan.ts";
 import { keys, templateOf } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
+import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import { type ClusterTallies, haveDesired } from "#shared/fleet/sync/tally.ts";
 
 /** When every cluster is seen to have what is wanted, none should have a template any more that is not wanted. */
@@ -51,7 +51,7 @@ async function syncsOf({ owner }: Known, templates: ReadonlySet<string>, { table
   const entries = (await liveEntries(owner, table)).filter(({ sync }) => templates.has(templateOf(owner, sync)));
   const desired = entries.map(({ cluster, sync }) => keys.sync(cluster, owner.namespace, sync));
   const rows = await table.getMany(desired, { newer: "kept" });
-  return rows.filter((row) => isNewer(row) || !["Gone", "Orphaned"].includes(stateOf(row)));
+  return rows.filter((row) => isNewer(row) || !["Gone", "Orphaned"].includes(syncStateOf(row)));
 }
 
 /** Else another content follows, which comes to everybody. */

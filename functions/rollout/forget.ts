@@ -8,16 +8,16 @@ import { orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 
 /** `deselected`: it is the same cluster. `gone`: whoever has its name next may be another, and nothing is known of it. */
-export type Forgetting = "deselected" | "gone";
+export type ForgetReason = "deselected" | "gone";
 
 /**
  * What is assigned to a cluster is forgotten, and its objects stay. The rows stay for their numbers: were these to begin
  * anew, the cluster would refuse every Sync (`ClusterAhead`) when it is selected again.
  * @param syncs - see `toForget`.
  */
-export function forgetSyncs(
+export function forgetAssigned(
   transaction: Transaction,
-  { syncs, as }: { readonly syncs: readonly SyncRow[]; readonly as: Forgetting },
+  { syncs, as }: { readonly syncs: readonly SyncRow[]; readonly as: ForgetReason },
   ports: PlannerPorts,
 ): void {
   const { at, rolloutState } = transaction;
@@ -31,7 +31,7 @@ export function forgetSyncs(
 }
 
 /** Those of which something is to be forgotten. */
-export function toForget(syncs: readonly SyncRow[], as: Forgetting): readonly SyncRow[] {
+export function toForget(syncs: readonly SyncRow[], as: ForgetReason): readonly SyncRow[] {
   return syncs.filter(({ desired, observed }) => {
     return desired.action !== "orphan" || (as === "gone" && observed !== undefined);
   });

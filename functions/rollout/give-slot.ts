@@ -6,7 +6,7 @@ import { followsText, portionOf } from "#functions/rollout/slot-portion.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { later, queuedUntil } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";

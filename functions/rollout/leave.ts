@@ -1,7 +1,7 @@
-import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
+import { forgetAssigned, toForget } from "#functions/rollout/forget.ts";
 import { pauseSlot } from "#functions/rollout/pause.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { type ClusterRows, isBehind, seeClusters } from "#functions/rollout/read-clusters.ts";
+import { type ClusterRows, isLeftBehind, seeClusters } from "#functions/rollout/read-clusters.ts";
 import { isSelected } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 
@@ -24,7 +24,7 @@ export async function leavePage(
     if (!forget(transaction, rows, ports)) return index;
     for (const catchUp of rows.catchUps) transaction.dropCatchUp(catchUp);
     // What kept its stage from passing does so no longer.
-    for (const target of [...rows.targets.filter(isBehind), ...rows.left]) transaction.amend(target, outcome);
+    for (const target of [...rows.targets.filter(isLeftBehind), ...rows.left]) transaction.amend(target, outcome);
     takeSlot(transaction, rows);
   }
   return page.length;
@@ -37,7 +37,7 @@ function forget(transaction: Transaction, { fleet, syncs }: ClusterRows, ports: 
   const as = fleet === undefined || isSelected(known, fleet) ? "gone" : "deselected";
   const forgotten = toForget(syncs, as);
   const room = transaction.room() - 6 - known.rolloutState.stages.length;
-  forgetSyncs(transaction, { syncs: forgotten.slice(0, Math.max(0, room)), as }, ports);
+  forgetAssigned(transaction, { syncs: forgotten.slice(0, Math.max(0, room)), as }, ports);
   return room >= forgotten.length;
 }
 

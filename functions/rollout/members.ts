@@ -8,8 +8,14 @@ import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import { ownerFields } from "#shared/fleet/log-fields.ts";
+import {
+  type Member,
+  memberChanges,
+  membersOf,
+  type Relation,
+  relationOf,
+} from "#shared/fleet/rollout/desired-plan.ts";
 import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
-import { type Member, memberChanges, membersOf, type Relation, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { fleetChanges, lastWritten } from "#shared/fleet/rows/fleet-version.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";

@@ -1,7 +1,7 @@
 /** How an attempt ends that is not done: nothing more is written for it, and its slot is kept until no worker can write. */
 
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
-import type { Seen } from "#functions/rollout/seen-slot.ts";
+import type { SeenSlot } from "#functions/rollout/seen-slot.ts";
 import { followsText, mostAssignments } from "#functions/rollout/slot-portion.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -9,8 +9,8 @@ import type { Verdict } from "#shared/fleet/rollout/judge.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 
 /** Nothing is written there any more until the planner assigns anew. */
 export function pauseSync(transaction: Transaction, sync: SyncRow, paused: Paused): void {
@@ -19,14 +19,14 @@ export function pauseSync(transaction: Transaction, sync: SyncRow, paused: Pause
   const isDone = observed?.attempt === desired.attempt && (observed.phase === "Ready" || observed.phase === "Gone");
   if (isDone) return;
   const row: SyncRow = { ...sync, paused };
-  transaction.put<SyncRow>({ ...row, stateSk: stateIndex.sk(stateOf(row), row) }, sync);
+  transaction.put<SyncRow>({ ...row, stateSk: stateIndex.sk(syncStateOf(row), row) }, sync);
 }
 
 /**
  * An older version of Starling let slots grow beyond one transaction. Such a slot keeps as many attempts as one has now; the
  * others are paused, and the next turn gives them anew.
  */
-export function shrinkSlot(transaction: Transaction, { slot, syncs }: Pick<Seen, "slot" | "syncs">): SlotRow {
+export function shrinkSlot(transaction: Transaction, { slot, syncs }: Pick<SeenSlot, "slot" | "syncs">): SlotRow {
   const paused = syncs.slice(mostAssignments, 2 * mostAssignments);
   for (const sync of paused) pauseSync(transaction, sync, { reason: followsText, at: transaction.at });
   const left = new Set(paused.map(({ name }) => name));
@@ -35,7 +35,7 @@ export function shrinkSlot(transaction: Transaction, { slot, syncs }: Pick<Seen,
 }
 
 /** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */
-export function pauseSlot(transaction: Transaction, { slot, lease }: Pick<Seen, "slot" | "lease">): void {
+export function pauseSlot(transaction: Transaction, { slot, lease }: Pick<SeenSlot, "slot" | "lease">): void {
   if (lease !== undefined && isNewer(lease)) {
     transaction.putSlot({ ...slot, releasing: { fence: Number.MAX_SAFE_INTEGER } }, slot);
     return;

@@ -1,4 +1,4 @@
-import { type Call, planOwner } from "#functions/rollout/plan-owner.ts";
+import { type PlannerCall, planOwner } from "#functions/rollout/plan-owner.ts";
 import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
 import { leadingCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -44,7 +44,7 @@ export async function planBatch(
 }
 
 /** Of all clusters together that the messages name; of any, where one names none. */
-export function toldOf(messages: readonly RolloutMessage[]): Omit<Call, "until"> {
+export function toldOf(messages: readonly RolloutMessage[]): Omit<PlannerCall, "until"> {
   if (messages.some(({ clusters, after }) => (clusters ?? after) === undefined)) return {};
   const rendered = messages.some(({ clusters }) => clusters?.length === 0);
   const [after] = messages.flatMap((message) => message.after ?? []).sort();

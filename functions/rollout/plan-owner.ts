@@ -15,7 +15,7 @@ import { refreshMembers } from "#functions/rollout/members.ts";
 import { type Remaining, requireProgress } from "#functions/rollout/no-progress.ts";
 import type { GivenPorts, PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type Known, readOwner } from "#functions/rollout/read-owner.ts";
-import { renewBlobs } from "#functions/rollout/renew-blobs.ts";
+import { renewOwnerBlobs } from "#functions/rollout/renew-owner-blobs.ts";
 import { repairList } from "#functions/rollout/repair-list.ts";
 import { reportUnplanned } from "#functions/rollout/report-unplanned.ts";
 import { type Answering, mayAnswerAgain, restartReturned } from "#functions/rollout/restart-returned.ts";
@@ -37,7 +37,7 @@ const maxConflicts = 20;
 const mostNamed = 1000;
 
 /** What a call of the planner is about. */
-export interface Call {
+export interface PlannerCall {
   /** Clusters of which something was told; undefined: of any. */
   readonly clusters?: ReadonlySet<string>;
   /** A look at everybody goes on: of those that may answer again, by name, nobody behind this one was asked. */
@@ -64,7 +64,7 @@ interface Check {
   readonly isRendered: Filling["isRendered"];
 }
 
-export async function planOwner(owner: Owner, call: Call, given: GivenPorts): Promise<void> {
+export async function planOwner(owner: Owner, call: PlannerCall, given: GivenPorts): Promise<void> {
   const ports = { ...given, lists: listsIn(given.blobs) };
   let conflicts = 0;
   let known: Known | undefined;
@@ -109,7 +109,7 @@ function tellOfWork({ known: { owner }, rolloutState, messages }: Transaction, {
  * For the next call: of whom nothing was asked yet; and whether something may be rendered. A look at everybody goes on as one,
  * behind those that were asked: of the slots it looks at all once more, for only all together say that a stage is held.
  */
-function leftOf(check: Check | undefined, call: Call): readonly Pick<RolloutMessage, "clusters" | "after">[] {
+function leftOf(check: Check | undefined, call: PlannerCall): readonly Pick<RolloutMessage, "clusters" | "after">[] {
   const { round, answering = [...(call.clusters ?? [])], asked = [] } = check ?? {};
   const isWhole = check === undefined ? isOfAll(call) : check.round.all && !check.isFed;
   const slots = isWhole ? [] : (round?.slots ?? []).map(({ cluster }) => cluster);
@@ -121,11 +121,11 @@ function leftOf(check: Check | undefined, call: Call): readonly Pick<RolloutMess
   return parts.length === 0 ? [{ clusters: [] }] : [...parts, ...(isRendered ? [{ clusters: [] }] : [])];
 }
 
-function isOfAll({ clusters, after }: Call): boolean {
+function isOfAll({ clusters, after }: PlannerCall): boolean {
   return clusters === undefined || after !== undefined;
 }
 
-async function beginScan(known: Known, call: Call, { table }: PlannerPorts): Promise<Check> {
+async function beginScan(known: Known, call: PlannerCall, { table }: PlannerPorts): Promise<Check> {
   // Somebody asks for a look because messages may be lost.
   const isAsked = known.row.operations.reconcile?.number !== known.rolloutState.handledReconcile;
   const clusters = isAsked || isOfAll(call) ? undefined : call.clusters;
@@ -187,7 +187,7 @@ function stepsOf(known: Known, check: Check, ports: PlannerPorts): readonly Step
     ],
     ["followReconcile", () => followReconcile(known, ports)],
     ["collectPast", () => collectPast(known, ports)],
-    ["renewBlobs", () => renewBlobs(known, ports)],
+    ["renewBlobs", () => renewOwnerBlobs(known, ports)],
     ["deletion", () => (isGoing(known, "delete") ? deletion(known, ports) : undefined)],
   ];
 }

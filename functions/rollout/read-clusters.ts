@@ -1,8 +1,8 @@
 import type { Known } from "#functions/rollout/read-owner.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { withEffectiveValues } from "#shared/adapters/cluster-values.ts";
+import { withEffectiveValues } from "#shared/adapters/read-cluster-values.ts";
 import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
-import { catchUpStates, clusterOf, keys, syncName } from "#shared/fleet/rows/keys.ts";
+import { catchUpStates, clusterOfKey, keys, syncName } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpRow, RolloutStateRow, SlotRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -55,7 +55,7 @@ export async function readClusters(
     keys.fleet(cluster),
     ...parts.flatMap((part) => keysOf[part](cluster)),
   ]);
-  const found = Map.groupBy(await table.getMany(desired, { newer: "kept" }), clusterOf);
+  const found = Map.groupBy(await table.getMany(desired, { newer: "kept" }), clusterOfKey);
   return new Map(clusters.map((cluster) => [cluster, rowsOf(cluster, found.get(cluster) ?? [], rolloutState)]));
 }
 
@@ -88,7 +88,7 @@ export async function valuedEntries(
 }
 
 /** It failed, or did not answer, when its leg was through with it. */
-export function isBehind({ state }: TargetRow): boolean {
+export function isLeftBehind({ state }: TargetRow): boolean {
   return state === "Failed" || state === "Unreachable";
 }
 
@@ -105,7 +105,7 @@ function rowsOf(cluster: string, rows: readonly Row[], { stages }: Pick<RolloutS
     catchUps: rows.filter((row) => isOfType(row, "CatchUp")),
     syncs: rows.filter((row) => isOfType(row, "SyncOnCluster")),
     targets: targets.filter(isOpen),
-    left: targets.filter((target) => !isOpen(target) && isBehind(target)),
+    left: targets.filter((target) => !isOpen(target) && isLeftBehind(target)),
     newer: newer === undefined ? undefined : newerRowText(newer),
   };
 }

@@ -2,7 +2,7 @@ import { fleetVersionKeys, fleetVersionOf } from "#functions/rollout/fleet.ts";
 import { allPast } from "#functions/rollout/ledger.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
-import { type DesiredPlan, desiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { type DesiredPlan, desiredPlan, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { type FreezeState, freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";

@@ -1,4 +1,4 @@
-import type { Seen } from "#functions/rollout/seen-slot.ts";
+import type { SeenSlot } from "#functions/rollout/seen-slot.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { judge } from "#shared/fleet/rollout/judge.ts";
@@ -15,7 +15,7 @@ type Recovery = NonNullable<OwnerRow["operations"]["recovered"]>;
  * use at the same time do not take turns.
  * @returns the slot without these Syncs, which its cluster's next turn gives anew; undefined when nothing goes on like that.
  */
-export function goOnFromRemembered(transaction: Transaction, seen: Seen): Seen | undefined {
+export function goOnFromRemembered(transaction: Transaction, seen: SeenSlot): SeenSlot | undefined {
   const { slot, syncs, clock } = seen;
   const { recovered: act } = transaction.known.row.operations;
   if (act?.all !== true) return undefined;

@@ -1,6 +1,6 @@
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { isBehind } from "#functions/rollout/read-clusters.ts";
+import { isLeftBehind } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRef, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -34,7 +34,7 @@ export async function releaseTemplates(
   targets: readonly TargetRow[],
   ports: PlannerPorts,
 ): Promise<void> {
-  for (const target of targets.filter(isBehind)) {
+  for (const target of targets.filter(isLeftBehind)) {
     const reason = await strayedFrom(transaction, target, ports);
     if (reason !== undefined) transaction.amend(target, { state: "Skipped", reason });
   }

@@ -5,7 +5,7 @@ import { toldOfResume } from "#functions/rollout/wake-resumed.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isNewerRow, isRowTooLarge, isStuck, type StarlingError } from "#shared/base/errors.ts";
 import { ownerFields } from "#shared/fleet/log-fields.ts";
-import type { DesiredPlan } from "#shared/fleet/rollout/plan.ts";
+import type { DesiredPlan } from "#shared/fleet/rollout/desired-plan.ts";
 import { due, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";

@@ -2,7 +2,7 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
-import { catchUpStates, clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { catchUpStates, clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { CatchUpRow, Job, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type RowRange } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -87,7 +87,7 @@ export async function readPage<Type extends "Target" | "CatchUp">(
 ) {
   const start = { limit: failedInPage, ...defined({ after: job.after }) };
   const { items, next } = await table.query<Type, "kept">({ ...range, ...start, newer: "kept" });
-  for (const row of items) if (isNewer(row)) transaction.cannotRead(clusterOf(row));
+  for (const row of items) if (isNewer(row)) transaction.cannotRead(clusterOfKey(row));
   const rest = next === undefined ? undefined : { ...job, after: next };
   return { rows: items.filter((row) => !isNewer(row)), rest };
 }

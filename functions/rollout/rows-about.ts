@@ -1,5 +1,5 @@
 import { allItems } from "#shared/base/all-pages.ts";
-import { clusterOf } from "#shared/fleet/rows/keys.ts";
+import { clusterOfKey } from "#shared/fleet/rows/keys.ts";
 import { isNewer, type RowRange } from "#shared/fleet/rows/row.ts";
 import type { RowOf } from "#shared/fleet/rows/stored-row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -15,7 +15,7 @@ export async function rowsAbout<Type extends "Slot" | "Target" | "CatchUp">(
   const [rows, unread]: [RowOf<Type>[], string[]] = [[], []];
   if (range.limit === 0) return { rows, unread };
   for await (const row of allItems((start) => table.query<Type, "kept">({ ...range, newer: "kept", ...start }))) {
-    if (isNewer(row)) unread.push(clusterOf(row));
+    if (isNewer(row)) unread.push(clusterOfKey(row));
     else rows.push(row);
     if (rows.length === range.limit) break;
   }

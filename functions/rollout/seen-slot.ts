@@ -6,7 +6,7 @@ import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 type Clock = Deadlines & { readonly now: Date };
 
 /** A slot, and what there is of its cluster. */
-export interface Seen {
+export interface SeenSlot {
   readonly slot: SlotRow;
   readonly syncs: readonly SyncRow[];
   readonly catchUps: readonly CatchUpRow[];

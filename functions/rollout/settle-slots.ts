@@ -1,5 +1,5 @@
 import { assign, wakeUp } from "#functions/rollout/assign.ts";
-import { forgetSyncs } from "#functions/rollout/forget.ts";
+import { forgetAssigned } from "#functions/rollout/forget.ts";
 import { endOf, isHandedBack, pauseSlot, pauseSync, shrinkSlot } from "#functions/rollout/pause.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-owner.ts";
@@ -8,17 +8,17 @@ import { strayedFrom } from "#functions/rollout/release-templates.ts";
 import { hadBefore, missedIn, namesWanted } from "#functions/rollout/restore-templates.ts";
 import { startOver } from "#functions/rollout/retry.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
-import type { Seen } from "#functions/rollout/seen-slot.ts";
+import type { SeenSlot } from "#functions/rollout/seen-slot.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { areDoomed, type Deadlines, judge, type Verdict, wasUnhealthy } from "#shared/fleet/rollout/judge.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { freezeOfAll, freezeOver, freezeText, isReleased, releasedAt } from "#shared/fleet/rows/freezes-row.ts";
-import { catchUpStates, clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { catchUpStates, clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -120,7 +120,7 @@ async function readSeen(
   transaction: Transaction,
   slots: readonly SlotRow[],
   { table }: PlannerPorts,
-): Promise<readonly Seen[]> {
+): Promise<readonly SeenSlot[]> {
   const { known, now } = transaction;
   const { owner, freezeState, rolloutState } = known;
   const isSuspended = known.row.operations.suspended !== undefined;
@@ -155,13 +155,13 @@ async function readSeen(
     (one) => one.slot.releasing !== undefined || one.paused !== undefined || isCutShort(one),
   );
   const asked = ending.map(({ slot }) => keys.lease(slot.cluster));
-  const leases = new Map((await table.getMany(asked, { newer: "kept" })).map((row) => [clusterOf(row), row]));
+  const leases = new Map((await table.getMany(asked, { newer: "kept" })).map((row) => [clusterOfKey(row), row]));
   return judged.map((one) => ({ ...one, lease: leases.get(one.slot.cluster) }));
 }
 
 /** What failed; and whom a freeze holds for as long as it would have had time: others may need the slot meanwhile. */
 function pausedFor(
-  { slot, syncs, clock, verdict }: Pick<Seen, "slot" | "syncs" | "clock" | "verdict">,
+  { slot, syncs, clock, verdict }: Pick<SeenSlot, "slot" | "syncs" | "clock" | "verdict">,
   { known, now, at }: Transaction,
 ): Paused | undefined {
   if (verdict.state === "Failed") return { reason: verdict.reason, at };
@@ -193,7 +193,7 @@ function stuckAt({ since }: SlotRow, syncs: readonly SyncRow[], { resumedAt, fre
 /** @returns when it is to be looked at, where it keeps its slot. */
 async function settle(
   transaction: Transaction,
-  seen: Seen,
+  seen: SeenSlot,
   ports: PlannerPorts,
 ): Promise<Pick<Verdict, "deadline"> | undefined> {
   const { slot, syncs, verdict, paused, lease } = seen;
@@ -224,7 +224,7 @@ async function settle(
  * An attempt of the slot ends, and its worker did not say so: it was forgotten with its Cluster, left to the cluster, or paused
  * because the slot had no room. The worker may believe for a while that the attempt goes on.
  */
-function isCutShort({ slot, syncs, verdict }: Pick<Seen, "slot" | "syncs" | "verdict">): boolean {
+function isCutShort({ slot, syncs, verdict }: Pick<SeenSlot, "slot" | "syncs" | "verdict">): boolean {
   if (verdict.state === "Assigned") return false;
   if (slot.unwritten === true) return true;
   return Object.entries(slot.attempts).some(([name, attempt]) => {
@@ -233,7 +233,7 @@ function isCutShort({ slot, syncs, verdict }: Pick<Seen, "slot" | "syncs" | "ver
   });
 }
 
-async function settleTarget(transaction: Transaction, seen: Seen, ports: PlannerPorts): Promise<void> {
+async function settleTarget(transaction: Transaction, seen: SeenSlot, ports: PlannerPorts): Promise<void> {
   const { slot, syncs, catchUps, verdict } = seen;
   const stageRun = slot.stageRun && transaction.stageRun(slot.stageRun);
   if (stageRun === undefined) return;
@@ -270,7 +270,7 @@ function removeGone(transaction: Transaction, sync: SyncRow): void {
  * A removal that is no longer wanted ends here: what was there before it is given back in the same slot. What is wanted for
  * others only is left to the cluster.
  */
-async function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: PlannerPorts): Promise<boolean> {
+async function takeBack(transaction: Transaction, { slot, syncs }: SeenSlot, ports: PlannerPorts): Promise<boolean> {
   const { known, now } = transaction;
   const { deletion, suspended } = known.row.operations;
   // Nothing is deleted meanwhile either: a worker reads both before it writes.
@@ -287,7 +287,7 @@ async function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: 
   for (const { sync, desired } of withdrawn) {
     if (own.has(sync.name))
       assign(transaction, { cluster: slot.cluster, name: sync.name, desired, before: sync }, ports);
-    else forgetSyncs(transaction, { syncs: [sync], as: "deselected" }, ports);
+    else forgetAssigned(transaction, { syncs: [sync], as: "deselected" }, ports);
     attempts[sync.name] = desired.attempt;
   }
   const stageRun = slot.stageRun && transaction.stageRun(slot.stageRun);

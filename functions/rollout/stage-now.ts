@@ -1,7 +1,7 @@
 import { fleetVersionKeys, fleetVersionOf } from "#functions/rollout/fleet.ts";
 import type { Known } from "#functions/rollout/read-owner.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
-import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Table } from "#shared/ports.ts";

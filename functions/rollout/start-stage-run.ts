@@ -3,7 +3,7 @@ import { withDesired } from "#functions/rollout/ledger.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-owner.ts";
-import { renewArtifacts } from "#functions/rollout/renew-blobs.ts";
+import { renewArtifacts } from "#functions/rollout/renew-owner-blobs.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import type { Round } from "#functions/rollout/settle-slots.ts";
 import { clustersWithSyncs } from "#functions/rollout/state-entries.ts";
@@ -11,8 +11,14 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { currentCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
+import {
+  describeRevisions,
+  identityNow,
+  type Member,
+  relationOf,
+  snapshotTarget,
+} from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, nextFeed, stageRunOf, stageRunsIn } from "#shared/fleet/rollout/feed.ts";
-import { describeRevisions, identityNow, type Member, relationOf, snapshotTarget } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { noTargets, refOf, type StageRunVerdict, stageRunKey, verdictOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";

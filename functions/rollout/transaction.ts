@@ -46,7 +46,7 @@ const mostActions = 100;
 export const keptUnreadable = 100;
 
 /** What became of a cluster. */
-export interface Outcome {
+export interface TargetOutcome {
   readonly state: Extract<TargetState, "Succeeded" | "Unchanged" | "Failed" | "Unreachable" | "Skipped" | "Superseded">;
   readonly reason: string;
   readonly attempts?: Readonly<Record<string, number>>;
@@ -210,7 +210,7 @@ export class Transaction {
     stageRun: StageRunRow,
     target: { readonly cluster: string; readonly order: number },
     from: TargetState,
-    to: Outcome,
+    to: TargetOutcome,
   ) {
     const { cluster, order } = target;
     const counted = this.count(stageRun, { [from]: -1, [to.state]: 1 });
@@ -221,7 +221,7 @@ export class Transaction {
   }
 
   /** Something else becomes of a target that had failed, or did not answer. Without it, the target has another turn. */
-  amend(target: TargetRow, to?: Pick<Outcome, "state" | "reason">): void {
+  amend(target: TargetRow, to?: Pick<TargetOutcome, "state" | "reason">): void {
     const stageRun = this.stageRun(target.stageRun);
     if (stageRun === undefined) return;
     const { preexisting: _preexisting, ...kept } = target;

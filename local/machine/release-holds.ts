@@ -1,6 +1,6 @@
 import { allPages } from "#shared/base/all-pages.ts";
 import { due, dueAttributes, dueShard, dueShardCount, timerAttributes } from "#shared/fleet/rows/due.ts";
-import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { nextRoutine } from "#shared/fleet/rows/routine.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { RowType, StoredRow } from "#shared/fleet/rows/stored-row.ts";
@@ -26,12 +26,12 @@ async function releaseLeases({ table, at }: Releasing): Promise<void> {
   const holding = ["owner", "leaseUntil", "begun", "failed"];
   for await (const entries of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
     const leases = await table.getMany(
-      entries.map((entry) => keys.lease(clusterOf(entry))),
+      entries.map((entry) => keys.lease(clusterOfKey(entry))),
       { newer: "kept" },
     );
     for (const lease of leases) {
       if (isNewer(lease)) continue;
-      const next = lease.owner === undefined ? nextRoutine(clusterOf(lease), lease.routine ?? {}) : at;
+      const next = lease.owner === undefined ? nextRoutine(clusterOfKey(lease), lease.routine ?? {}) : at;
       const timer = next === undefined ? {} : dueAttributes(lease, next);
       const remove = [...holding, ...timerAttributes.filter((name) => !(name in timer))];
       await table.update({ update: lease, set: { ...timer }, remove });

@@ -1,13 +1,34 @@
 /**
- * The words that Starling no longer uses, and the words that it uses instead. The glossary in the documentation explains the new ones.
+ * The words that Starling no longer uses, and the words that it uses instead. The glossary in the documentation
+ * explains the new ones.
  *
  * `in` says where a word is refused: in identifiers (names of files included), in texts (comments, strings and pages), or
  * in both. A word is refused in each of its forms that the table names, and inside of longer identifiers.
  */
-export const oldWords = [];
+export const oldWords = [
+  { old: ["leg", "legs"], use: "stage run" },
+  { old: ["seal", "seals", "sealed", "sealing"], use: "snapshot" },
+  { old: ["arrival", "arrivals"], use: "catch-up" },
+  { old: ["arrive", "arrives", "arrived", "arriving"], use: "catch up", in: "identifiers" },
+  { old: ["park", "parks", "parked", "parking"], use: "pause" },
+  { old: ["brake", "brakes", "braked"], use: "freeze" },
+  { old: ["farewell", "farewells"], use: "deletion" },
+  { old: ["furniture"], use: "default objects of a namespace" },
+  { old: ["trouble", "troubles"], use: "problem" },
+  { old: ["sick"], use: "unhealthy" },
+  { old: ["untold"], use: "pending" },
+  { old: ["mend", "mends", "mended", "mending"], use: "repair, fix" },
+  { old: ["told", "tell", "tells", "telling"], use: "report", in: "identifiers" },
+  { old: ["subject", "subjects"], use: "owner", in: "identifiers" },
+  { old: ["wanted", "wants"], use: "desired", in: "identifiers" },
+  { old: ["look", "looks", "looked", "looking"], use: "check, scan, poll, read", in: "identifiers" },
+  { old: ["door", "doors"], use: "API" },
+];
 
 /** Phrases that are refused in texts. */
 export const oldPhrases = [
+  { old: /\bcontents? under way\b/i, use: "rollouts in progress" },
+  { old: /\bat rest\b/i, use: "idle" },
   { old: /\b(gives?|gave|given|giving) back\b/i, use: "restore, release" },
   { old: /\b(lets?|letting) go\b/i, use: "release" },
   { old: /\b(takes?|took|taken|taking) up\b/i, use: "start" },
@@ -15,14 +36,22 @@ export const oldPhrases = [
   { old: /\b(goes|go|went) by\b/i, use: "use, follow" },
 ];
 
-/** Identifiers that are refused as a whole. */
-export const oldIdentifiers = [];
+/** Identifiers in which `content` and `unit` meant what is a rollout and a rollout's state now. */
+export const oldIdentifiers = [
+  { old: /^contents?(row|state|number|key|status|id)s?$/i, use: "rollout" },
+  { old: /^(rollout)?units?(row|key|state)s?$/i, use: "rollout state" },
+];
 
 /** Where an old word is right. `words` are the forms that are left alone in files whose path matches. */
 export const exceptions = [
   { path: /^(scripts\/language\/|test\/unit\/scripts\/lint-language)/, reason: "They are about the old words." },
   { path: /^docs\/words\.md$/, reason: "The glossary names what others call a thing." },
   { path: /^(LICENSE|package-lock\.json|test\/fixtures\/|local\/apiserver\/apply\/builtin)/, reason: "Not our text." },
+  {
+    path: /^local\/(apiserver|aws)\//,
+    words: ["subject", "subjects", "arrive", "arrives", "arrived", "arriving"],
+    reason: "RBAC and tokens have subjects, and requests arrive.",
+  },
 ];
 
 /** File names that several folders have: they say what part of the folder a file is, not what it exports. */

@@ -1,4 +1,4 @@
-export type Path = readonly (string | number)[];
+export type ValuePath = readonly (string | number)[];
 
 interface Place {
   readonly value: unknown;
@@ -14,7 +14,7 @@ interface Place {
 export function findPath(
   value: unknown,
   test: (place: { readonly step: string | number; readonly depth: number }) => boolean,
-): Path | undefined {
+): ValuePath | undefined {
   const waiting: Place[] = [{ value, step: "", depth: 0 }];
   for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
     if (place.depth > 0 && test(place)) return pathTo(place);
@@ -27,7 +27,7 @@ export function findPath(
   return undefined;
 }
 
-function pathTo(place: Place): Path {
+function pathTo(place: Place): ValuePath {
   const path: (string | number)[] = [];
   for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) path.push(at.step);
   return path.reverse();

@@ -6,11 +6,11 @@ const stsDomains = {
   "aws-cn": "amazonaws.com.cn",
   "aws-us-gov": "amazonaws.com",
 } as const;
-export type Partition = keyof typeof stsDomains;
+export type AwsPartition = keyof typeof stsDomains;
 
 export interface EksArn {
   readonly arn: string;
-  readonly partition: Partition;
+  readonly partition: AwsPartition;
   readonly region: string;
   readonly accountId: string;
   /** The cluster's name, which is the only thing of it that a token is bound to. */
@@ -25,7 +25,7 @@ export function parseEksArn(arn: string): EksArn | undefined {
   const parts = clusterArn.exec(arn);
   if (parts === null) return undefined;
   const [, partition = "", region = "", accountId = "", name = ""] = parts;
-  return { arn, partition: partition as Partition, region, accountId, name };
+  return { arn, partition: partition as AwsPartition, region, accountId, name };
 }
 
 /** EKS answers about clusters of the caller's account only, so the role is one of that account. */
@@ -39,7 +39,7 @@ export function stsHost({ partition, region }: Pick<EksArn, "partition" | "regio
 }
 
 /** The partition that a region is in: its name says it. */
-export function partitionOf(region: string): Partition {
+export function partitionOf(region: string): AwsPartition {
   if (region.startsWith("cn-")) return "aws-cn";
   return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
 }

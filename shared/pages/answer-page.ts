@@ -19,7 +19,7 @@ import { versionsPage } from "#shared/pages/versions-page.ts";
 import { type Host, html, type View } from "#shared/pages/view.ts";
 import { missingRight } from "#shared/words/missing-right.ts";
 
-export interface PageRequest {
+export interface ViewRequest {
   /** Below the root of the pages. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ export const startPages = [
 ] as const;
 
 /** Never throws: what went wrong is a view, too. */
-export async function answerPage(ask: Ask, request: PageRequest, host: Host): Promise<PageAnswer> {
+export async function answerPage(ask: Ask, request: ViewRequest, host: Host): Promise<PageAnswer> {
   try {
     const view = viewOf(request);
     if (view === undefined) return told(404, "There is no such page", "Its address may be of another version.");
@@ -79,7 +79,7 @@ function denied({ status, message, code, correlationId }: Refusal, path: string)
   return new Refusal(status, told, defined({ code, correlationId }));
 }
 
-function toldOf(error: unknown, { path }: PageRequest): PageAnswer {
+function toldOf(error: unknown, { path }: ViewRequest): PageAnswer {
   if (error instanceof Silence) {
     return { ...told(502, "The API did not answer", error.message), fault: `${path}: ${error.message}` };
   }
@@ -101,7 +101,7 @@ function answerText({ status, code, correlationId }: Refusal): string {
   return [`status ${status}`, ...(code === undefined ? [] : [code]), ...id].join(", ");
 }
 
-function viewOf({ path, query }: PageRequest): ((ask: Ask, host: Host) => Promise<View>) | undefined {
+function viewOf({ path, query }: ViewRequest): ((ask: Ask, host: Host) => Promise<View>) | undefined {
   const [first = "", ...rest] = path.split("/").slice(1).map(decoded);
   const [one, two, three, four] = rest;
   if (first === "" && one === undefined) return (ask, host) => fleetPage(ask, host);

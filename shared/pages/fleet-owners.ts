@@ -12,7 +12,7 @@ export type Listed = OwnerInFleet | UnreadableObject<"SyncGroup" | "Sync">;
 const mostPages = 10;
 
 /** @param namespace - left out: all of them. */
-export function readFleet(ask: Ask, namespace?: string): Promise<PagesRead<Listed>> {
+export function readFleetOwners(ask: Ask, namespace?: string): Promise<PagesRead<Listed>> {
   return readPages(ask, { path: "/v1/fleet", mostPages, ...(namespace === undefined ? {} : { query: { namespace } }) });
 }
 

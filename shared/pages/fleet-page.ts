@@ -5,7 +5,7 @@ import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import type { ClusterTallies } from "#shared/fleet/sync/tally.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { oldest, unreachable } from "#shared/pages/fleet-behind.ts";
-import { cutText, type Listed, ownerLink, readFleet } from "#shared/pages/fleet-owners.ts";
+import { cutText, type Listed, ownerLink, readFleetOwners } from "#shared/pages/fleet-owners.ts";
 import { readPages } from "#shared/pages/read-pages.ts";
 import {
   age,
@@ -31,7 +31,7 @@ const mostSourcePages = 4;
 
 export async function fleetPage(ask: Ask, host: Host): Promise<View> {
   const [seen, sources] = await Promise.all([
-    readFleet(ask),
+    readFleetOwners(ask),
     readPages<SourceObject>(ask, { path: "/v1/sources", query: { limit: "500" }, mostPages: mostSourcePages }),
   ]);
   const items = worstFirst(seen.items);

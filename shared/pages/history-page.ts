@@ -1,7 +1,6 @@
 /** What a subject was brought to: which commits are in each content, by whom, and where the forge shows them. */
-import type { CommitItem, HistoryItem, TemplateHistory } from "#shared/fleet/api/history.ts";
+import type { CommitItem, ListedHistory, TemplateHistory } from "#shared/fleet/api/history-item.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
-import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
@@ -41,8 +40,6 @@ ${historyTable(list.items, { owner, host })}
 ${nextPage(historyPlace(owner), list.metadata.continue, host)}`,
   };
 }
-
-export type ListedHistory = HistoryItem | UnreadableObject<"Rollout">;
 
 export function readHistory(
   ask: Ask,

@@ -3,7 +3,7 @@ import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { cutText, type Listed, ownerLink, readFleet } from "#shared/pages/fleet-owners.ts";
+import { cutText, type Listed, ownerLink, readFleetOwners } from "#shared/pages/fleet-owners.ts";
 import { apiPath, modulePlace } from "#shared/pages/places.ts";
 import { readPages } from "#shared/pages/read-pages.ts";
 import {
@@ -49,7 +49,7 @@ export async function modulePage(ask: Ask, { namespace, source, path }: Module, 
   const base = `/v1/namespaces/${percentEncode(namespace)}`;
   const [object, fleet, groups] = await Promise.all([
     ask<SourceObject | UnreadableObject<"Source">>(`${base}/sources/${percentEncode(source)}`),
-    readFleet(ask, namespace),
+    readFleetOwners(ask, namespace),
     readPages<Written>(ask, { path: `${base}/syncgroups`, query: { limit: "100" }, mostPages }),
   ]);
   const written = fleet.items.filter(({ kind }) => kind === "Sync");

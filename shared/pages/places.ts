@@ -1,25 +1,25 @@
 /** Where each thing is shown. */
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
-import type { Place } from "#shared/pages/view.ts";
+import type { PagePlace } from "#shared/pages/view.ts";
 
-export function ownerPagePlace({ kind, namespace, name }: Owner): Place {
+export function ownerPagePlace({ kind, namespace, name }: Owner): PagePlace {
   return { path: `/${pluralOf(kind)}/${namespace}/${name}` };
 }
 
 export function targetsPlace(
   { kind, namespace, name }: Owner,
   query: { readonly [name in "number" | "stage" | "state"]?: string | undefined },
-): Place {
+): PagePlace {
   return { path: `/${pluralOf(kind)}/${namespace}/${name}/clusters`, query };
 }
 
 /** What it was brought to, with commits. */
-export function historyPlace(owner: Owner): Place {
+export function historyPlace(owner: Owner): PagePlace {
   return { path: `${ownerPagePlace(owner).path}/history` };
 }
 
-export function eventsPlace(owner: Owner, cluster?: string): Place {
+export function eventsPlace(owner: Owner, cluster?: string): PagePlace {
   return { path: `${ownerPagePlace(owner).path}/events`, query: { cluster } };
 }
 
@@ -28,16 +28,16 @@ export function modulePlace(module: {
   readonly namespace: string;
   readonly source: string;
   readonly path?: string;
-}): Place {
+}): PagePlace {
   return { path: `/sources/${module.namespace}/${module.source}`, query: { path: module.path } };
 }
 
-export function clusterPlace(name: string): Place {
+export function clusterPlace(name: string): PagePlace {
   return { path: `/clusters/${name}` };
 }
 
 /** Whose an object of it is. */
-export function ownerPlace(cluster: string, object?: string): Place {
+export function ownerPlace(cluster: string, object?: string): PagePlace {
   return { path: `/clusters/${cluster}/objects`, query: { object } };
 }
 
@@ -46,7 +46,7 @@ export function syncPlace(sync: {
   readonly cluster: string;
   readonly namespace: string;
   readonly name: string;
-}): Place {
+}): PagePlace {
   return { path: `/clusters/${sync.cluster}/syncs/${sync.namespace}/${sync.name}` };
 }
 

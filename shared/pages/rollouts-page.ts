@@ -33,7 +33,7 @@ import {
   table,
   type View,
 } from "#shared/pages/view.ts";
-import { causesOf, worstFirst } from "#shared/words/causes.ts";
+import { causesOf, worstTargetsFirst } from "#shared/words/causes.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { type BudgetState, budgetOf, clearCommand, phaseWords, waitText } from "#shared/words/rollout-words.ts";
@@ -224,7 +224,7 @@ function problem(
   found: readonly PagesRead<TargetItem>[],
   { owner, host, all }: About & { readonly all: number },
 ): Html {
-  const targets = worstFirst(found.flatMap(({ items }) => items));
+  const targets = worstTargetsFirst(found.flatMap(({ items }) => items));
   const isCut = found.some((each) => each.isCut);
   const unnamed = targets.length - namedTargets;
   if (targets.length === 0 && !isCut) return html``;

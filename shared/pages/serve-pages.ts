@@ -5,7 +5,7 @@ import type { Clock } from "#shared/base/clock.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { answerPage } from "#shared/pages/answer-page.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { documentOf, pageHost } from "#shared/pages/document.ts";
+import { documentOf, pageHost } from "#shared/pages/html-document.ts";
 import { live } from "#shared/pages/live.ts";
 import { style } from "#shared/pages/style.ts";
 

@@ -18,7 +18,7 @@ import {
   table,
   type View,
 } from "#shared/pages/view.ts";
-import { worstFirst } from "#shared/words/causes.ts";
+import { worstTargetsFirst } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
 const targetsShown = "200";
@@ -37,7 +37,7 @@ export async function targetsPage(
   return {
     title: `${namespace}/${name}: clusters`,
     main: html`<h1>${host.link(ownerPagePlace(owner), `${namespace}/${name}`)}: clusters of ${what}</h1>
-${list.items.length === 0 ? nothing("None.") : targetRows(worstFirst(list.items), { owner, host })}
+${list.items.length === 0 ? nothing("None.") : targetRows(worstTargetsFirst(list.items), { owner, host })}
 ${nextPage(place, list.metadata.continue, host)}`,
   };
 }

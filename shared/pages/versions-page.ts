@@ -2,13 +2,13 @@
 import { behindIn } from "#shared/fleet/api/fleet-overview.ts";
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
-import { cutText, ownerLink, readFleet } from "#shared/pages/fleet-owners.ts";
+import { cutText, ownerLink, readFleetOwners } from "#shared/pages/fleet-owners.ts";
 import { age, badge, bar, type Child, count, type Host, html, nothing, table, type View } from "#shared/pages/view.ts";
 import { ownerState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
 export async function versionsPage(ask: Ask, host: Host): Promise<View> {
-  const seen = await readFleet(ask);
+  const seen = await readFleetOwners(ask);
   const sections = seen.items.map((item) => {
     const heading = html`<h2>${ownerLink(item, host)} ${badge(ownerState(item).word)}</h2>`;
     if (isUnreadable(item)) return html`${heading}${nothing(ownerState(item).remark)}`;

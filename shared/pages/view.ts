@@ -23,14 +23,14 @@ function plain(child: Child): unknown {
 }
 
 /** Where a link leads, below the root of the pages. */
-export interface Place {
+export interface PagePlace {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
 }
 
 /** A word to look for, which is part of a place's query then. */
 export interface Search {
-  readonly place: Place;
+  readonly place: PagePlace;
   readonly name: string;
   readonly label: string;
   readonly value: string;
@@ -40,7 +40,7 @@ export interface Search {
 /** Draws the views: a page of its own, or a widget of a dashboard. */
 export interface Host {
   readonly now: Date;
-  link(place: Place, text: Child): Html;
+  link(place: PagePlace, text: Child): Html;
   search(search: Search): Html;
 }
 

@@ -17,7 +17,7 @@ export function causesOf(targets: readonly TargetItem[]): readonly Cause[] {
 }
 
 /** By state, then stage by stage as they come, in their order. */
-export function worstFirst(targets: readonly TargetItem[]): readonly TargetItem[] {
+export function worstTargetsFirst(targets: readonly TargetItem[]): readonly TargetItem[] {
   const stages = [...new Set(targets.map(({ stage }) => stage))];
   const place = ({ stage }: TargetItem) => stages.indexOf(stage);
   return targets.toSorted(

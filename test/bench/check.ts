@@ -8,7 +8,7 @@ import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { awsClients } from "#shared/lambda/aws-clients.ts";
 import { answerPage } from "#shared/pages/answer-page.ts";
-import { pageHost } from "#shared/pages/document.ts";
+import { pageHost } from "#shared/pages/html-document.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { type AwsAddresses, startAwsProcess } from "#test/bench/children.ts";
 import { median, rounded } from "#test/bench/figures.ts";

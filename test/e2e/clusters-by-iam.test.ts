@@ -8,7 +8,7 @@ import { startIam } from "#local/aws/iam/iam-server.ts";
 import { pacedClock } from "#local/base/paced-clock.ts";
 import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import type { ClusterObject, DiscoveryObject, SyncGroupObject } from "#shared/fleet/api/objects.ts";
-import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { openWorldCli } from "#test/support/world-cli.ts";
 

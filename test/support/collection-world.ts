@@ -2,8 +2,8 @@
  * Planner, renderer, resolver and what workers keep, over a table and a bucket that really end what is old, while months
  * pass. Clusters are played: they read what they are given, and say so.
  */
-import { renewBlobs } from "#functions/apply/worker/renew-blobs.ts";
-import { render } from "#functions/render/render.ts";
+import { renewClusterBlobs } from "#functions/apply/worker/renew-cluster-blobs.ts";
+import { renderInput } from "#functions/render/render-input.ts";
 import { resolveSource } from "#functions/resolve/resolve.ts";
 import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
@@ -168,7 +168,7 @@ export class CollectionWorld {
       const clusters = message.clusters === undefined ? {} : { clusters: new Set(message.clusters) };
       await planOwner(owner, { ...call, ...clusters }, { ...common, ids: randomIds, installation: "test" });
     }
-    if (message.to === "render") await render(message, { ...common, builder: builderOf(ports.blobs), turns: 1 });
+    if (message.to === "render") await renderInput(message, { ...common, builder: builderOf(ports.blobs), turns: 1 });
     if (message.to === "resolve")
       await resolveSource(
         message,
@@ -181,7 +181,7 @@ export class CollectionWorld {
   /** As workers do: first what the rows name, then what they want. */
   async #work(name: string, ports: Ports): Promise<void> {
     const of = (row: { readonly pk: string }) => row.pk === keys.cluster(name).pk;
-    await renewBlobs(
+    await renewClusterBlobs(
       { cluster: this.clusters().find(of), syncs: this.syncs().filter(of), readAt: this.made.now },
       { ...ports, log: silentLog },
     );

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Finding } from "#cli/doctor/checks.ts";
+import type { CheckFinding } from "#cli/doctor/checks.ts";
 import type { Context } from "#cli/session/contexts.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
 import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
@@ -16,7 +16,7 @@ export interface Diagnosis {
   readonly names: readonly string[];
   /** `check: state` of all that are not ok. */
   readonly ailing: readonly string[];
-  finding(check: string): Finding;
+  finding(check: string): CheckFinding;
 }
 
 /** What the API answers in the place of its function; undefined leaves it to the function. */
@@ -63,7 +63,7 @@ export async function startDoctorWorld(options: MachineOptions = {}): Promise<Do
     machine,
     async examine(change = {}, aheadSeconds = 0) {
       const ran = await run("doctor -o json", change, aheadSeconds);
-      const told = JSON.parse(ran.out) as { readonly healthy: boolean; readonly checks: readonly Finding[] };
+      const told = JSON.parse(ran.out) as { readonly healthy: boolean; readonly checks: readonly CheckFinding[] };
       return {
         ...ran,
         healthy: told.healthy,

@@ -6,7 +6,7 @@
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { systemClock } from "#shared/adapters/system.ts";
 import { type ApplySetRequest, type ApplySetResult, applySet } from "#shared/kube/engine/apply-set.ts";
-import type { PruneRequest } from "#shared/kube/engine/prune-set.ts";
+import type { PruneSetRequest } from "#shared/kube/engine/prune-set.ts";
 import { changeInventory, emptyInventory, type Inventory } from "#shared/kube/inventory.ts";
 import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { objectIdKey } from "#shared/kube/object-id.ts";
@@ -71,8 +71,8 @@ export function applyRequest(
 export function pruneRequest(
   { claim, inventory }: { readonly claim: SyncClaim; readonly inventory: Inventory },
   keep: readonly ManifestObject[],
-  rest: Partial<PruneRequest> = {},
-): PruneRequest {
+  rest: Partial<PruneSetRequest> = {},
+): PruneSetRequest {
   const kept = new Set(keep.map((object) => objectIdKey(objectIdOf(object))));
   const staying = inventory.entries.filter(({ id }) => kept.has(objectIdKey(id)));
   return {

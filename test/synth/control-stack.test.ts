@@ -1,6 +1,6 @@
 import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, test } from "vitest";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 import { type Folder, folders, grantsIn, readActions, writeActions } from "#test/synth/grants.ts";
 import {

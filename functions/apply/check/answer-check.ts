@@ -2,7 +2,7 @@ import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
 import { followLinks } from "#functions/apply/check/follow-links.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";

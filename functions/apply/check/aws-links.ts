@@ -3,7 +3,7 @@ import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
 import type { EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
-import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 

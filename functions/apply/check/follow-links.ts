@@ -4,7 +4,7 @@ import { awsLinks } from "#functions/apply/check/aws-links.ts";
 import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
 import { kubeLinks } from "#functions/apply/check/kube-links.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
-import { type ClusterLink, clusterLinks, type LinkFinding } from "#shared/fleet/cluster-check.ts";
+import { type ClusterLink, clusterLinks, type LinkFinding } from "#shared/fleet/cluster-links.ts";
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 

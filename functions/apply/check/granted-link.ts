@@ -2,7 +2,7 @@ import type { AccessReviews, Deed, KnownRule } from "#shared/adapters/kube/acces
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { type AccessRule, fleetRules, namespaceRules, ownRules } from "#shared/fleet/access/cluster-rbac.ts";
-import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 import { parentNamespace } from "#shared/kube/parent-object.ts";
 
 const concurrency = 8;

@@ -6,9 +6,9 @@ import type { EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
-import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
-import { type ClusterRow, identityOf } from "#shared/fleet/rows/object-rows.ts";
+import { type ClusterRow, clusterIdentity } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
@@ -122,7 +122,7 @@ async function networkRemedy(
 }
 
 async function identityLink(cluster: ClusterRow, client: ClusterClient): Promise<LinkFinding> {
-  const expected = identityOf(cluster);
+  const expected = clusterIdentity(cluster);
   try {
     const uid = await clusterUidOf(client);
     if (uid === undefined) {

@@ -1,5 +1,5 @@
 import { applyAfter, applyBefore, misorderedFinding, progressOfWalk } from "#functions/apply/steps/apply-in-steps.ts";
-import { deletionWarningsOf, warningsOf } from "#functions/apply/steps/apply-warnings.ts";
+import { deletionWarningsOf, objectWarnings } from "#functions/apply/steps/apply-warnings.ts";
 import { claimParent } from "#functions/apply/steps/claim-parent.ts";
 import { placesIn } from "#functions/apply/steps/desired-part.ts";
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
@@ -130,7 +130,7 @@ async function stored(context: OperationContext, walk: StepWalk, order: ApplyOrd
   const change = { recorded: [], settled: [], ...progressOfWalk(walk, order, end) };
   const inventory = await saveInventory(context, changeInventory(walk.inventory, change));
   const done = walk.done() + walk.progress.settled.length;
-  return { done, warnings: [...warningsOf(walk), ...walk.deletions], ...defined({ inventory }) };
+  return { done, warnings: [...objectWarnings(walk), ...walk.deletions], ...defined({ inventory }) };
 }
 
 /** What an earlier run applied has to be looked at to know its health; that is another run's, with its own time. */

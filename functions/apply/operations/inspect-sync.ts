@@ -1,7 +1,7 @@
 import { applyRecalled } from "#functions/apply/operations/apply-sync.ts";
 import { failedJobsOf, lookAtRecalled } from "#functions/apply/operations/health-check.ts";
 import { obstaclesOf } from "#functions/apply/steps/apply-obstacles.ts";
-import { warningsOf } from "#functions/apply/steps/apply-warnings.ts";
+import { objectWarnings } from "#functions/apply/steps/apply-warnings.ts";
 import { claimParent } from "#functions/apply/steps/claim-parent.ts";
 import { desiredPart } from "#functions/apply/steps/desired-part.ts";
 import { driftFound } from "#functions/apply/steps/drift-found.ts";
@@ -181,7 +181,7 @@ async function correct(
   const done = result.outcome === "applied";
   const found = {
     ...(await stored(context, after)),
-    warnings: warningsOf(result),
+    warnings: objectWarnings(result),
     drift: driftFound(row, { drifted: report.drifted, at: ports.clock.now(), corrected: done, rendering: objects }),
   };
   if (done) return { ...(await withHealth(context, after)), ...found, reconciled: true };

@@ -5,7 +5,7 @@ import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 
 /** What the API server warned about: deprecated APIs, what a policy objects to; each text once. */
-export function warningsOf({ objects }: Pick<ApplySetResult, "objects">): readonly ObjectWarning[] {
+export function objectWarnings({ objects }: Pick<ApplySetResult, "objects">): readonly ObjectWarning[] {
   const about = new Map<string, string[]>();
   for (const object of objects) {
     if (!("warnings" in object)) continue;

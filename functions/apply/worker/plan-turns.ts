@@ -2,8 +2,8 @@
 
 import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
 import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/check-outcome.ts";
+import { inTurn } from "#functions/apply/worker/in-turn.ts";
 import type { ClusterReading } from "#functions/apply/worker/read-cluster.ts";
-import { inTurn } from "#functions/apply/worker/turns.ts";
 import { type Apart, deathAmong, isUnsure, takenApart } from "#functions/apply/worker/worker-deaths.ts";
 import { syncFields } from "#shared/fleet/log-fields.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";

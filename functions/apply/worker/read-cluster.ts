@@ -2,18 +2,18 @@
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { knownOwners, rememberOwners } from "#functions/apply/worker/known-owners.ts";
-import { isRestOver } from "#functions/apply/worker/quiet.ts";
+import { isRestOver } from "#functions/apply/worker/quiet-check.ts";
 import { isWritten } from "#functions/apply/worker/work-sync.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { type FreezeState, freezeOver, freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import { beginsAt, isIdle, nextWork } from "#shared/fleet/rows/next-work.ts";
-import { type ClusterRow, identityOf, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import { type ClusterRow, clusterIdentity, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Routine, routineOf } from "#shared/fleet/rows/routine.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
-import { heldBy, isOfAnother, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { holdOf, isOfAnother, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { ownerKey } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -100,10 +100,10 @@ function reportNewer(cluster: string, newer: readonly NewerRow[], { log }: Worke
 
 /** Whether a freeze that holds Syncs of the cluster is over: whoever was told of that has no other way to know. */
 async function isReleased(syncs: readonly SyncRow[], cluster: ClusterRow, ports: WorkerPorts): Promise<boolean> {
-  if (syncs.every((row) => heldBy(row) === undefined)) return false;
+  if (syncs.every((row) => holdOf(row) === undefined)) return false;
   const rows = await ports.table.getMany([keys.freezeState], { newer: "kept" });
   const reading = freezeStateAmong(rows);
-  return reading.ok && freezeOver(reading.freezeState, labelsOf(cluster), ports.clock.now()) === undefined;
+  return reading.ok && freezeOver(reading.freezeState, clusterLabels(cluster), ports.clock.now()) === undefined;
 }
 
 interface DueContext {
@@ -116,8 +116,9 @@ interface DueContext {
 
 /** What was observed on another cluster is looked at again at once, and so is what a freeze has let go. */
 function isDue(row: SyncRow, { now, cluster, released, routine }: DueContext): boolean {
-  if (released && heldBy(row) !== undefined) return true;
-  const isOther = cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, identityOf(cluster));
+  if (released && holdOf(row) !== undefined) return true;
+  const isOther =
+    cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, clusterIdentity(cluster));
   if (isOther && hasCome(beginsAt(row), now)) return true;
   return isIdle(row) ? isRestOver(row, { now, routine }) : hasCome(nextWork(row), now);
 }

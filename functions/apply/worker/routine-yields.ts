@@ -12,7 +12,7 @@ class RoutineYields extends Error {
 }
 
 /** No word about the Sync: its look is left to another. */
-export function endsTheCheck(error: unknown): boolean {
+export function yieldsTheCheck(error: unknown): boolean {
   return error instanceof RoutineYields || error instanceof KeptWaiting;
 }
 

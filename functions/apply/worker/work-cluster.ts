@@ -11,8 +11,8 @@ import { commitAndRelease } from "#functions/apply/worker/commit.ts";
 import { hurried, inLane, type Lane, laneOf } from "#functions/apply/worker/lanes.ts";
 import { planTurns } from "#functions/apply/worker/plan-turns.ts";
 import { type ClusterReading, readCluster } from "#functions/apply/worker/read-cluster.ts";
-import { renewBlobs } from "#functions/apply/worker/renew-blobs.ts";
-import { noTurns, type TurnsTaken, takeTurns } from "#functions/apply/worker/take-turns.ts";
+import { renewClusterBlobs } from "#functions/apply/worker/renew-cluster-blobs.ts";
+import { noTurns, type TurnsTaken, takeSyncTurns } from "#functions/apply/worker/take-sync-turns.ts";
 import { defined } from "#shared/base/defined.ts";
 import { stayMs } from "#shared/fleet/rows/place-use.ts";
 import { type Routine, routineAfter, routineOf } from "#shared/fleet/rows/routine.ts";
@@ -125,7 +125,7 @@ async function onePass(name: string, pass: Pass): Promise<PassResult> {
   const { lease, ports } = pass;
   const begun = ports.clock.now();
   const found = await readCluster(name, { now: begun, routine: lease.routine }, ports);
-  const reading = { ...found, cluster: await renewBlobs({ ...found, readAt: begun }, ports) };
+  const reading = { ...found, cluster: await renewClusterBlobs({ ...found, readAt: begun }, ports) };
   const taken = await workThrough(reading, pass, begun);
   lease.routine = routineNow(reading, { ...taken, name, begun });
   const released = await commitAndRelease(taken.pending, lease, ports.table);
@@ -137,7 +137,7 @@ async function workThrough(reading: ClusterReading, pass: Pass, begun: Date): Pr
   if (cluster === undefined) return noTurns;
   const { ports } = pass;
   const plan = planTurns(reading, { ...pass, cluster, now: ports.clock.now(), log: ports.log });
-  return takeTurns(plan, { ...pass, cluster, syncs, begun, freezeState, routine });
+  return takeSyncTurns(plan, { ...pass, cluster, syncs, begun, freezeState, routine });
 }
 
 /** Where not all had their turn, it goes on being due. */

@@ -7,26 +7,26 @@ import { applySync } from "#functions/apply/operations/apply-sync.ts";
 import { deleteSync } from "#functions/apply/operations/delete-sync.ts";
 import { inspectSync } from "#functions/apply/operations/inspect-sync.ts";
 import { probeSync } from "#functions/apply/operations/probe-sync.ts";
-import { pruneForeign } from "#functions/apply/operations/prune-foreign.ts";
+import { pruneAccepted } from "#functions/apply/operations/prune-accepted.ts";
 import { verifySync } from "#functions/apply/operations/verify-sync.ts";
 import type { Operation, OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { Siblings } from "#functions/apply/steps/siblings.ts";
 import { pausedFinding, withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { nameOwners } from "#functions/apply/worker/name-owners.ts";
-import { endsTheCheck } from "#functions/apply/worker/routine-yields.ts";
+import { yieldsTheCheck } from "#functions/apply/worker/routine-yields.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
 import { syncFields } from "#shared/fleet/log-fields.ts";
-import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { type Freeze, freezeOver } from "#shared/fleet/rows/freezes-row.ts";
 import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
 import { beginsAt, isIdle, nextCheck } from "#shared/fleet/rows/next-work.ts";
-import { type ClusterRow, identityOf, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import { type ClusterRow, clusterIdentity, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   type Held,
-  heldBy,
+  holdOf,
   isAway,
   isInspectionDue,
   isOfAnother,
@@ -97,7 +97,7 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
     const cluster = newerOf(context.cluster, standing.cluster);
     if (row.paused !== undefined)
       return await checkPaused({ row, cluster, owner }, { paused: row.paused, gate }, context);
-    const freeze = freezeOver(freezeState, labelsOf(cluster), now);
+    const freeze = freezeOver(freezeState, clusterLabels(cluster), now);
     const basis: Basis = { row, cluster, owner };
     const why = withheldFrom(row.desired.attempt, standing, now);
     if (why?.reason === "Withdrawn") {
@@ -155,11 +155,11 @@ async function checkPaused(
   const { row, cluster } = basis;
   const withheld = pausedBy(row, paused);
   if (paused.freeze !== undefined) {
-    const freeze = freezeOver((await gate.read()).freezeState, labelsOf(cluster), context.ports.clock.now());
+    const freeze = freezeOver((await gate.read()).freezeState, clusterLabels(cluster), context.ports.clock.now());
     return checkHeld(basis, { withheld: freeze === undefined ? withheld : frozenBy(freeze), gate }, context);
   }
   const applied = asLastApplied(row);
-  if (applied === undefined || isOfAnother(row, identityOf(cluster))) {
+  if (applied === undefined || isOfAnother(row, clusterIdentity(cluster))) {
     return carryOut({ ...basis, operation: probeSync, withheld }, gate, context);
   }
   // Unlike a suspend it may last: who asks for a look has had it.
@@ -177,7 +177,7 @@ function heldCheck(basis: Basis, withheld: Withheld, now: Date): Check | undefin
   const about = asLastApplied(row);
   if (about === undefined)
     return isAway(row) && hasCome(nextCheck(row), now) ? { ...basis, operation: probeSync, withheld } : undefined;
-  if (isOfAnother(about, identityOf(cluster))) return undefined;
+  if (isOfAnother(about, clusterIdentity(cluster))) return undefined;
   // Its turn has come with the others of its cluster.
   const isTurn = isIdle(row) || hasCome(nextCheck(about), now);
   return isTurn ? { ...basis, about, operation: routineCheck(about, now), withheld } : undefined;
@@ -186,7 +186,7 @@ function heldCheck(basis: Basis, withheld: Withheld, now: Date): Check | undefin
 async function carryOut(check: Check, gate: WriteGate, context: SyncContext): Promise<SyncOutcome> {
   const { cluster, operation, withheld, about = check.row } = check;
   const { ports, lease, deadline } = context;
-  const clusterUid = identityOf(cluster);
+  const clusterUid = clusterIdentity(cluster);
   const row = isOfAnother(about, clusterUid) ? withoutObserved(about) : about;
   const { fence } = lease.lease;
   const claim: SyncClaim = {
@@ -229,7 +229,7 @@ function newerOf(known: ClusterRow, read: ClusterRow): ClusterRow {
 
 function heldFor(row: SyncRow, { name, by, reason, until }: Freeze, now: Date): Held {
   const at = now.toISOString();
-  const before = heldBy(row);
+  const before = holdOf(row);
   const since = before?.name === name ? before.since : at;
   return { name, by, reason, ...defined({ until }), attempt: row.desired.attempt, since, at };
 }
@@ -245,7 +245,7 @@ function withoutObserved({ observed: _observed, ...row }: SyncRow): SyncRow {
 /** What another cluster held is forgotten; an attempt that was about that one is not begun here out of turn. */
 function verbOf(basis: Basis, now: Date): Operation {
   const { row, cluster } = basis;
-  if (!isOfAnother(row, identityOf(cluster))) return verbFor(basis, now);
+  if (!isOfAnother(row, clusterIdentity(cluster))) return verbFor(basis, now);
   const begun = row.observed?.attempt === row.desired.attempt;
   return begun ? probeSync : verbFor({ row: withoutObserved(row) }, now);
 }
@@ -257,7 +257,7 @@ export function isWritten(row: SyncRow, cluster: ClusterRow, now: Date): boolean
 
 /** These write whatever they find; a look that finds nothing to correct costs no more than it did. */
 function writesAtOnce(operation: Operation): boolean {
-  return operation === applySync || operation === deleteSync || operation === pruneForeign;
+  return operation === applySync || operation === deleteSync || operation === pruneAccepted;
 }
 
 /** Whether it reads before all, and writes little or nothing. */
@@ -274,8 +274,8 @@ function verbFor({ row }: Pick<Basis, "row">, now: Date): Operation {
   // Once everything was applied and pruned, there is no more to do than to put back what changes.
   if (observed.applied?.attempt !== desired.attempt) return applySync;
   // What drifted under a freeze or a suspend is compared again, and put back when that is over.
-  if (heldBy(row) !== undefined || observed.withheld !== undefined) return inspectSync;
-  if (isPruneAsked(row)) return pruneForeign;
+  if (holdOf(row) !== undefined || observed.withheld !== undefined) return inspectSync;
+  if (isPruneAsked(row)) return pruneAccepted;
   return routineCheck(row, now);
 }
 
@@ -310,7 +310,7 @@ async function run(operation: Operation, context: Omit<OperationContext, "client
     const address = context.ports.newAddress?.(cluster);
     return { result, contact: { uid: result.clusterUid, version, address } };
   } catch (error) {
-    if (error instanceof LeaseLost || endsTheCheck(error) || isOwnFault(error)) throw error;
+    if (error instanceof LeaseLost || yieldsTheCheck(error) || isOwnFault(error)) throw error;
     if (error instanceof WriteWithheld) return { result: withheldFinding("cut off", error.why), contact: {} };
     if (error instanceof KubeError) {
       if (isCutOff(error, { clock, deadline: context.deadline })) return { result: cutOff(operation, context.row) };

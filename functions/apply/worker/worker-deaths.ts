@@ -9,21 +9,21 @@ import { defined } from "#shared/base/defined.ts";
 import { backoffSecondsAfter, later } from "#shared/fleet/rows/due.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
 import { isIdle } from "#shared/fleet/rows/next-work.ts";
-import { type ClusterRow, identityOf, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import { type ClusterRow, clusterIdentity, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { deathsAt, desiredKey, isOfAnother, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
 
 /** So many in a row of workers that had begun nothing else, and it is the Sync. */
 const deathsToRest = 3;
 
-export interface Turn {
+export interface SyncTurn {
   readonly row: SyncRow;
   readonly owner: OwnerRow | undefined;
 }
 
 /** Whose turn it is in one pass. */
 export interface Apart {
-  readonly turns: readonly Turn[];
+  readonly turns: readonly SyncTurn[];
   /** Nothing else is begun in the invocation. */
   readonly alone: boolean;
   /** Others are due, and have to wait for another invocation. */
@@ -40,14 +40,14 @@ export function begunAt(row: SyncRow, run: { readonly alone: boolean; readonly i
  * Whether the holder before died in the routine, where one look follows the other without a note. Then nobody is to blame
  * yet: this time each is noted, and whoever dies again is known.
  */
-export function isUnsure(turns: readonly Turn[], { death }: Lease): boolean {
+export function isUnsure(turns: readonly SyncTurn[], { death }: Lease): boolean {
   if (death === undefined) return false;
   const waiting = turns.filter(({ owner }) => !isSuspended(owner));
   const isOfRoutine = death.begun === undefined ? waiting.slice(0, 1).some(rests) : death.begun.routine === true;
   return isOfRoutine && waiting.filter(rests).length > 1;
 }
 
-function rests({ row }: Turn): boolean {
+function rests({ row }: SyncTurn): boolean {
   return isIdle(row);
 }
 
@@ -57,7 +57,7 @@ function rests({ row }: Turn): boolean {
  * @returns undefined when nobody died, or when what is wanted there is something else by now.
  */
 export function deathAmong(
-  turns: readonly Turn[],
+  turns: readonly SyncTurn[],
   { death, fence }: Lease,
   { now, cluster }: { readonly now: Date; readonly cluster: ClusterRow },
 ): SyncOutcome | undefined {
@@ -72,7 +72,7 @@ export function deathAmong(
   const marked: SyncRow = { ...row, deaths: { wants: desiredKey(row), at: now.toISOString(), alone } };
   if (!wasAlone || alone < deathsToRest) return { row: marked, ...defined({ held: row.held }) };
   const { observed: _another, ...anew } = marked;
-  const known = isOfAnother(marked, identityOf(cluster)) ? anew : marked;
+  const known = isOfAnother(marked, clusterIdentity(cluster)) ? anew : marked;
   return { row: marked, observed: observe(known, backoffFinding(alone, now), { now, fence }) };
 }
 
@@ -96,10 +96,10 @@ function backoffFinding(deaths: number, now: Date): Finding {
  * @param turns - in their order.
  */
 export function takenApart(
-  turns: readonly Turn[],
+  turns: readonly SyncTurn[],
   { now, isFirst }: { readonly now: Date; readonly isFirst: boolean },
 ) {
-  const isSuspect = ({ row }: Turn) => deathsAt(row, now) !== undefined;
+  const isSuspect = ({ row }: SyncTurn) => deathsAt(row, now) !== undefined;
   const others = turns.filter((turn) => !isSuspect(turn));
   const waiting = turns.filter(({ owner }) => !isSuspended(owner));
   const [first] = waiting;

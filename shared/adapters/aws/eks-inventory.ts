@@ -7,14 +7,14 @@ import {
 import { paginateGetResources, type ResourceGroupsTaggingAPIClient } from "@aws-sdk/client-resource-groups-tagging-api";
 import { paginateGetParametersByPath, type SSMClient } from "@aws-sdk/client-ssm";
 import type { STSClient } from "@aws-sdk/client-sts";
-import { inventoryError, isNotFound } from "#shared/adapters/aws/inventory-error.ts";
+import { inventoryError, isMissingInEks } from "#shared/adapters/aws/inventory-error.ts";
 import { RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Parameter, Parameters } from "#shared/fleet/discovery/parameters.ts";
 import { type EksArn, parseEksArn, partitionOf } from "#shared/fleet/eks-arn.ts";
 
-export interface Place {
+export interface AccountRegion {
   readonly account: string;
   readonly region: string;
 }
@@ -76,7 +76,7 @@ export class EksInventory {
   }
 
   /** All clusters of an account in a region, by name. @throws StarlingError as `inventoryError` words it. */
-  async names(place: Place, looker: Looker): Promise<readonly string[]> {
+  async names(place: AccountRegion, looker: Looker): Promise<readonly string[]> {
     return this.#ask(place, { looker, action: "eks:ListClusters" }, async (scope) => {
       const client = this.#options.eks(scope);
       const names: string[] = [];
@@ -91,7 +91,7 @@ export class EksInventory {
 
   /** Of the clusters that have, or had, a tag, those that have this one: it may be some seconds behind. */
   async tags(
-    place: Place,
+    place: AccountRegion,
     looker: Looker,
     filter?: { readonly key: string; readonly values: readonly string[] },
   ): Promise<ReadonlyMap<string, Tags>> {
@@ -115,7 +115,7 @@ export class EksInventory {
 
   /** All below a path, by their whole names: never some of them. Nothing is decrypted. */
   async parameters(
-    place: Place,
+    place: AccountRegion,
     looker: Looker,
     { path, below }: { readonly path: string; readonly below: "one level" | "all levels" },
   ): Promise<Parameters> {
@@ -151,7 +151,7 @@ export class EksInventory {
         const { status = "UNKNOWN", version = "", tags = {}, createdAt } = cluster;
         return { status, version, tags, ...defined({ createdAt: createdAt?.toISOString() }) };
       } catch (error) {
-        if (isNotFound(error)) return undefined;
+        if (isMissingInEks(error)) return undefined;
         throw error;
       } finally {
         client.destroy();
@@ -190,7 +190,7 @@ export class EksInventory {
   }
 
   async #ask<T>(
-    place: Place,
+    place: AccountRegion,
     { looker, action }: { readonly looker: Looker; readonly action: string },
     ask: (scope: Scope) => Promise<T>,
   ): Promise<T> {

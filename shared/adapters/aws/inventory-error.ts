@@ -18,7 +18,7 @@ const throttled: ReadonlySet<string> = new Set([
   "TooManyRequestsException",
 ]);
 
-export function isNotFound(error: unknown): boolean {
+export function isMissingInEks(error: unknown): boolean {
   return error instanceof EKSServiceException && error.name === "ResourceNotFoundException";
 }
 

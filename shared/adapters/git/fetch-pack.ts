@@ -1,7 +1,7 @@
 import { Errors, getRemoteInfo2 } from "isomorphic-git";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 import type { GitHttp } from "#shared/adapters/git/git-http.ts";
-import { type GitLimits, gitTooLarge, malformed, splitRepository } from "#shared/adapters/git/git-limits.ts";
+import { type GitLimits, gitTooLarge, malformedGitAnswer, splitRepository } from "#shared/adapters/git/git-limits.ts";
 import { PacketReader, packetLine } from "#shared/adapters/git/packet-reader.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
@@ -89,7 +89,7 @@ const featuresV0 = ["multi_ack_detailed", "no-done", "side-band-64k", "ofs-delta
 
 function requestV0(request: PackRequest, capabilities: Capabilities): string {
   if (capabilities["side-band-64k"] === undefined || capabilities.shallow === undefined) {
-    throw malformed("the git server cannot fetch one commit alone (it has no side-band-64k or no shallow)");
+    throw malformedGitAnswer("the git server cannot fetch one commit alone (it has no side-band-64k or no shallow)");
   }
   const canFilter = capabilities.filter !== undefined;
   const features = [...featuresV0.filter((name) => capabilities[name] !== undefined), "shallow"];
@@ -128,7 +128,7 @@ function refused(packet: Buffer, { url, oid }: PackRequest): string {
 function collect(packet: Buffer, { request, pack }: { readonly request: PackRequest; readonly pack: ByteCollector }) {
   const [band] = packet;
   if (band === errorBand) {
-    throw malformed(`the git server gave up: ${excerpt(packet.toString("utf8", 1), maxServerText)}`);
+    throw malformedGitAnswer(`the git server gave up: ${excerpt(packet.toString("utf8", 1), maxServerText)}`);
   }
   if (band !== packBand || pack.add(packet.subarray(1))) return;
   throw gitTooLarge(

@@ -3,24 +3,24 @@ import type { TreeFolder, TreeNode } from "#shared/adapters/git/tree-node.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 
 /** A folder, where it really is: no part of its path is a link. */
-export interface Place {
+export interface RealFolder {
   readonly path: string;
   readonly folder: TreeFolder;
   /** Of the root there is none. */
-  readonly parent: Place | undefined;
+  readonly parent: RealFolder | undefined;
 }
 
-export interface Entry {
+export interface FoundEntry {
   readonly name: string;
   readonly node: TreeNode;
   /** The folder that it is in. */
-  readonly place: Place;
+  readonly place: RealFolder;
   /** By which the walk came to it, for messages. */
   readonly path: string;
 }
 
 export type Found =
-  | { readonly kind: "folder"; readonly place: Place }
+  | { readonly kind: "folder"; readonly place: RealFolder }
   | { readonly kind: "file"; readonly node: Extract<TreeNode, { readonly kind: "file" }> };
 
 /** Links on the way from one link to what it stands for: as many as Linux follows. */
@@ -47,13 +47,13 @@ export class LinkFollower {
   }
 
   /** @throws StarlingError `GitPathRefused` for what cannot be read, and for a link that leads to nothing readable. */
-  async follow({ name, node, place, path }: Entry): Promise<Found> {
+  async follow({ name, node, place, path }: FoundEntry): Promise<Found> {
     if (node.kind !== "link") return found({ name, node, place, path });
     const first = await node.target();
     return this.#lead(place, first, { path, first, links: 1 });
   }
 
-  async #lead(from: Place, target: string, way: Way): Promise<Found> {
+  async #lead(from: RealFolder, target: string, way: Way): Promise<Found> {
     if (Buffer.byteLength(target) > maxTargetBytes || target.includes("\0") || target === "")
       throw broken(way, "is no path");
     if (target.startsWith("/")) throw broken(way, "leads out of the repository");
@@ -67,7 +67,7 @@ export class LinkFollower {
     return at;
   }
 
-  async #step(place: Place, part: string, way: Way): Promise<Found> {
+  async #step(place: RealFolder, part: string, way: Way): Promise<Found> {
     await this.#count();
     if (part === "..") {
       if (place.parent === undefined) throw broken(way, "leads out of the repository");
@@ -83,7 +83,7 @@ export class LinkFollower {
     return this.#lead(place, await node.target(), way);
   }
 
-  async #namesOf({ path, folder }: Place): Promise<ReadonlyMap<string, TreeNode>> {
+  async #namesOf({ path, folder }: RealFolder): Promise<ReadonlyMap<string, TreeNode>> {
     const known = this.#known.get(path);
     if (known !== undefined) return known;
     const names = new Map<string, TreeNode>();
@@ -101,7 +101,7 @@ function found({
   node,
   place,
   path,
-}: Omit<Entry, "node"> & { readonly node: Exclude<TreeNode, { kind: "link" }> }): Found {
+}: Omit<FoundEntry, "node"> & { readonly node: Exclude<TreeNode, { kind: "link" }> }): Found {
   if (node.kind === "unreadable") throw refusedPath(path, node.problem);
   if (node.kind === "file") return { kind: "file", node };
   const own = place.path === "" ? name : `${place.path}/${name}`;

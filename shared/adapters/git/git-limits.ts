@@ -67,7 +67,7 @@ export function gitTooLarge(found: string, remedy: string): StarlingError {
 }
 
 /** What the server sends is not what git says it is. */
-export function malformed(what: string, cause?: unknown): StarlingError {
+export function malformedGitAnswer(what: string, cause?: unknown): StarlingError {
   return new StarlingError(`${what}; check the git server, or whether something between changes what it sends`, {
     code: "GitOperationFailed",
     retry: "transient",

@@ -1,4 +1,4 @@
-import { malformed } from "#shared/adapters/git/git-limits.ts";
+import { malformedGitAnswer } from "#shared/adapters/git/git-limits.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { GitCommit } from "#shared/ports.ts";
 
@@ -19,7 +19,7 @@ export function* treeEntries(tree: Buffer): Generator<TreeEntry> {
     const space = tree.indexOf(spaceByte, at);
     const end = space < 0 ? -1 : tree.indexOf(0, space);
     const next = end + 1 + oidBytes;
-    if (end < 0 || next > tree.length) throw malformed("a tree of the repository breaks off");
+    if (end < 0 || next > tree.length) throw malformedGitAnswer("a tree of the repository breaks off");
     yield {
       mode: tree.toString("latin1", at, space),
       name: tree.toString("utf8", space + 1, end),
@@ -46,7 +46,7 @@ const oidPattern = /^[0-9a-f]{40}$/;
 /** The object that a tag or a commit names in a header. */
 function namedObject(object: Buffer, header: "object" | "tree"): string {
   const oid = headersOf(object).get(header) ?? "";
-  if (!oidPattern.test(oid)) throw malformed(`an object of the repository has no ${header}`);
+  if (!oidPattern.test(oid)) throw malformedGitAnswer(`an object of the repository has no ${header}`);
   return oid;
 }
 

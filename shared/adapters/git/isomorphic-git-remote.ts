@@ -6,7 +6,7 @@ import {
   fewerRefs,
   type GitLimits,
   gitTooLarge,
-  malformed,
+  malformedGitAnswer,
 } from "#shared/adapters/git/git-limits.ts";
 import { parseCommit, taggedObject, treeOf } from "#shared/adapters/git/git-objects.ts";
 import { Pace } from "#shared/adapters/git/pace.ts";
@@ -125,14 +125,14 @@ function checkedRef({ url }: GitRepository, ref: ServerRef, limits: GitLimits): 
       const found = `${url} has a reference with a name of ${size} bytes, ${excerpt(name, maxShownName)}`;
       throw gitTooLarge(`${found}; at most ${limits.maxRefNameBytes} are taken`, fewerRefs);
     }
-    if (!refPattern.test(name)) throw malformed(`${url} lists ${shown}, which is no name of a reference`);
+    if (!refPattern.test(name)) throw malformedGitAnswer(`${url} lists ${shown}, which is no name of a reference`);
   }
   if (/^[0-9a-f]{64}$/.test(oid)) {
     const message = `${url} is a repository of SHA-256 objects, which are not supported; use one of SHA-1`;
     throw new StarlingError(message, { code: "GitOperationFailed", retry: "permanent" });
   }
   for (const id of [oid, peeled ?? oid]) {
-    if (!oidPattern.test(id)) throw malformed(`${url} lists ${shown} without an object id`);
+    if (!oidPattern.test(id)) throw malformedGitAnswer(`${url} lists ${shown} without an object id`);
   }
   return {
     ref: ref.ref,

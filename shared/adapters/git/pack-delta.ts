@@ -1,4 +1,4 @@
-import { malformed } from "#shared/adapters/git/git-limits.ts";
+import { malformedGitAnswer } from "#shared/adapters/git/git-limits.ts";
 
 export interface DeltaSizes {
   readonly baseBytes: number;
@@ -26,7 +26,7 @@ function sizeAt(delta: Buffer, start: number): { readonly size: number; readonly
     size += (byte & 0x7f) * 2 ** shift;
     if ((byte & 0x80) === 0) return { size, at };
   }
-  throw malformed("a delta of the pack has no size");
+  throw malformedGitAnswer("a delta of the pack has no size");
 }
 
 /** An instruction copies 64 KB where it names no length. */
@@ -38,7 +38,7 @@ const wholeCopy = 0x10000;
  */
 export function applyDelta(delta: Buffer, base: Buffer): Buffer {
   const sizes = deltaSizes(delta);
-  if (sizes.baseBytes !== base.length) throw malformed("a delta of the pack belongs to another object");
+  if (sizes.baseBytes !== base.length) throw malformedGitAnswer("a delta of the pack belongs to another object");
   const result = Buffer.allocUnsafeSlow(sizes.resultBytes);
   let made = 0;
   let at = sizes.at;
@@ -60,11 +60,11 @@ export function applyDelta(delta: Buffer, base: Buffer): Buffer {
     const source = isCopy ? base : delta;
     // Comparisons that are false for NaN, which stands for operands that are missing.
     const fits = length > 0 && from + length <= source.length && made + length <= result.length;
-    if (!fits) throw malformed("a delta of the pack does not fit its object");
+    if (!fits) throw malformedGitAnswer("a delta of the pack does not fit its object");
     source.copy(result, made, from, from + length);
     made += length;
     if (!isCopy) at += length;
   }
-  if (made !== result.length) throw malformed("a delta of the pack ends too early");
+  if (made !== result.length) throw malformedGitAnswer("a delta of the pack ends too early");
   return result;
 }

@@ -1,5 +1,5 @@
 import { type InputType, inflateSync, type ZlibOptions } from "node:zlib";
-import { malformed } from "#shared/adapters/git/git-limits.ts";
+import { malformedGitAnswer } from "#shared/adapters/git/git-limits.ts";
 
 /** What Node gives for `info`; its types do not have it. */
 interface Inflated {
@@ -29,8 +29,8 @@ export function inflateExactly(
       chunkSize: Math.max(size + 1, minChunkBytes),
     });
   } catch (error) {
-    throw malformed(wrong, error);
+    throw malformedGitAnswer(wrong, error);
   }
-  if (inflated.buffer.length !== size) throw malformed(wrong);
+  if (inflated.buffer.length !== size) throw malformedGitAnswer(wrong);
   return { bytes: inflated.buffer, end: start + inflated.engine.bytesWritten };
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { gitTooLarge, malformed, splitRepository } from "#shared/adapters/git/git-limits.ts";
+import { gitTooLarge, malformedGitAnswer, splitRepository } from "#shared/adapters/git/git-limits.ts";
 import { applyDelta } from "#shared/adapters/git/pack-delta.ts";
 import { inflateExactly } from "#shared/adapters/git/pack-inflate.ts";
 import { type ObjectType, type PackedObject, type PackReading, scanPack } from "#shared/adapters/git/pack-scan.ts";
@@ -55,8 +55,8 @@ export class PackObjects {
   /** @throws StarlingError `GitOperationFailed` when it is not in the pack, or of another type. */
   async read(oid: string, type: ObjectType): Promise<Buffer> {
     const known = this.#known.get(oid);
-    if (known === undefined) throw malformed(`the git server did not send the ${type} ${oid}`);
-    if (known.type !== type) throw malformed(`${oid} is a ${known.type} where a ${type} is expected`);
+    if (known === undefined) throw malformedGitAnswer(`the git server did not send the ${type} ${oid}`);
+    if (known.type !== type) throw malformedGitAnswer(`${oid} is a ${known.type} where a ${type} is expected`);
     const content = await this.#contentOf(known);
     const { maxTextBytes } = this.#reading.limits;
     if (content.length > maxTextBytes && (type === "commit" || type === "tag")) {
@@ -93,7 +93,7 @@ export class PackObjects {
         open -= deltas.length;
       }
     }
-    if (open > 0) throw malformed(`the pack has ${open} deltas without their base`);
+    if (open > 0) throw malformedGitAnswer(`the pack has ${open} deltas without their base`);
   }
 
   async #resolve(packed: PackedObject, { base, content: from }: KnownContent): Promise<KnownObject> {
@@ -130,7 +130,7 @@ export class PackObjects {
       content = content === undefined ? bytes : applyDelta(bytes, content);
       this.#cache.set(each.packed.offset, content);
     }
-    if (content === undefined) throw malformed("an object of the pack has no content");
+    if (content === undefined) throw malformedGitAnswer("an object of the pack has no content");
     return content;
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type GitLimits, gitTooLarge, malformed, splitRepository } from "#shared/adapters/git/git-limits.ts";
+import { type GitLimits, gitTooLarge, malformedGitAnswer, splitRepository } from "#shared/adapters/git/git-limits.ts";
 import type { Pace } from "#shared/adapters/git/pace.ts";
 import { deltaSizes } from "#shared/adapters/git/pack-delta.ts";
 import { inflateExactly } from "#shared/adapters/git/pack-inflate.ts";
@@ -80,12 +80,12 @@ export async function scanPack(
     visit(object, inflated.bytes);
     at = inflated.end;
   }
-  if (at !== end) throw malformed("the pack holds more than its objects");
+  if (at !== end) throw malformedGitAnswer("the pack holds more than its objects");
 }
 
 function objectCount(pack: Buffer): number {
   const isPack = pack.length >= headerBytes + checksumBytes && pack.toString("latin1", 0, 4) === "PACK";
-  if (!isPack || pack.readUInt32BE(4) !== 2) throw malformed("the git server sent no pack of version 2");
+  if (!isPack || pack.readUInt32BE(4) !== 2) throw malformedGitAnswer("the git server sent no pack of version 2");
   return pack.readUInt32BE(8);
 }
 
@@ -96,27 +96,29 @@ async function verifyChecksum(pack: Buffer, pace: Pace): Promise<void> {
     if (pace.isDue()) await pace.rest();
     hash.update(pack.subarray(at, Math.min(at + hashSliceBytes, end)));
   }
-  if (!hash.digest().equals(pack.subarray(end))) throw malformed("the pack does not have the checksum it ends with");
+  if (!hash.digest().equals(pack.subarray(end)))
+    throw malformedGitAnswer("the pack does not have the checksum it ends with");
 }
 
 function headerAt(pack: Buffer, offset: number): PackedObject {
   let at = offset;
   const next = (): number => {
     const byte = pack[at++];
-    if (byte === undefined) throw malformed("the pack ends within an object");
+    if (byte === undefined) throw malformedGitAnswer("the pack ends within an object");
     return byte;
   };
   let byte = next();
   const type = (byte >> 4) & 0x07;
   let size = byte & 0x0f;
   for (let bits = 4; (byte & 0x80) !== 0; bits += 7) {
-    if (bits > maxSizeBits) throw malformed("an object of the pack has no size");
+    if (bits > maxSizeBits) throw malformedGitAnswer("an object of the pack has no size");
     byte = next();
     size += (byte & 0x7f) * 2 ** bits;
   }
   if (type === ofsDelta) {
     const base = offset - distanceOf(next);
-    if (base < headerBytes || base >= offset) throw malformed("a delta of the pack has its base outside of the pack");
+    if (base < headerBytes || base >= offset)
+      throw malformedGitAnswer("a delta of the pack has its base outside of the pack");
     return { offset, dataAt: at, size, type: undefined, base };
   }
   if (type === refDelta) {
@@ -124,7 +126,7 @@ function headerAt(pack: Buffer, offset: number): PackedObject {
     return { offset, dataAt: at + oidBytes, size, type: undefined, base };
   }
   const name = typeNames[type];
-  if (name === undefined) throw malformed(`the pack has an object of type ${type}`);
+  if (name === undefined) throw malformedGitAnswer(`the pack has an object of type ${type}`);
   return { offset, dataAt: at, size, type: name, base: undefined };
 }
 

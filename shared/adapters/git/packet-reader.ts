@@ -1,4 +1,4 @@
-import { malformed } from "#shared/adapters/git/git-limits.ts";
+import { malformedGitAnswer } from "#shared/adapters/git/git-limits.ts";
 
 const lengthDigits = 4;
 const lengthPattern = /^[0-9a-fA-F]{4}$/;
@@ -20,7 +20,7 @@ export class PacketReader {
       const length = lengthAt(bytes, at);
       if (length < lengthDigits) {
         const marker = markers[length];
-        if (marker === undefined) throw malformed(`the git server sent a packet of length ${length}`);
+        if (marker === undefined) throw malformedGitAnswer(`the git server sent a packet of length ${length}`);
         at += lengthDigits;
         yield marker;
         continue;
@@ -35,13 +35,14 @@ export class PacketReader {
 
   /** @throws StarlingError when the stream ended within a packet. */
   end(): void {
-    if (this.#rest.length > 0) throw malformed("the git server's answer breaks off");
+    if (this.#rest.length > 0) throw malformedGitAnswer("the git server's answer breaks off");
   }
 }
 
 function lengthAt(bytes: Buffer, at: number): number {
   const digits = bytes.toString("latin1", at, at + lengthDigits);
-  if (!lengthPattern.test(digits)) throw malformed(`the git server sent ${JSON.stringify(digits)} for a length`);
+  if (!lengthPattern.test(digits))
+    throw malformedGitAnswer(`the git server sent ${JSON.stringify(digits)} for a length`);
   return Number.parseInt(digits, 16);
 }
 

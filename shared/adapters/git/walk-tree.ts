@@ -1,4 +1,4 @@
-import { LinkFollower, type Place } from "#shared/adapters/git/follow-link.ts";
+import { LinkFollower, type RealFolder } from "#shared/adapters/git/follow-link.ts";
 import { type GitLimits, gitTooLarge, narrowPaths } from "#shared/adapters/git/git-limits.ts";
 import type { PackReading } from "#shared/adapters/git/pack-scan.ts";
 import { isLfsPointer, refusedPath } from "#shared/adapters/git/refused-path.ts";
@@ -39,7 +39,7 @@ export async function walkTree({ root, paths, reading }: WalkedTree): Promise<Tr
 
   const links = new LinkFollower(count);
 
-  async function walk(place: Place, folder: string): Promise<void> {
+  async function walk(place: RealFolder, folder: string): Promise<void> {
     if (entered.has(place.path)) throw refusedPath(folder, "is reached by a link that leads around in a circle");
     entered.add(place.path);
     const names = new Set<string>();

@@ -1,5 +1,5 @@
-import { malformed, refusal } from "#shared/adapters/kube/kube-sender.ts";
-import { nameOf } from "#shared/adapters/kube/object-shape.ts";
+import { answerRefusal, malformedAnswer } from "#shared/adapters/kube/kube-sender.ts";
+import { shapeNameOf } from "#shared/adapters/kube/object-shape.ts";
 import { defined } from "#shared/base/defined.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
@@ -46,7 +46,7 @@ export function readGroups(path: string, document: Json): AnnouncedGroups {
   if (kind === "APIGroupList") return checked(path, listIn(document, "groups", path).map(readPlainGroup));
   throw malformedAt(
     path,
-    `its kind is ${kind === undefined ? nameOf(valueAt(document, "kind")) : foreignText(kind, 80)}`,
+    `its kind is ${kind === undefined ? shapeNameOf(valueAt(document, "kind")) : foreignText(kind, 80)}`,
   );
 }
 
@@ -87,7 +87,7 @@ function checked(path: string, groups: readonly Group[]): AnnouncedGroups {
     .reduce((sum, { served }) => sum + (served?.kinds?.size ?? 0), 0);
   if (groups.length <= maxGroups && kinds <= maxKinds) return new Map(groups);
   const message = `it has ${groups.length} groups with ${kinds} kinds, and ${maxGroups} groups with ${maxKinds} kinds are as much as is read`;
-  throw refusal({ method: "GET", path }, "AnswerTooLarge", message);
+  throw answerRefusal({ method: "GET", path }, "AnswerTooLarge", message);
 }
 
 function readAggregated(items: readonly Json[]): readonly Group[] {
@@ -159,10 +159,10 @@ function verbsOf(verbs: Json | undefined): readonly string[] {
 function listIn(document: Json, member: string, path: string): readonly Json[] {
   const list = valueAt(document as JsonObject, member);
   if (list === null) return [];
-  if (!Array.isArray(list)) throw malformedAt(path, `${member} is ${nameOf(list)}, expected a list`);
+  if (!Array.isArray(list)) throw malformedAt(path, `${member} is ${shapeNameOf(list)}, expected a list`);
   return list;
 }
 
 function malformedAt(path: string, problem: string): KubeError {
-  return malformed({ method: "GET", path }, problem);
+  return malformedAnswer({ method: "GET", path }, problem);
 }

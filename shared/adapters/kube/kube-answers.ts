@@ -8,7 +8,7 @@ import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 const warningHeader = /299 \S+ "((?:[^"\\]|\\.)*)"/g;
 
 /** The texts of the Warning headers, each once. */
-export function warningsOf(answer: TransportAnswer): readonly string[] {
+export function headerWarnings(answer: TransportAnswer): readonly string[] {
   const { warning } = answer.headers;
   if (warning === undefined) return [];
   const warnings = [...String(warning).matchAll(warningHeader)].map(([, quoted = ""]) =>

@@ -1,11 +1,11 @@
 import { AccessReviews } from "#shared/adapters/kube/access-reviews.ts";
 import { AnswerBudget, answerLimits } from "#shared/adapters/kube/answer-budget.ts";
 import { KindCatalog } from "#shared/adapters/kube/kind-catalog.ts";
-import { saysGone, warningsOf } from "#shared/adapters/kube/kube-answers.ts";
-import { type KubeRequest, KubeSender, malformed, requestTimeoutMs } from "#shared/adapters/kube/kube-sender.ts";
+import { headerWarnings, saysGone } from "#shared/adapters/kube/kube-answers.ts";
+import { type KubeRequest, KubeSender, malformedAnswer, requestTimeoutMs } from "#shared/adapters/kube/kube-sender.ts";
 import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import { listPages } from "#shared/adapters/kube/list-pages.ts";
-import { nameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
+import { shapeNameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -30,7 +30,7 @@ import { apiVersionOf } from "#shared/kube/object-id.ts";
 const metadataOf = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 const metadataOfList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
 
-export interface ClientOptions {
+export interface KubeClientOptions {
   /** Epoch milliseconds of the connection's clock after which nothing is waited for or tried again. */
   readonly deadlineMs: number;
   /** What takes longer, with all its tries, ends the work. */
@@ -53,21 +53,21 @@ export class KubeConnection {
   }
 
   /** A client for one piece of work. */
-  client(options: ClientOptions): ClusterClient {
+  client(options: KubeClientOptions): ClusterClient {
     this.#answerWithinMs = options.answerWithinMs;
     const sender = new KubeSender(this.#transport, { ...options, clock: this.#clock, budget: new AnswerBudget() });
     return new KubeClusterClient(sender, this.#catalogOf(options));
   }
 
   /** What may be done with the endpoint's credentials. */
-  reviews(options: ClientOptions): AccessReviews {
+  reviews(options: KubeClientOptions): AccessReviews {
     return new AccessReviews(
       new KubeSender(this.#transport, { ...options, clock: this.#clock, budget: new AnswerBudget() }),
     );
   }
 
   /** The catalog outlives the client it was made for, so its requests have a deadline of their own. */
-  #catalogOf(options: ClientOptions): KindCatalog {
+  #catalogOf(options: KubeClientOptions): KindCatalog {
     const identity = stringifyJson(options.impersonate ?? null);
     const known = this.#catalogs.get(identity);
     if (known !== undefined) return known;
@@ -224,7 +224,7 @@ class KubeClusterClient implements ClusterClient {
     return {
       object: readObject(kind, answer.body, { request, name }),
       created: answer.status === 201,
-      warnings: warningsOf(answer),
+      warnings: headerWarnings(answer),
     };
   }
 }
@@ -266,10 +266,10 @@ interface ObjectAnswer {
 
 /** Items of lists lack apiVersion and kind, and metadata has that of its envelope: both get those of the kind. */
 function readObject(kind: KindInfo, value: Json, { request, name, what = "" }: ObjectAnswer): KubeObject {
-  if (!isJsonObject(value)) throw malformed(request, `it is ${nameOf(value)}, expected an object`);
+  if (!isJsonObject(value)) throw malformedAnswer(request, `it is ${shapeNameOf(value)}, expected an object`);
   const problem = shapeProblem(value);
-  if (problem !== undefined) throw malformed(request, `${what}${problem}`);
+  if (problem !== undefined) throw malformedAnswer(request, `${what}${problem}`);
   const named = stringAt(value, "metadata", "name");
-  if (name !== undefined && named !== name) throw malformed(request, `it is about another object, ${named}`);
+  if (name !== undefined && named !== name) throw malformedAnswer(request, `it is about another object, ${named}`);
   return { ...value, apiVersion: apiVersionOf(kind.group, kind.version), kind: kind.kind };
 }

@@ -130,12 +130,12 @@ export class KubeSender {
   #parse(request: KubeRequest, { text, headers }: TransportAnswer): Json {
     const extent = jsonExtent(text);
     const problem = extentProblem(extent);
-    if (problem !== undefined) throw malformed(request, problem);
+    if (problem !== undefined) throw malformedAnswer(request, problem);
     const heapBytes = heapBytesOf(text, extent);
     const { limit, holds } = request;
     if (heapBytes > limit.heapBytes) {
       const message = `the answer would take more than ${inMebibytes(limit.heapBytes)} of memory, which is as much as is read of one; make the object smaller, or check what answers at the cluster's address`;
-      throw refusal(request, "AnswerTooLarge", message);
+      throw answerRefusal(request, "AnswerTooLarge", message);
     }
     const spent = holds === true ? this.#options.budget.hold(identityOf(request), heapBytes) : undefined;
     if (spent !== undefined) throw tooMuch(request, spent);
@@ -144,7 +144,7 @@ export class KubeSender {
     } catch (cause) {
       if (!(cause instanceof SyntaxError)) throw cause;
       const type = String(headers["content-type"] ?? "no content type");
-      throw malformed(request, `it is no JSON (${text.length} bytes, ${type})`);
+      throw malformedAnswer(request, `it is no JSON (${text.length} bytes, ${type})`);
     }
   }
 }
@@ -169,12 +169,12 @@ function identityOf({ method, path, accept = "" }: KubeRequest): string {
 }
 
 /** The answer is not one of an API server: a proxy's, or a broken server's. */
-export function malformed(request: Pick<KubeRequest, "method" | "path" | "secret">, problem: string): KubeError {
+export function malformedAnswer(request: Pick<KubeRequest, "method" | "path" | "secret">, problem: string): KubeError {
   const message = `the answer is not one of an API server: ${problem}; check what answers at the cluster's address`;
-  return refusal(request, "AnswerMalformed", message);
+  return answerRefusal(request, "AnswerMalformed", message);
 }
 
-export function refusal(
+export function answerRefusal(
   request: Pick<KubeRequest, "method" | "path" | "secret">,
   code: "AnswerTooLarge" | "AnswerMalformed" | "AnswersTooLarge" | "ListTooLong",
   message: string,
@@ -184,7 +184,7 @@ export function refusal(
 
 function tooMuch(request: KubeRequest, spent: string): KubeError {
   const remedy = "split the Sync, or take out of the cluster what it does not need";
-  return refusal(request, "AnswersTooLarge", `${spent}, which is as much as is read; ${remedy}`);
+  return answerRefusal(request, "AnswersTooLarge", `${spent}, which is as much as is read; ${remedy}`);
 }
 
 function summaryOf({ method, path, secret = false }: Pick<KubeRequest, "method" | "path" | "secret">) {

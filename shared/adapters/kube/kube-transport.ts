@@ -16,7 +16,7 @@ import { clusterAddresses, guardedLookup, refuseLiteralAddress } from "#shared/a
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 import { readAuthority } from "#shared/kube/certificate-authority.ts";
 
 /** Gives the bearer token for a cluster; with `refresh` the last one was refused and must not be given again. */

@@ -1,6 +1,11 @@
 import { answerLimits, listLimits } from "#shared/adapters/kube/answer-budget.ts";
-import { type KubeRequest, type KubeSender, malformed, refusal } from "#shared/adapters/kube/kube-sender.ts";
-import { nameOf } from "#shared/adapters/kube/object-shape.ts";
+import {
+  answerRefusal,
+  type KubeRequest,
+  type KubeSender,
+  malformedAnswer,
+} from "#shared/adapters/kube/kube-sender.ts";
+import { shapeNameOf } from "#shared/adapters/kube/object-shape.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
@@ -11,7 +16,7 @@ const maxRelists = 3;
 /** A server's token is some hundred bytes, and has to fit into an address. */
 const maxTokenLength = 8_192;
 
-export interface PagedList<T> {
+export interface KubeList<T> {
   /** Without `limit` and `continue`. */
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
@@ -26,7 +31,7 @@ export interface PagedList<T> {
  * All items over all pages; starts over when the server forgets the page's version, and takes smaller pages when one is
  * too large. A list that cannot be read to its end is an error, never a shorter list.
  */
-export async function listPages<T>(sender: KubeSender, list: PagedList<T>): Promise<readonly T[]> {
+export async function listPages<T>(sender: KubeSender, list: KubeList<T>): Promise<readonly T[]> {
   for (let relist = 0; ; relist += 1) {
     const held: KubeRequest[] = [];
     try {
@@ -39,7 +44,7 @@ export async function listPages<T>(sender: KubeSender, list: PagedList<T>): Prom
   }
 }
 
-async function listOnce<T>(sender: KubeSender, list: PagedList<T>, held: KubeRequest[]): Promise<readonly T[]> {
+async function listOnce<T>(sender: KubeSender, list: KubeList<T>, held: KubeRequest[]): Promise<readonly T[]> {
   const taken: T[] = [];
   const maxItems = list.maxItems ?? Number.POSITIVE_INFINITY;
   const tokens = new Set<string>();
@@ -65,13 +70,13 @@ async function listOnce<T>(sender: KubeSender, list: PagedList<T>, held: KubeReq
     seen += items.length;
     token = tokenOf(page, request);
     if (token === undefined || taken.length >= maxItems) return taken;
-    if (tokens.has(token)) throw malformed(request, "its continue token came before");
+    if (tokens.has(token)) throw malformedAnswer(request, "its continue token came before");
     tokens.add(token);
   }
 }
 
 function requestOf<T>(
-  { path, parameters, accept, secret }: PagedList<T>,
+  { path, parameters, accept, secret }: KubeList<T>,
   page: { readonly limit: number; readonly token: string | undefined },
 ): KubeRequest {
   const query = new URLSearchParams({ limit: String(page.limit), ...parameters });
@@ -100,25 +105,26 @@ async function readPage(sender: KubeSender, request: KubeRequest, limit: number)
 function itemsOf(page: Json, request: KubeRequest): readonly Json[] {
   const items = isJsonObject(page) ? page.items : undefined;
   if (items === null) return [];
-  if (!Array.isArray(items)) throw malformed(request, `items is ${nameOf(items)}, expected a list`);
+  if (!Array.isArray(items)) throw malformedAnswer(request, `items is ${shapeNameOf(items)}, expected a list`);
   return items;
 }
 
 function asObject(item: Json, request: KubeRequest, index: number): JsonObject {
-  if (!isJsonObject(item)) throw malformed(request, `items[${index}] is ${nameOf(item)}, expected an object`);
+  if (!isJsonObject(item))
+    throw malformedAnswer(request, `items[${index}] is ${shapeNameOf(item)}, expected an object`);
   return item;
 }
 
 function tokenOf(page: Json, request: KubeRequest): string | undefined {
   const token = stringAt(page, "metadata", "continue") || undefined;
   if (token === undefined || token.length <= maxTokenLength) return token;
-  throw malformed(request, `its continue token has ${token.length} characters`);
+  throw malformedAnswer(request, `its continue token has ${token.length} characters`);
 }
 
 function tooLong(request: KubeRequest, { pages, seen }: { readonly pages: number; readonly seen: number }): KubeError {
   const limits = `${listLimits.items} items on ${listLimits.pages} pages are as much as is read`;
   const remedy = "have fewer objects of the kind in the namespace, or in the cluster";
-  return refusal(
+  return answerRefusal(
     request,
     "ListTooLong",
     `the list goes on after ${seen} items on ${pages} pages, and ${limits}; ${remedy}`,

@@ -12,9 +12,9 @@ const maxTextLength = 1_024;
  */
 export function shapeProblem(object: JsonObject): string | undefined {
   const { metadata } = object;
-  if (!isJsonObject(metadata)) return `metadata is ${nameOf(metadata)}, expected a map`;
+  if (!isJsonObject(metadata)) return `metadata is ${shapeNameOf(metadata)}, expected a map`;
   const { name, labels, annotations, finalizers, ownerReferences, managedFields } = metadata;
-  if (typeof name !== "string" || name === "") return `metadata.name is ${nameOf(name)}, expected a name`;
+  if (typeof name !== "string" || name === "") return `metadata.name is ${shapeNameOf(name)}, expected a name`;
   const unfit = textProblem(name) ?? pathSegmentProblem(name);
   if (unfit !== undefined) return `metadata.name ${unfit}`;
   for (const member of texts) {
@@ -22,7 +22,7 @@ export function shapeProblem(object: JsonObject): string | undefined {
     if (problem !== undefined) return `metadata.${member} ${problem}`;
   }
   for (const [member, value] of Object.entries({ labels, annotations })) {
-    if (!isNone(value) && !isJsonObject(value)) return `metadata.${member} is ${nameOf(value)}, expected a map`;
+    if (!isNone(value) && !isJsonObject(value)) return `metadata.${member} is ${shapeNameOf(value)}, expected a map`;
   }
   if (!isListOf(finalizers, (value) => typeof value === "string")) {
     return "metadata.finalizers is no list of texts";
@@ -32,7 +32,7 @@ export function shapeProblem(object: JsonObject): string | undefined {
 }
 
 function textProblem(value: Json | undefined): string | undefined {
-  if (typeof value !== "string") return `is ${nameOf(value)}, expected a text`;
+  if (typeof value !== "string") return `is ${shapeNameOf(value)}, expected a text`;
   return value.length > maxTextLength ? `has ${value.length} characters, and ${maxTextLength} are read` : undefined;
 }
 
@@ -52,7 +52,7 @@ function isWriter(entry: Json): boolean {
   return writerTexts.every((member) => isNone(entry[member]) || textProblem(entry[member]) === undefined);
 }
 
-export function nameOf(value: Json | undefined): string {
+export function shapeNameOf(value: Json | undefined): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";

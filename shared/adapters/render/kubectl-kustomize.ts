@@ -17,7 +17,7 @@ import { componentAlone, isComponent } from "#shared/source/kustomization.ts";
 import { type KustomizeInputs, kustomizeInputs, maxLoadedBytes } from "#shared/source/kustomize/kustomize-inputs.ts";
 import { kustomizeMessage } from "#shared/source/kustomize/kustomize-message.ts";
 import { kustomizeRemedy } from "#shared/source/kustomize/kustomize-remedy.ts";
-import { refused } from "#shared/source/kustomize/kustomize-scope.ts";
+import { kustomizationRefused } from "#shared/source/kustomize/kustomize-scope.ts";
 
 export interface KubectlKustomizeOptions extends Partial<ProcessBounds> {
   /** Gives the path of kubectl; asked at the first build. */
@@ -118,11 +118,11 @@ async function objectsOf(
   const objects = new Map<string, Uint8Array>();
   let bytes = 0;
   for (const chart of charts) {
-    if (inflate === undefined) throw refused(chart, "inflates a chart, and there is no Helm here");
+    if (inflate === undefined) throw kustomizationRefused(chart, "inflates a chart, and there is no Helm here");
     const content = new TextEncoder().encode(await inflate(chart));
     bytes += content.length;
     if (bytes > maxLoadedBytes) {
-      throw refused(
+      throw kustomizationRefused(
         chart,
         `comes, with those before it, to more than ${maxLoadedBytes} bytes, which kustomize cannot hold; use templates of their own`,
       );

@@ -6,12 +6,12 @@ import { stringMapAt } from "#shared/kube/kube-object.ts";
 import type { HelmOutputs, HelmRunner, TreeFile } from "#shared/ports.ts";
 import { asksForEvent, type ByEvent } from "#shared/source/helm/both-events.ts";
 import { type Chart, readChart } from "#shared/source/helm/chart.ts";
+import { chartValues } from "#shared/source/helm/chart-values.ts";
 import { explainHelm } from "#shared/source/helm/explain-helm.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";
 import { readOutput } from "#shared/source/helm/rendered-output.ts";
-import { renderingsOf, requireSame } from "#shared/source/helm/second-rendering.ts";
-import { valuesOf } from "#shared/source/helm/values.ts";
+import { chartRenderings, requireSame } from "#shared/source/helm/second-rendering.ts";
 import { type Manifest, readManifests } from "#shared/source/manifests.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
 import type { ManifestDocument } from "#shared/source/yaml/manifest-documents.ts";
@@ -35,9 +35,9 @@ export async function renderChart(
   { helm }: { readonly helm: HelmRunner },
 ): Promise<ByEvent<readonly ManifestDocument[]>> {
   const chart = readChart(path, await unpackCharts(path, filesBelow(files, path)));
-  const values = valuesOf(release, files, others);
+  const values = chartValues(release, files, others);
   const upgrade = asksForEvent(chart, values) ? "apart" : "alike";
-  const input = { ...renderingsOf(chart, release.lookup), values, release, upgrade } as const;
+  const input = { ...chartRenderings(chart, release.lookup), values, release, upgrade } as const;
   const answer = await helm.template(input).catch((error: unknown) => {
     throw ofChart(path, error);
   });

@@ -6,7 +6,7 @@ import { compareText } from "#shared/base/text-order.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { HelmRunner, KustomizeRunner, RenderInput, TreeFile } from "#shared/ports.ts";
 import { refuseForeignFiles } from "#shared/source/foreign-files.ts";
-import { foreignKindsIn } from "#shared/source/foreign-kinds.ts";
+import { foreignKindsIn } from "#shared/source/foreign-kinds-in.ts";
 import { type ByEvent, withHooksOfBoth } from "#shared/source/helm/both-events.ts";
 import { chartFile } from "#shared/source/helm/chart-folders.ts";
 import { siftHooks } from "#shared/source/helm/hooks.ts";

@@ -3,7 +3,7 @@ import { defined } from "#shared/base/defined.ts";
 import type { LackingState } from "#shared/fleet/api/lacking.ts";
 import { type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { syncName, templateOf } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 

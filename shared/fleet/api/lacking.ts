@@ -1,7 +1,7 @@
 /** What a cluster is to have and nothing was ever assigned of: it has no row of its own, and is counted all the same. */
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpRow, RolloutRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";

@@ -12,7 +12,7 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
-import { fleetRow, labelsOf, specOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { clusterLabels, fleetRow, specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow, DiscoveryStatus } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
@@ -40,7 +40,7 @@ import type {
   Transition,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
-import { type Assigned, heldBy, type Observed, type PruneAct, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type Assigned, holdOf, type Observed, type PruneAct, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type OutOfSync, syncState } from "#shared/fleet/sync/sync-state.ts";
 import { countTargets, type TargetCounts } from "#shared/fleet/sync/tally.ts";
 
@@ -245,7 +245,7 @@ export function clusterObject(row: ClusterRow, installation: string, seen: SeenO
   const access = specOf(row).access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
   const { discovered } = row;
   const isPlain = discovered === undefined && row.spec.kubeVersion === undefined;
-  const found = { ...defined({ discovered }), ...(isPlain ? {} : { labels: labelsOf(row) }) };
+  const found = { ...defined({ discovered }), ...(isPlain ? {} : { labels: clusterLabels(row) }) };
   const { address: _address, blobsAt: _blobsAt, renewedAt: _renewedAt, ...known } = row.status;
   const values = seen.values === undefined ? {} : valuesOf(row, seen.values);
   const status = {
@@ -346,7 +346,7 @@ export function listOf<Item>(kind: string, items: readonly Item[], next: string 
 function statusOf(row: SyncRow, about: Parameters<typeof syncState>[1]): SyncStatus {
   const { apply: _apply, token: _token, earlier: _earlier, anew: _anew, ...desired } = row.desired;
   const { behind } = about;
-  const held = heldBy(row);
+  const held = holdOf(row);
   const said = {
     state: syncState(row, about),
     desired,

@@ -13,7 +13,7 @@ import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { noTargets } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import type { RolloutRow, StageRecord, StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { heldBy, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { holdOf, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface RolloutInProgress {
   readonly rollout: RolloutRow;
@@ -121,7 +121,7 @@ export function targetItem(target: FoundTarget, syncs: readonly SyncRow[]): Targ
   const behind = syncs.find((sync) => sync.observed?.phase !== "Ready") ?? syncs[0];
   const revision = behind?.observed?.applied?.revision;
   const assigned = syncs.filter((sync) => attempts[sync.name] === sync.desired.attempt);
-  const held = assigned.map(heldBy).find((one) => one !== undefined);
+  const held = assigned.map(holdOf).find((one) => one !== undefined);
   const tried = state === "Applying" ? assigned.find(isRetrying) : undefined;
   const troubled = tried ?? assigned.find((sync) => sync.observed?.phase !== "Ready") ?? assigned[0];
   const why = tried?.observed === undefined ? reason : reasonOf(tried.observed);

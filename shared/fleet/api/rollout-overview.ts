@@ -4,8 +4,8 @@ import { type RolloutPhase, rolloutPhase } from "#shared/fleet/api/rollout-phase
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { boundOf, changedSize, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";

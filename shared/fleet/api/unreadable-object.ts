@@ -21,7 +21,7 @@ export interface UnreadableObject<Kind extends AnyObject["kind"] = AnyObject["ki
   };
 }
 
-export interface Place<Kind extends AnyObject["kind"]> {
+export interface ObjectPlace<Kind extends AnyObject["kind"]> {
   readonly kind: Kind;
   readonly namespace?: string;
   readonly name: string;
@@ -33,7 +33,7 @@ export const newerRow = "NewerRow" satisfies Reason;
 
 export function unreadableObject<Kind extends AnyObject["kind"]>(
   row: NewerRow,
-  { kind, namespace, name, cluster }: Place<Kind>,
+  { kind, namespace, name, cluster }: ObjectPlace<Kind>,
 ): UnreadableObject<Kind> {
   return {
     apiVersion: ourApiVersion,

@@ -2,7 +2,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { goneSince } from "#shared/fleet/discovery/gone.ts";
 import { type Parameters, parametersFrom } from "#shared/fleet/discovery/parameters.ts";
-import type { Candidate } from "#shared/fleet/discovery/plan-scan.ts";
+import type { ClusterToDescribe } from "#shared/fleet/discovery/plan-scan.ts";
 import {
   labelsFrom,
   matchesTags,
@@ -47,7 +47,7 @@ const ended: ReadonlySet<string> = new Set(["DELETING", "FAILED"]);
  * @param parameters - of its account and region; undefined: they were not to be had.
  */
 export function become(
-  { eks, name, found: stored }: Candidate,
+  { eks, name, found: stored }: ClusterToDescribe,
   description: Description | undefined,
   {
     scan,

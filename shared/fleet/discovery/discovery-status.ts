@@ -76,7 +76,7 @@ function isPassing({ unseen, failed }: ScanResult): boolean {
 const passing: ReadonlySet<string> = new Set(["AccountThrottled", "AccountUnavailable", "StsUnavailable"]);
 
 /** The organization was not to be had, or something else without which there is no look. */
-export function failedStatus(
+export function failedDiscoveryStatus(
   row: Pick<DiscoveryRow, "status" | "generation">,
   failure: { readonly code: string; readonly message: string },
   now: Date,

@@ -23,7 +23,7 @@ export interface SeenPlace {
 }
 
 /** A cluster that EKS is asked about alone, since a list says too little. */
-export interface Candidate {
+export interface ClusterToDescribe {
   readonly eks: EksArn;
   /** The name that it has, or would have. */
   readonly name: string;
@@ -32,12 +32,12 @@ export interface Candidate {
 }
 
 /** Nobody has it: its name is still to be chosen. */
-export function isNewcomer({ found }: Candidate): boolean {
+export function isNewcomer({ found }: ClusterToDescribe): boolean {
   return found === undefined || found.forgotten !== undefined;
 }
 
 export interface ScanPlan {
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly ClusterToDescribe[];
   readonly refused: readonly RefusedCluster[];
   /** Those of another ClusterDiscovery, by its name. */
   readonly others: readonly FoundRow[];
@@ -62,7 +62,7 @@ export function planScan(facts: ScanFacts): ScanPlan {
   const { known, seen, spec, discovery, orphaned } = facts;
   const others: FoundRow[] = [];
   const newcomers: Newcomer[] = [];
-  const candidates: Candidate[] = [];
+  const candidates: ClusterToDescribe[] = [];
   const listed = new Set<string>();
   for (const place of seen) {
     for (const arn of place.clusters ?? []) {
@@ -117,7 +117,10 @@ function sameTags(a: Tags, b: Tags): boolean {
 }
 
 /** Own ones that no list had, of places that were listed: that says nothing, but that EKS is to be asked. */
-function missing({ seen, known, discovery, spec, now }: ScanFacts, listed: ReadonlySet<string>): readonly Candidate[] {
+function missing(
+  { seen, known, discovery, spec, now }: ScanFacts,
+  listed: ReadonlySet<string>,
+): readonly ClusterToDescribe[] {
   const places = new Set(
     seen.flatMap(({ account, region, clusters }) => (clusters === undefined ? [] : [`${account} ${region}`])),
   );
@@ -128,7 +131,7 @@ function missing({ seen, known, discovery, spec, now }: ScanFacts, listed: Reado
     // A look before this one has asked, and died before it forgot them.
     ...planForgetting(own, overdue, { spec, now }).now,
   ]);
-  const found: Candidate[] = [];
+  const found: ClusterToDescribe[] = [];
   for (const row of own) {
     const eks = parseEksArn(row.arn);
     if (eks === undefined || row.forgotten !== undefined || listed.has(row.arn)) continue;
@@ -150,7 +153,7 @@ interface Newcomer {
 function namesOf(
   template: string,
   newcomers: readonly Newcomer[],
-): { readonly named: readonly Candidate[]; readonly refused: readonly RefusedCluster[] } {
+): { readonly named: readonly ClusterToDescribe[]; readonly refused: readonly RefusedCluster[] } {
   const refused: RefusedCluster[] = [];
   const byName = new Map<string, Newcomer[]>();
   for (const newcomer of newcomers) {
@@ -158,7 +161,7 @@ function namesOf(
     if (named.ok) byName.set(named.name, [...(byName.get(named.name) ?? []), newcomer]);
     else refused.push({ arn: newcomer.eks.arn, reason: "NameInvalid", message: named.message });
   }
-  const named: Candidate[] = [];
+  const named: ClusterToDescribe[] = [];
   for (const [name, clusters] of byName) {
     const [only] = clusters;
     const arns = clusters.map(({ eks }) => eks.arn);

@@ -1,6 +1,6 @@
 /** What a subject comes to on each cluster that it selects: pure, and the same as a planner seals. */
 import { type BuildInput, buildOf } from "#shared/fleet/rollout/build-of.ts";
-import { membersOf, type PlannedOwner, relationOf, snapshotTarget } from "#shared/fleet/rollout/plan.ts";
+import { membersOf, type PlannedOwner, relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Plan, PlannedTemplate, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";

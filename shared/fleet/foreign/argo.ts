@@ -4,6 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import {
   type FoldersOf,
   folderOf,
+  gitRefFrom,
   groupDocument,
   httpsUrl,
   leftOver,
@@ -11,10 +12,9 @@ import {
   nameOf,
   namesOf,
   notCarried,
-  refOf,
   remarked,
   type Said,
-  sourceDocument,
+  sourceManifest,
   titleOf,
   unknownCluster,
   whichClusters,
@@ -99,7 +99,7 @@ function templateOf(spec: JsonObject, source: JsonObject, wanted: WantedApplicat
   const { path, problem } = folderOf(stringAt(source, "path") ?? ".", foldersOf(url));
   if (problem !== undefined) return none(problem);
   const revision = stringAt(source, "targetRevision");
-  const ref = refOf(revision);
+  const ref = gitRefFrom(revision);
   const repository =
     url
       .replace(/\.git$/, "")
@@ -132,7 +132,7 @@ function templateOf(spec: JsonObject, source: JsonObject, wanted: WantedApplicat
   ];
   return {
     templates: [template],
-    sources: [sourceDocument({ name: sourceName, namespace, url, ref })],
+    sources: [sourceManifest({ name: sourceName, namespace, url, ref })],
     remarks: [
       ...notCarried(title, lost),
       ...("targetNamespace" in base

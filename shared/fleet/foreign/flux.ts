@@ -5,6 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import {
   type FoldersOf,
   folderOf,
+  gitRefFrom,
   groupDocument,
   httpsUrl,
   joined,
@@ -13,10 +14,9 @@ import {
   nameOf,
   namesOf,
   notCarried,
-  refOf,
   remarked,
   type Said,
-  sourceDocument,
+  sourceManifest,
   titleOf,
   unknownCluster,
   whichClusters,
@@ -47,14 +47,14 @@ export function gitRepositorySaid(object: Json): Said {
   ];
   const secret = "secretRef" in spec ? [`${title}: name a secret with a token in spec.git.credentials`] : [];
   return {
-    documents: [sourceDocument({ ...namesOf(object), url, ref })],
+    documents: [sourceManifest({ ...namesOf(object), url, ref })],
     remarks: [...notCarried(title, left), ...secret],
   };
 }
 
 /** @param kind - of `spec.ref`; `name` is a full one: `refs/heads/main`. */
 function refIn(kind: string, text: string): JsonObject | undefined {
-  return kind === "name" ? refOf(text) : { [kind]: text };
+  return kind === "name" ? gitRefFrom(text) : { [kind]: text };
 }
 
 export function kustomizationSaid(object: Json, fleet: FluxFleet): Said {

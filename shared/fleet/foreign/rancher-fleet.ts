@@ -3,6 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import {
   type FoldersOf,
   folderOf,
+  gitRefFrom,
   groupDocument,
   httpsUrl,
   leftOver,
@@ -10,10 +11,9 @@ import {
   nameOf,
   namesOf,
   notCarried,
-  refOf,
   remarked,
   type Said,
-  sourceDocument,
+  sourceManifest,
   titleOf,
   unknownCluster,
   whichClusters,
@@ -29,7 +29,7 @@ export function gitRepoSaid(object: Json, foldersOf: FoldersOf): Said {
   if (url === undefined)
     return remarked(`${title}: spec.repo is no address of a git repository that is fetched by https`);
   // Fleet follows this one where none is named.
-  const ref = refOf(stringAt(spec, "revision")) ?? { branch: stringAt(spec, "branch") ?? "master" };
+  const ref = gitRefFrom(stringAt(spec, "revision")) ?? { branch: stringAt(spec, "branch") ?? "master" };
   const given = listAt(spec, "paths").filter((path) => typeof path === "string");
   const folders = (given.length === 0 ? ["."] : given).map((path) => folderOf(path, foldersOf(url)));
   const remarks = folders.flatMap(({ problem }) => (problem === undefined ? [] : [`${title}: ${problem}`]));
@@ -65,7 +65,7 @@ export function gitRepoSaid(object: Json, foldersOf: FoldersOf): Said {
     "pollingInterval",
   ]);
   return {
-    documents: [sourceDocument({ name, namespace, url, ref }), ...(templates.length === 0 ? [] : groups)],
+    documents: [sourceManifest({ name, namespace, url, ref }), ...(templates.length === 0 ? [] : groups)],
     remarks: [
       ...remarks,
       ...notCarried(title, left),

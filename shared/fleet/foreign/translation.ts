@@ -77,7 +77,7 @@ export function httpsUrl(url: string): string | undefined {
 }
 
 /** `HEAD` and nothing follow the repository's own branch. */
-export function refOf(revision: string | undefined): JsonObject | undefined {
+export function gitRefFrom(revision: string | undefined): JsonObject | undefined {
   if (revision === undefined || revision === "" || revision === "HEAD") return undefined;
   if (/^[0-9a-f]{40}$/.test(revision)) return { commit: revision };
   if (/^refs\/tags\//.test(revision)) return { tag: revision.slice("refs/tags/".length) };
@@ -93,7 +93,7 @@ export interface WantedSource {
   readonly ref?: JsonObject | undefined;
 }
 
-export function sourceDocument({ name, namespace, url, ref }: WantedSource): JsonObject {
+export function sourceManifest({ name, namespace, url, ref }: WantedSource): JsonObject {
   const git = ref === undefined ? { url } : { url, ref };
   return { apiVersion: ourApiVersion, kind: "Source", metadata: { name, namespace }, spec: { git } };
 }

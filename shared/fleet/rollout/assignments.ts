@@ -3,9 +3,9 @@
 import { defined } from "#shared/base/defined.ts";
 import { isFresh } from "#shared/fleet/blob-life.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import { isAssigned, isUnchanged } from "#shared/fleet/rollout/judge.ts";
+import type { Relation } from "#shared/fleet/rollout/desired-plan.ts";
+import { isNewestAssignment, isUnchanged } from "#shared/fleet/rollout/judge.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
-import type { Relation } from "#shared/fleet/rollout/plan.ts";
 import { hashOf, later } from "#shared/fleet/rows/due.ts";
 import { type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type { PinnedSource, RenderingRow, RolloutRow, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
@@ -54,7 +54,7 @@ export interface RenderingClock {
  * How far the renderings of a target are: a renderer that began, and is not through in time, has failed. What was done long
  * ago may be gone, or go soon: it is asked for once more before anybody is given it.
  */
-export function renderingsOf(
+export function targetRenderings(
   inputs: readonly TargetInput[],
   renderings: ReadonlyMap<string, RenderingRow>,
   clock: RenderingClock,
@@ -210,6 +210,6 @@ export function isGiven(assigning: Assigning): boolean {
     const { name, apply } = overridden(template, input !== undefined && "digest" in input ? input.overrides : []);
     const sync = syncs.find((one) => one.name === syncName(owner, name));
     const renderDigest = digests[index];
-    return sync !== undefined && renderDigest !== undefined && isAssigned(sync, { renderDigest, apply });
+    return sync !== undefined && renderDigest !== undefined && isNewestAssignment(sync, { renderDigest, apply });
   });
 }

@@ -133,12 +133,15 @@ export function isUnchanged(
   sync: SyncRow | undefined,
   desired: Pick<SyncRow["desired"], "renderDigest" | "apply">,
 ): boolean {
-  if (sync === undefined || sync.paused !== undefined || !isAssigned(sync, desired)) return false;
+  if (sync === undefined || sync.paused !== undefined || !isNewestAssignment(sync, desired)) return false;
   return sync.observed?.attempt === sync.desired.attempt && sync.observed.phase === "Ready";
 }
 
 /** True when this is what the Sync was given last, whatever became of it. */
-export function isAssigned(sync: SyncRow, desired: Pick<SyncRow["desired"], "renderDigest" | "apply">): boolean {
+export function isNewestAssignment(
+  sync: SyncRow,
+  desired: Pick<SyncRow["desired"], "renderDigest" | "apply">,
+): boolean {
   if (sync.desired.action !== "apply" || sync.desired.renderDigest !== desired.renderDigest) return false;
   // Not JSON.stringify: DynamoDB gives the members of a map back in an order of its own.
   return canonicalJson(sync.desired.apply) === canonicalJson(desired.apply);

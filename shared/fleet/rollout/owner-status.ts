@@ -4,8 +4,8 @@ import { firstOf } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
+import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, lastStageRunOf, stageRunOf, stageRunsIn } from "#shared/fleet/rollout/feed.ts";
-import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { isStalled, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { type Freeze, type FreezeState, freezeOfAll, freezeText } from "#shared/fleet/rows/freezes-row.ts";
@@ -21,7 +21,7 @@ import { type ClusterTallies, clusterCounts, haveDesired } from "#shared/fleet/s
 import type { Reason } from "#shared/kube/reasons.ts";
 
 /** Clusters named in a message; the rest is counted. */
-export const namesShown = 3;
+export const namesShownInStatus = 3;
 /** And so much of what a worker says of one. */
 const reasonShown = 120;
 
@@ -298,5 +298,5 @@ function deletionText(facts: StatusFacts, counts: string): string {
 }
 
 function named(clusters: readonly string[], count = clusters.length): string {
-  return firstOf(clusters, { most: namesShown, count });
+  return firstOf(clusters, { most: namesShownInStatus, count });
 }

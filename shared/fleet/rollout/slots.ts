@@ -3,7 +3,7 @@ import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
-import { boundOf, type Pace, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { boundOf, type StagePace, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { CatchUpCounts, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Those of every stage, and the arrivals. */
@@ -16,10 +16,10 @@ export interface Mover {
   readonly stage?: number;
   readonly stageRun?: StageRunRow;
   /** A stage's own bound. */
-  readonly maxConcurrent?: Pace["maxConcurrent"] | undefined;
+  readonly maxConcurrent?: StagePace["maxConcurrent"] | undefined;
 }
 
-export interface Turn {
+export interface MoverTurn {
   readonly mover: Mover;
   /** New slots that it may have; with none it may still go on in those that its clusters have. */
   readonly slots: number;
@@ -95,7 +95,11 @@ export function servedNext({ served = [] }: Pick<RolloutStateRow, "served">, mov
  * one there are only turns: were the earliest always first, commits that come faster than it is through would keep it from
  * everybody else.
  */
-export function turnsOf(rolloutState: RolloutStateRow, movers: readonly Mover[], pace: Pace): readonly Turn[] {
+export function turnsOf(
+  rolloutState: RolloutStateRow,
+  movers: readonly Mover[],
+  pace: StagePace,
+): readonly MoverTurn[] {
   const bound = boundOf(pace, membersOfAll(rolloutState));
   const first = Math.max(
     0,
@@ -123,11 +127,11 @@ function roomOf({ maxConcurrent, stageRun, stage }: Mover, { stages }: RolloutSt
 }
 
 /** Slots that a stage's own bound leaves in it. @param size - what a percentage is of: a leg's targets, or its members. */
-export function ownRoom(stage: StageRecord, own: Pace["maxConcurrent"] | undefined, size = stage.members): number {
+export function ownRoom(stage: StageRecord, own: StagePace["maxConcurrent"] | undefined, size = stage.members): number {
   return own === undefined ? unbounded : ownBound(own, size) - changingIn(stage);
 }
 
-export function ownBound(own: Pace["maxConcurrent"], size: number): number {
+export function ownBound(own: StagePace["maxConcurrent"], size: number): number {
   return Math.max(1, resolveCount(own, size));
 }
 

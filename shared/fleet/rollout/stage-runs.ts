@@ -16,7 +16,7 @@ import {
 import type { Among } from "#shared/kube/reasons.ts";
 
 /** Read live: changing it helps at once. */
-export type Pace = Pick<RolloutStrategy, "maxConcurrent" | "maxFailures" | "maxUnreachable">;
+export type StagePace = Pick<RolloutStrategy, "maxConcurrent" | "maxFailures" | "maxUnreachable">;
 
 /** Of a leg: its phase, where that says all. */
 type StageRunReason = StageRunPhase | Among<"TooManyFailures" | "DeletionFailed" | "StageRemoved" | "Newer">;
@@ -82,7 +82,7 @@ export function isUnbegun({ counts }: Pick<StageRunRow, "counts">): boolean {
 }
 
 /** Clusters of the group that may be changing at once. */
-export function boundOf({ maxConcurrent }: Pace, members: number): number {
+export function boundOf({ maxConcurrent }: StagePace, members: number): number {
   return Math.min(mostSlots, Math.max(1, resolveCount(maxConcurrent, members)));
 }
 
@@ -90,7 +90,7 @@ export function boundOf({ maxConcurrent }: Pace, members: number): number {
  * Failed catch-ups that a stage bears before it lets no other cluster catch up. One is always free, so that one bad joiner stops
  * nobody. A catch-up that could not be rendered says nothing about the rollout, and is not counted.
  */
-export function catchUpBudget({ maxFailures }: Pick<Pace, "maxFailures">, members: number): number {
+export function catchUpBudget({ maxFailures }: Pick<StagePace, "maxFailures">, members: number): number {
   return Math.max(1, resolveCount(maxFailures, members));
 }
 
@@ -118,7 +118,7 @@ export function isLeft(stageRun: StageRunRow, judged: Judged = {}): boolean {
  * Where a leg stands. Percentages are of what it changes; while not all of that is known, of what it may change.
  * Leaving is no evidence: a leg whose targets have all left has verified nothing.
  */
-export function verdictOf(stageRun: StageRunRow, pace: Pace, judged: Judged = {}): StageRunVerdict {
+export function verdictOf(stageRun: StageRunRow, pace: StagePace, judged: Judged = {}): StageRunVerdict {
   const { deletion = false } = judged;
   const changed = changedSize(stageRun);
   // Who was sick before keeps its objects, too.

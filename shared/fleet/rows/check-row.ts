@@ -1,4 +1,4 @@
-import type { ClusterCheck } from "#shared/fleet/cluster-check.ts";
+import type { ClusterCheck } from "#shared/fleet/cluster-links.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 /** A check of the way to a cluster: asked for by people, answered by the function that goes this way. */

@@ -13,7 +13,7 @@ interface Labelled extends Pick<ClusterRow, "labels" | "discovered"> {
 }
 
 /** With the version of Kubernetes that somebody wrote down, where nobody looks it up. */
-export function labelsOf({ labels, spec, discovered }: Labelled): Texts {
+export function clusterLabels({ labels, spec, discovered }: Labelled): Texts {
   const version = spec?.kubeVersion;
   return { ...(version === undefined ? {} : { [versionLabel]: version }), ...discovered?.labels, ...labels };
 }
@@ -41,7 +41,7 @@ export function fleetRow(row: ClusterRow): FleetRow {
     version: row.version,
     name: row.name,
     uid: incarnationOf(row),
-    labels: labelsOf(row),
+    labels: clusterLabels(row),
     values,
     ...(discoveredValues.length === 0 ? {} : { discoveredValues }),
     ...defined({ arn: eks?.arn }),

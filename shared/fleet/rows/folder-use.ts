@@ -37,7 +37,7 @@ export function folderUseKey(
   return source === undefined ? undefined : keys.folderUse(source, path);
 }
 
-export type Asked =
+export type FolderTurn =
   /** Nobody waits for anybody in this folder. */
   | { readonly turn: "none needed" }
   | { readonly turn: "granted"; readonly next: FolderUseRow }
@@ -52,7 +52,7 @@ export interface TurnRequest {
   readonly turns: number;
 }
 
-export function askForTurn(row: FolderUseRow | undefined, { input, until, now, turns }: TurnRequest): Asked {
+export function askForTurn(row: FolderUseRow | undefined, { input, until, now, turns }: TurnRequest): FolderTurn {
   if (row === undefined || !isSlow(row.use, now)) return { turn: "none needed" };
   const others = turnsOfOthers(row, input, now);
   const queue = row.queue ?? [];

@@ -276,7 +276,7 @@ export const stateIndex = {
 };
 
 /** The cluster that a row is about. */
-export function clusterOf(key: RowKey): string {
+export function clusterOfKey(key: RowKey): string {
   const { fleet, sync, cluster, lease, slot, target, catchUp } = forms;
   const parts = [fleet, sync, cluster, lease, slot, target, catchUp].map((form) => form.parse(key));
   return required(

@@ -1,6 +1,6 @@
 import { defined } from "#shared/base/defined.ts";
 import { jittered, later } from "#shared/fleet/rows/due.ts";
-import { heldBy, intervalOf, isAsked, isPruneAsked, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { holdOf, intervalOf, isAsked, isPruneAsked, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** How often is looked whether a freeze still holds, for messages that were lost. */
 const heldSeconds = 300;
@@ -44,7 +44,7 @@ function waitOf(row: Scheduled): Wait {
 
 /** @returns undefined for what no freeze holds, as far as the worker knows. */
 function heldWait(row: Scheduled): Wait | undefined {
-  const held = heldBy(row);
+  const held = holdOf(row);
   if (held === undefined) return undefined;
   const check = isChecked(row) ? nextCheck(row) : undefined;
   const times = [later(held.at, heldSeconds), held.until, check];

@@ -184,7 +184,7 @@ export interface Discovered {
 export type ClusterRow = ObjectRow<"Cluster", ClusterSpec, ClusterStatus> & { readonly discovered?: Discovered };
 
 /** The uid that `kube-system` must have: what somebody accepted, else what it had when it was first seen. */
-export function identityOf({ operations, status }: Pick<ClusterRow, "operations" | "status">): string | undefined {
+export function clusterIdentity({ operations, status }: Pick<ClusterRow, "operations" | "status">): string | undefined {
   return operations.accepted?.uid ?? status.uid;
 }
 

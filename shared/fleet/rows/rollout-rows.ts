@@ -131,7 +131,7 @@ export interface StageRecord {
 /** One content as far as stages are told of it. */
 export interface LedgerEntry {
   readonly number: number;
-  /** Equal ones need no new content; see `identityOf`. */
+  /** Equal ones need no new content; see `planIdentity`. */
   readonly identity: string;
   readonly revision: string;
   readonly at: string;

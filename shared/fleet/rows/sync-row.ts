@@ -262,7 +262,7 @@ export interface Held extends Pick<Freeze, "name" | "by" | "reason" | "until"> {
 }
 
 /** What holds the newest assignment, as far as the worker knows. */
-export function heldBy({ held, desired }: Pick<SyncRow, "held" | "desired">): Held | undefined {
+export function holdOf({ held, desired }: Pick<SyncRow, "held" | "desired">): Held | undefined {
   return held?.attempt === desired.attempt && desired.action !== "orphan" ? held : undefined;
 }
 

@@ -65,7 +65,7 @@ export interface SourceFailure {
 }
 
 /** The attempt failed: the last good artifact stays, and with it everything that uses the Source. */
-export function failedStatus(row: Before, failure: SourceFailure, now: Date): SourceStatus {
+export function failedSourceStatus(row: Before, failure: SourceFailure, now: Date): SourceStatus {
   const { observedReference, fetch: _fetch, ...before } = row.status;
   const sameSpec = before.observedGeneration === row.generation && observedReference !== undefined;
   const { message, refused } = failure;
@@ -90,7 +90,7 @@ export function failedStatus(row: Before, failure: SourceFailure, now: Date): So
 /** A fetch begins. Of one that died before, it says so; what was asked for is not handled by that. */
 export function fetchingStatus(row: Before, start: FetchStart, died: SourceFailure | undefined): SourceStatus {
   if (died === undefined) return { ...row.status, fetch: start };
-  const { handledReconcile: _handled, ...failed } = failedStatus(row, died, new Date(start.startedAt));
+  const { handledReconcile: _handled, ...failed } = failedSourceStatus(row, died, new Date(start.startedAt));
   const { handledReconcile } = row.status;
   return { ...failed, ...defined({ handledReconcile }), fetch: start };
 }

@@ -24,7 +24,7 @@ interface Found {
 
 type Checked = Pick<SyncRow, "desired" | "observed">;
 
-export function conditionsOf(row: Checked, found: Found, now: string): Condition[] {
+export function syncConditions(row: Checked, found: Found, now: string): Condition[] {
   const { phase, reason, message } = found;
   const ready = phase === "Ready" ? "True" : phase === "Unreachable" ? "Unknown" : "False";
   const updatingTo = phase === "Applying" || phase === "Verifying" || phase === "Retrying";

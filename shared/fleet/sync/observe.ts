@@ -18,7 +18,7 @@ import {
   type Phase,
   type SyncRow,
 } from "#shared/fleet/rows/sync-row.ts";
-import { conditionsOf, maxMessage } from "#shared/fleet/sync/conditions.ts";
+import { maxMessage, syncConditions } from "#shared/fleet/sync/conditions.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 import type { HealthStatus } from "#shared/kube/health/status.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
@@ -109,7 +109,7 @@ export function observe(
     objects: countedForeign(finding, finding.objects ?? (sameAttempt ? before.objects : uncounted(before))),
     problems: finding.problems ?? [],
     fence: at.fence,
-    conditions: conditionsOf(row, { ...finding, leftAlone }, now),
+    conditions: syncConditions(row, { ...finding, leftAlone }, now),
   };
   const deniedAt = isDenied(base) ? now : sameAttempt ? before.deniedAt : undefined;
   return {

@@ -3,8 +3,8 @@ import { canonicalJson } from "#shared/base/json.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import type { OwnerState, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import { type StageRunPhase, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
-import { type SyncStateWord, stateOf } from "#shared/fleet/rows/state-of.ts";
-import { heldBy, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { holdOf, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type SyncStateWord, syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 
 /** What the cluster's stage moves to, or else is on. */
@@ -55,7 +55,7 @@ export function whyBehind({ place, problem }: Pick<DesiredRendering, "place" | "
  * apart from what is well, without reading a row.
  */
 export function indexedState(row: Pick<SyncRow, "desired" | "observed" | "paused">): SyncStateWord | "Drifted" {
-  const state = stateOf(row);
+  const state = syncStateOf(row);
   return state === "Ready" && isDrifted(row.observed) ? "Drifted" : state;
 }
 
@@ -71,9 +71,9 @@ export function syncState(
 ): string {
   const planned = about.plan?.state;
   if (row === undefined) return planned === undefined || haveAll.has(planned) ? "Pending" : planned;
-  const state = stateOf(row);
+  const state = syncStateOf(row);
   if (state === "Failed" && row.paused !== undefined) return state;
-  if (heldBy(row) !== undefined) return "Frozen";
+  if (holdOf(row) !== undefined) return "Frozen";
   if (state !== "Ready") return state;
   if (planned !== undefined && stuck.has(planned)) return planned;
   if (about.behind !== undefined) return "OutOfSync";

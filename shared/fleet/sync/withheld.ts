@@ -1,4 +1,4 @@
-import { labelsOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
 import { type Freeze, type FreezeState, freezeOver, freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
@@ -28,7 +28,7 @@ export type Withheld =
  */
 export function withheldFrom(
   attempt: number,
-  standing: Omit<Standing, "cluster"> & { readonly cluster: Parameters<typeof labelsOf>[0] | undefined },
+  standing: Omit<Standing, "cluster"> & { readonly cluster: Parameters<typeof clusterLabels>[0] | undefined },
   now: Date,
 ): Withheld | undefined {
   const { row, owner, cluster, freezeState } = standing;
@@ -40,7 +40,7 @@ export function withheldFrom(
   const suspended = owner?.operations.suspended;
   if (suspended !== undefined) return { reason: "Suspended", message: `suspended by ${suspended.by}` };
   if (isWithdrawn(row, owner)) return { reason: "Withdrawn", message: "it is to stay" };
-  const freeze = freezeOver(freezeState, labelsOf(cluster), now);
+  const freeze = freezeOver(freezeState, clusterLabels(cluster), now);
   return freeze && frozenBy(freeze);
 }
 

@@ -1,7 +1,7 @@
 /** What somebody asked for and nobody has taken up yet: until then a stage that stands still may go on in a moment. Pure. */
 import { defined } from "#shared/base/defined.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunsIn } from "#shared/fleet/rollout/feed.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { isStalled, mustVerify, verdictOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Act, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";

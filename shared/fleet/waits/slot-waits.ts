@@ -1,12 +1,12 @@
 /** Who waits for a slot, and who has one and waits for the cluster's worker. */
 import { defined } from "#shared/base/defined.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { changingIn, changingOf, membersOfAll, moversOf, ownBound, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { boundOf, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { Begun, LeaseRow } from "#shared/fleet/rows/lease-row.ts";
-import { desiredKey, heldBy } from "#shared/fleet/rows/sync-row.ts";
+import { desiredKey, holdOf } from "#shared/fleet/rows/sync-row.ts";
 import { assignedIn, slotState } from "#shared/fleet/waits/slot-state.ts";
 import { checkedSlots, namesShown, namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
@@ -70,7 +70,7 @@ export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): read
   if (row.operations.suspended !== undefined) return [];
   const late = slots.slice(0, checkedSlots).filter((slot) => {
     const given = assignedIn(slot, syncs.get(slot.cluster) ?? []);
-    if (slot.releasing !== undefined || given.length === 0 || given.some((sync) => heldBy(sync) !== undefined))
+    if (slot.releasing !== undefined || given.length === 0 || given.some((sync) => holdOf(sync) !== undefined))
       return false;
     const at = worksAt(leases.get(slot.cluster), now);
     if (given.some((sync) => at?.sync === `${sync.namespace}/${sync.name}` && at.wants === desiredKey(sync)))

@@ -1,8 +1,8 @@
 /** What a stage waits for: its leg stands still, or something of it is not ready, or an earlier stage has what comes next. */
 import { defined } from "#shared/base/defined.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, offeredTo, stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changedSize, isLeft, isStalled, mustVerify, verdictOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";

@@ -4,14 +4,14 @@
  */
 import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { unreadableText } from "#shared/fleet/rollout/owner-status.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingIn, changingOf, membersOfAll, ownBound } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget } from "#shared/fleet/rollout/stage-runs.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { heldBy } from "#shared/fleet/rows/sync-row.ts";
+import { holdOf } from "#shared/fleet/rows/sync-row.ts";
 import { askedWaits } from "#shared/fleet/waits/asked-waits.ts";
 import { assignedIn } from "#shared/fleet/waits/slot-state.ts";
 import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
@@ -61,7 +61,7 @@ function freezes({ freezeState, now, stageRuns, rolloutState, row, slots, syncs 
   if (all.length > 0) return all.map((freeze) => frozen(freeze, {}));
   return inForce.flatMap((freeze) => {
     const isHeld = (slot: SlotRow) =>
-      assignedIn(slot, syncs.get(slot.cluster) ?? []).some((sync) => heldBy(sync)?.name === freeze.name);
+      assignedIn(slot, syncs.get(slot.cluster) ?? []).some((sync) => holdOf(sync)?.name === freeze.name);
     // They keep their slots for a while: whoever waits for one waits for that, or for the thaw.
     const names = slots.filter(isHeld).map(({ cluster }) => cluster);
     return [

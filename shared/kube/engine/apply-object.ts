@@ -19,7 +19,7 @@ import {
 import { foundThere, keptAsItIs } from "#shared/kube/engine/kept-objects.ts";
 import { definiteFailure, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, type OwnDeadline, outOfTime } from "#shared/kube/engine/own-deadline.ts";
-import { kindOf, type ResolvedObject } from "#shared/kube/engine/resolve-objects.ts";
+import { type ResolvedObject, resolveKind } from "#shared/kube/engine/resolve-objects.ts";
 import { computeStatus } from "#shared/kube/health/compute-status.ts";
 import type { Health } from "#shared/kube/health/status.ts";
 import type { InventoryEntry } from "#shared/kube/inventory.ts";
@@ -82,7 +82,7 @@ export async function applyObject(client: ClusterClient, request: ApplyObjectReq
     const result = await applyAsKnown(client, asked);
     if (!isOutdated(result) || reading === maxReadings) return result;
     const { existing: _, ...rest } = request;
-    const kind = await kindOf(client, request.target.object);
+    const kind = await resolveKind(client, request.target.object);
     const live = "plural" in kind ? await client.get(kind, request.target.id, { metadataOnly: true }) : undefined;
     asked = live === undefined ? withoutRecord(rest) : asRead(rest, live);
   }
@@ -121,7 +121,7 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
     if (known !== undefined && (await hasExpired(client, request))) {
       return { id, outcome: "unchanged", entry: known, health: removedItself, warnings: [] };
     }
-    const kind = await kindOf(client, target.object);
+    const kind = await resolveKind(client, target.object);
     if (!("plural" in kind)) return { id, outcome: "failed", failure: kind };
     if (isOnlyMade(target.object)) return await makeOnce(client, kind, request);
     const object = withUid(target.object, stringAt(existing, "metadata", "uid") ?? known?.uid);
@@ -256,7 +256,7 @@ function terminating(id: ObjectId, live: KubeObject): AppliedObject {
 async function hasExpired(client: ClusterClient, { target, known, clock }: ApplyObjectRequest): Promise<boolean> {
   if (known?.expiring === undefined || known.expiring !== digestOf(target.object)) return false;
   if (!hasRemovedItself(known, clock.now())) return false;
-  const kind = await kindOf(client, target.object);
+  const kind = await resolveKind(client, target.object);
   if (!("plural" in kind)) return false;
   return (await client.get(kind, target.id, { metadataOnly: true })) === undefined;
 }

@@ -13,7 +13,7 @@ import type { StandingOf } from "#shared/kube/engine/foreign-object.ts";
 import { leftInPeace } from "#shared/kube/engine/kept-objects.ts";
 import { endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
-import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
+import { isDefinition, type ResolvedObject, resolveKind, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
 import { type HookRun, runHook } from "#shared/kube/engine/run-hook.ts";
 import { RunTime } from "#shared/kube/engine/run-time.ts";
 import { entriesById, type Inventory } from "#shared/kube/inventory.ts";
@@ -204,7 +204,7 @@ class ApplyRun {
     for (const { id, object, hook } of targets) {
       if (hook !== undefined || this.#isSeen(id) || this.#newNamespaces.has(id.namespace) || this.#time.isUp())
         continue;
-      const kind = await kindOf(this.#client, object);
+      const kind = await resolveKind(this.#client, object);
       if ("plural" in kind) desired.push({ id, kind });
     }
     try {
@@ -257,7 +257,7 @@ class ApplyRun {
   }
 
   async #readAlone({ id, object }: ResolvedObject): Promise<ReadonlyMap<string, KubeObject>> {
-    const kind = await kindOf(this.#client, object);
+    const kind = await resolveKind(this.#client, object);
     return "plural" in kind ? readExisting(this.#client, [{ id, kind }]) : new Map();
   }
 

@@ -1,6 +1,6 @@
 import type { Clock, SleepingClock } from "#shared/base/clock.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
-import { kindOf, kindsOfDefinition } from "#shared/kube/engine/resolve-objects.ts";
+import { kindsOfDefinition, resolveKind } from "#shared/kube/engine/resolve-objects.ts";
 import { computeStatus } from "#shared/kube/health/compute-status.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 
@@ -36,7 +36,7 @@ async function obstacleOf(
   clock: Clock,
 ): Promise<string | undefined> {
   const name = definition.metadata.name;
-  const kind = await kindOf(client, definition);
+  const kind = await resolveKind(client, definition);
   if (!("plural" in kind)) return `${name}: ${kind.message}`;
   const live = await client.get(kind, { namespace: "", name });
   if (live === undefined) return `${name}: it was deleted`;

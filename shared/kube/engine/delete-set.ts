@@ -3,15 +3,15 @@ import { defined } from "#shared/base/defined.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { deleteParent } from "#shared/kube/engine/ensure-parent.ts";
 import { isCutOff, isOutOfTime } from "#shared/kube/engine/own-deadline.ts";
-import { type PruneRequest, type PruneResult, pruneSet } from "#shared/kube/engine/prune-set.ts";
+import { type PruneResult, type PruneSetRequest, pruneSet } from "#shared/kube/engine/prune-set.ts";
 import type { Inventory } from "#shared/kube/inventory.ts";
 import type { ObjectId } from "#shared/kube/object-id.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
 
-export interface DeleteRequest {
+export interface DeleteSetRequest {
   readonly inventory: Inventory;
   /** Members that the inventory does not know, and that somebody wants gone, by their uid. */
-  readonly accepted?: PruneRequest["candidates"];
+  readonly accepted?: PruneSetRequest["candidates"];
   /** Objects of attempted renderings that the inventory does not know; see `PruneRequest.unrecorded`. */
   readonly unrecorded: readonly ObjectId[];
   /** See `PruneRequest.heldFor`. The parent stays while anything is held: it says whose that is. */
@@ -28,7 +28,7 @@ export interface DeleteRequest {
  * Call it again, with the settled objects out of the inventory, until the outcome is `done`.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
-export async function deleteSet(client: ClusterClient, request: DeleteRequest): Promise<PruneResult> {
+export async function deleteSet(client: ClusterClient, request: DeleteSetRequest): Promise<PruneResult> {
   const { inventory, accepted = [], unrecorded, heldFor, parent, claim, clock, deadline } = request;
   const result = await pruneSet(client, {
     setId: inventory.setId,

@@ -8,7 +8,7 @@ import { reasonToKeep } from "#shared/kube/engine/deletion-guards.ts";
 import { foreignFailure } from "#shared/kube/engine/foreign-object.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
 import { endsTheCheck, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
-import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
+import { isDefinition, type ResolvedObject, resolveKind, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
 import { UnavailableKind } from "#shared/kube/engine/unavailable-kind.ts";
 import { holdsManifest } from "#shared/kube/holds-manifest.ts";
 import { type KubeObject, type ManifestObject, objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
@@ -146,7 +146,7 @@ class DiffRun {
   }
 
   async #ask(id: ObjectId, object: ManifestObject, member: KubeObject | undefined): Promise<void> {
-    const kind = await kindOf(this.#client, object);
+    const kind = await resolveKind(this.#client, object);
     if (!("plural" in kind)) {
       if (kind.reason === "NoMatch" && this.#brings.has(kindKey(id))) return this.#isNew(id, object);
       return void this.refused.push({ id, failure: kind });

@@ -23,7 +23,7 @@ import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 
-export interface PruneRequest {
+export interface PruneSetRequest {
   readonly setId: string;
   /** Entries of the inventory that are not desired any more, or what somebody has accepted by its uid. */
   readonly candidates: readonly Pick<InventoryEntry, "id" | "uid">[];
@@ -75,7 +75,7 @@ const concurrency = 8;
  * To be called only when everything desired was applied.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
-export async function pruneSet(client: ClusterClient, request: PruneRequest): Promise<PruneResult> {
+export async function pruneSet(client: ClusterClient, request: PruneSetRequest): Promise<PruneResult> {
   const candidates = candidatesOf(request);
   const time = new RunTime(request);
   if (candidates.length === 0) return { outcome: "done", timeWasUp: false, ...nothing };
@@ -100,7 +100,7 @@ export async function pruneSet(client: ClusterClient, request: PruneRequest): Pr
 async function orderOf(
   client: ClusterClient,
   candidates: readonly Candidate[],
-  request: PruneRequest,
+  request: PruneSetRequest,
 ): Promise<DeletionOrder | { readonly unread: string }> {
   const ids = candidates.map(({ id }) => id);
   if (ids.length === 1) return orderDeletion(ids, new Map());
@@ -113,7 +113,7 @@ async function orderOf(
 interface PruneRun {
   readonly order: DeletionOrder;
   readonly candidates: readonly Candidate[];
-  readonly request: PruneRequest;
+  readonly request: PruneSetRequest;
   readonly time: RunTime;
 }
 
@@ -165,7 +165,7 @@ function isCutShort({ message }: PrunedObject): boolean {
   return message === outOfTime.message;
 }
 
-function candidatesOf({ candidates, unrecorded }: PruneRequest): readonly Candidate[] {
+function candidatesOf({ candidates, unrecorded }: PruneSetRequest): readonly Candidate[] {
   const unrecordedKeys = new Set(unrecorded.map(objectIdKey));
   // An object that was both recorded and attempted again since may have been created anew, with another uid.
   const recorded = candidates.map(({ id, uid }) => (unrecordedKeys.delete(objectIdKey(id)) ? { id } : { id, uid }));
@@ -173,7 +173,7 @@ function candidatesOf({ candidates, unrecorded }: PruneRequest): readonly Candid
 }
 
 /** With what stands in the way of one object. */
-interface OneRequest extends PruneRequest {
+interface OneRequest extends PruneSetRequest {
   readonly obstacle: DeletionObstacle | undefined;
 }
 
@@ -221,7 +221,7 @@ function held(
   return { id, outcome: "held", message, entry };
 }
 
-function reasonToStay(candidate: Candidate, live: KubeObject, request: PruneRequest): PrunedObject | undefined {
+function reasonToStay(candidate: Candidate, live: KubeObject, request: PruneSetRequest): PrunedObject | undefined {
   const { id } = candidate;
   const uid = stringAt(live, "metadata", "uid") ?? "";
   if (request.keepUids.has(uid)) {

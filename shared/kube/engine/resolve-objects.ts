@@ -125,7 +125,7 @@ function withMembership(object: ManifestObject, setId: string): ManifestObject {
 }
 
 /** The kind of an object in the version of its manifest, or why it is not known. */
-export async function kindOf(client: ClusterClient, object: ManifestObject): Promise<KindInfo | ObjectFailure> {
+export async function resolveKind(client: ClusterClient, object: ManifestObject): Promise<KindInfo | ObjectFailure> {
   const query = { group: groupOf(object.apiVersion), kind: object.kind, version: versionOf(object.apiVersion) };
   try {
     const found = await client.lookup(query);

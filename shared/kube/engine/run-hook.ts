@@ -10,7 +10,7 @@ import { heldBy } from "#shared/kube/engine/held-by.ts";
 import { entryOf } from "#shared/kube/engine/inventory-entry.ts";
 import { definiteFailure, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
-import { kindOf, type ResolvedObject } from "#shared/kube/engine/resolve-objects.ts";
+import { type ResolvedObject, resolveKind } from "#shared/kube/engine/resolve-objects.ts";
 import { computeStatus } from "#shared/kube/health/compute-status.ts";
 import { current, failed, type Health, inProgress } from "#shared/kube/health/status.ts";
 import type { InventoryEntry } from "#shared/kube/inventory.ts";
@@ -71,7 +71,7 @@ export function hookPart(live: KubeObject): Pick<InventoryEntry, "hook"> {
 async function runAsFound(client: ClusterClient, request: HookRequest): Promise<AppliedObject> {
   const { target, run, known, setId, clock } = request;
   const { id } = target;
-  const kind = await kindOf(client, target.object);
+  const kind = await resolveKind(client, target.object);
   if (!("plural" in kind)) return { id, outcome: "failed", failure: kind };
   const live = await client.get(kind, id);
   if (live === undefined) return known?.hook === markOf(run) ? lost(request) : make(client, request);

@@ -1,5 +1,5 @@
 import type { Json } from "#shared/base/json.ts";
-import { conditionsOf, HealthShapeError, stringField } from "#shared/kube/health/fields.ts";
+import { conditionsOf, HealthShapeError, stringField } from "#shared/kube/health/health-fields.ts";
 import { podHealth } from "#shared/kube/health/pod-rule.ts";
 import { current, failed, type Health, inProgress, unknown } from "#shared/kube/health/status.ts";
 import {

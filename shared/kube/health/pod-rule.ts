@@ -1,4 +1,4 @@
-import { conditionsOf, HealthShapeError, stringField } from "#shared/kube/health/fields.ts";
+import { conditionsOf, HealthShapeError, stringField } from "#shared/kube/health/health-fields.ts";
 import { current, failed, type Health, inProgress } from "#shared/kube/health/status.ts";
 import { type KubeObject, listAt, stringAt } from "#shared/kube/kube-object.ts";
 

@@ -1,4 +1,4 @@
-import { conditionsOf, integerField, stringField } from "#shared/kube/health/fields.ts";
+import { conditionsOf, integerField, stringField } from "#shared/kube/health/health-fields.ts";
 import { current, failed, type Health, inProgress, jobFailed } from "#shared/kube/health/status.ts";
 import { type KubeObject, valueAt } from "#shared/kube/kube-object.ts";
 

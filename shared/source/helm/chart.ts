@@ -66,14 +66,15 @@ function readChartFile(folder: string, files: ReadonlyMap<string, Uint8Array>, p
   const file = at(folder, path);
   const value = mapIn(files, folder, path);
   if (value === undefined) {
-    throw refused({ file: folder }, `is no Helm chart: it has no ${chartFile}; correct the template's path`);
+    throw chartRefused({ file: folder }, `is no Helm chart: it has no ${chartFile}; correct the template's path`);
   }
   const { name, type, version, dependencies } = value;
-  if (typeof name !== "string" || name === "") throw refused({ file, field: "name" }, "is missing; a chart has a name");
+  if (typeof name !== "string" || name === "")
+    throw chartRefused({ file, field: "name" }, "is missing; a chart has a name");
   if (version === undefined || version === null || version === "")
-    throw refused({ file, field: "version" }, "is missing; a chart has one, as 1.0.0");
+    throw chartRefused({ file, field: "version" }, "is missing; a chart has one, as 1.0.0");
   if (type === "library" && path === chartFile) {
-    throw refused(
+    throw chartRefused(
       { file, field: "type" },
       "is library: such a chart is only for others to depend on, and has no objects",
     );
@@ -86,7 +87,7 @@ function mapIn(files: ReadonlyMap<string, Uint8Array>, folder: string, path: str
   if (content === undefined) return undefined;
   const file = at(folder, path);
   const [first] = parseDocuments(new TextDecoder().decode(content), file);
-  if (!isJsonObject(first?.value)) throw refused({ file }, "is no map");
+  if (!isJsonObject(first?.value)) throw chartRefused({ file }, "is no map");
   return first.value;
 }
 
@@ -124,7 +125,7 @@ function checkVendored({ folder, files, base, file }: Dependencies, dependencies
     const { name, version = "", repository = "" } = isJsonObject(dependency) ? dependency : {};
     if (typeof name !== "string" || vendored.has(name)) continue;
     const from = repository === "" ? "" : ` from ${String(repository).slice(0, 200)}`;
-    throw refused(
+    throw chartRefused(
       { file, field: `dependencies[${index}]` },
       `${name} ${String(version).slice(0, 60)}${from} is not in ${at(folder, `${base}charts`)}, and nothing is fetched while rendering; run \`helm dependency build ${quoted(at(folder, base.slice(0, -1)))}\` and commit what it puts there`.replace(
         "  ",
@@ -185,6 +186,6 @@ export function at(folder: string, path: string): string {
   return folder === "." ? path : `${folder}/${path}`;
 }
 
-export function refused(place: ManifestPlace, reason: string): ManifestError {
+export function chartRefused(place: ManifestPlace, reason: string): ManifestError {
   return new ManifestError("ChartRefused", place, reason);
 }

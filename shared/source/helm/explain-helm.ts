@@ -1,4 +1,4 @@
-import { at, type Chart, hasTemplate, refused } from "#shared/source/helm/chart.ts";
+import { at, type Chart, chartRefused, hasTemplate } from "#shared/source/helm/chart.ts";
 import { chartFile } from "#shared/source/helm/chart-folders.ts";
 import { withoutWordsOfValues } from "#shared/source/helm/helm-words.ts";
 import { fileOf } from "#shared/source/helm/rendered-output.ts";
@@ -59,7 +59,7 @@ function lookupAt(chart: Chart, text: string, place: ManifestPlace | undefined):
       calls.some(({ name, line }) => name === "lookup" && line === place.line),
   );
   if (!isLookup) return undefined;
-  return refused(
+  return chartRefused(
     place,
     "calls lookup, which would find nothing here: a chart that keeps a password in the cluster would make another one each time. " +
       "Set the values by which the chart asks for nothing, as the name of an existing Secret, or say render.helm.lookup: Empty where nothing found is right",
@@ -70,7 +70,7 @@ function lookupAt(chart: Chart, text: string, place: ManifestPlace | undefined):
 function hiddenIn(text: string, place: ManifestPlace | undefined): ManifestError | undefined {
   const [, name] = /\bstarling\.hidden\.(\w+)/.exec(text) ?? [];
   if (name === undefined || place === undefined) return undefined;
-  return refused(
+  return chartRefused(
     place,
     `evaluates a text with tpl that calls ${name}: what it is answered cannot be fixed there, and would be another each time. ` +
       "Put the call into a template, or the value in the place of the text",

@@ -6,7 +6,7 @@ import { chartFile } from "#shared/source/helm/chart-folders.ts";
  * What Helm, Go's templates, their functions and YAML say of themselves. A word that is missing here is hidden from who
  * reads the message, and nothing else: a value is never told because something was forgotten.
  */
-export const ownWords = `
+export const helmWords = `
   a after alias allowed alphabetic already an anchor and any append are args argument arguments array as associated at
   bad base64 be been before beginning block bool broken but by byte bytes calling can can't cannot certificate
   character characters chart's chunk closing collection column command compact comparable compare comparison Compile
@@ -36,7 +36,7 @@ const counted = /(?:want(?: at least)? \d+ got \d+|\byaml: line \d+)/g;
 /** What Helm said, without the words of values: those are left that are its own, or stand in a template of the chart. */
 export function withoutWordsOfValues(chart: Chart, said: string, whose: "chart" | "helm"): string {
   const counts = whose === "helm" ? (said.match(counted) ?? []) : [];
-  return knownWords(said, knownTo(chart, [ownWords, ...counts]));
+  return knownWords(said, knownTo(chart, [helmWords, ...counts]));
 }
 
 /** Not `values.yaml`, nor files that a template reads: what stands there is data. */

@@ -18,7 +18,7 @@ interface Renderings {
 }
 
 /** @param lookup - `Empty`: what a chart looks up is not there, and that is right. Else what comes to it fails. */
-export function renderingsOf(chart: Chart, lookup: "Refuse" | "Empty"): Renderings {
+export function chartRenderings(chart: Chart, lookup: "Refuse" | "Empty"): Renderings {
   if (chart.watched.length === 0) return { chart: chart.files, instead: new Map() };
   const [first, second] = [fixedFilesOf(chart, "first", lookup), fixedFilesOf(chart, "second", lookup)];
   const instead = [...second].filter(([path, content]) => first.get(path)?.equals(content) !== true);

@@ -12,7 +12,7 @@ import {
   entriesOf,
   folded,
   type KustomizeScope,
-  refused,
+  kustomizationRefused,
   requireFile,
   resolve,
 } from "#shared/source/kustomize/kustomize-scope.ts";
@@ -46,7 +46,7 @@ export function readCharts(
   const charts = Array.isArray(value) ? value : [value];
   if (charts.length > maxCharts) {
     const reason = `has ${charts.length} charts, more than ${maxCharts}; render the others by templates of their own`;
-    throw refused({ file: scope.file, field }, reason);
+    throw kustomizationRefused({ file: scope.file, field }, reason);
   }
   requireFewCharts({ file: scope.file, field }, { own: charts.length, others: scope.charts.length });
   const home = homeOf(scope, globals);
@@ -62,7 +62,7 @@ export function requireFewCharts(
 ): void {
   const all = own + others;
   if (all <= maxChartsInAll) return;
-  throw refused(
+  throw kustomizationRefused(
     place,
     `makes ${all} charts with those of the other kustomizations of this template, more than ${maxChartsInAll}; render some by templates of their own`,
   );
@@ -73,7 +73,7 @@ function homeOf(scope: KustomizeScope, globals: Json | undefined): string {
   const [other] = Object.keys(others);
   const field = "helmGlobals";
   if (other !== undefined || typeof charthome !== "string")
-    throw refused({ file: scope.file, field }, "may have nothing but chartHome, a folder of the artifact");
+    throw kustomizationRefused({ file: scope.file, field }, "may have nothing but chartHome, a folder of the artifact");
   return resolve(scope, { value: charthome, field: `${field}.chartHome` });
 }
 
@@ -87,7 +87,7 @@ interface ChartEntry {
 function readChartEntry(scope: KustomizeScope, entry: ChartEntry): InflatedChart {
   const { field, value } = entry;
   const refuse = (member: string, reason: string): never => {
-    throw refused({ file: scope.file, field: member === "" ? field : `${field}.${member}` }, reason);
+    throw kustomizationRefused({ file: scope.file, field: member === "" ? field : `${field}.${member}` }, reason);
   };
   if (!isJsonObject(value)) return refuse("", "is no chart; write its name and releaseName");
   const chart = byFoldedKey(value);
@@ -146,13 +146,13 @@ function folderOf(
 ): string {
   const where = { file: scope.file, field: `${field}.name` };
   if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name))
-    throw refused(where, "is no name of a chart");
+    throw kustomizationRefused(where, "is no name of a chart");
   const inHome = (path: string) => (home === "." ? path : `${home}/${path}`);
   const fetched = repo === undefined || version === undefined ? [] : [inHome(`${name}-${String(version)}/${name}`)];
   const folders = [...fetched, inHome(name)];
   const found = folders.find((folder) => scope.files.has(`${folder}/${chartFile}`));
   if (found !== undefined) return found;
-  throw refused(
+  throw kustomizationRefused(
     where,
     `${name} is not in ${folders.join(" or ")}, and nothing is fetched while rendering; commit the chart there, or say helmGlobals.chartHome`,
   );

@@ -15,7 +15,7 @@ import {
   entriesOf,
   folded,
   type KustomizeScope,
-  refused,
+  kustomizationRefused,
   requireYaml,
   resolve,
   textOf,
@@ -50,7 +50,8 @@ export function kustomizeInputs(files: ReadonlyMap<string, ListedFile>, folder: 
     const visit = readFolder(build, next);
     visited.set(next, visit);
     waiting.push(...visit.included);
-    if (visited.size > maxFolders) throw refused({ file: visit.file }, `reaches more than ${maxFolders} folders`);
+    if (visited.size > maxFolders)
+      throw kustomizationRefused({ file: visit.file }, `reaches more than ${maxFolders} folders`);
   }
   checkLoad(visited, folder);
   return { files: build.inputs, charts: build.charts };
@@ -73,12 +74,12 @@ function readFolder(build: BuildFiles, folder: string): Visit {
   if (file === undefined) {
     throw new ManifestError("KustomizationRefused", { file: folder }, `holds no ${kustomizationNames.join(", no ")}`);
   }
-  if (second !== undefined) throw refused({ file: second }, `stands beside ${file}; keep one of them`);
+  if (second !== undefined) throw kustomizationRefused({ file: second }, `stands beside ${file}; keep one of them`);
   const scope = { ...build, folder, file, weight: { bytes: 0 } };
   // kustomize reads the first document only.
   const [first] = parseDocuments(textOf(build, file), file);
   const value = first?.document === 1 ? first.value : {};
-  if (!isJsonObject(value)) throw refused({ file }, "is no map; write a Kustomization");
+  if (!isJsonObject(value)) throw kustomizationRefused({ file }, "is no map; write a Kustomization");
   const { understood, included } = readKustomization(scope, value);
   build.inputs.set(file, new TextEncoder().encode(jsonAsYaml(understood)));
   return { file, included, bytes: scope.weight.bytes };
@@ -121,7 +122,7 @@ function readKustomization(
     const field = fieldNames.get(folded(key)) ?? key;
     if (helmFields.includes(field)) {
       if (field !== "helmChartInflationGenerator" || isEmpty(member)) continue;
-      throw refused(
+      throw kustomizationRefused(
         { file: scope.file, field: key },
         "is the old way to inflate Helm charts, which is not read; write helmCharts, with the chart committed",
       );
@@ -165,7 +166,7 @@ function readFolders(scope: KustomizeScope, field: string, value: Json | undefin
     const path = resolve(scope, entry);
     if (scope.folders.has(path)) {
       if (kustomizationsOf(scope.files, path).length > 0) return [path];
-      throw refused(
+      throw kustomizationRefused(
         { file: scope.file, field: entry.field },
         `"${entry.value}" holds no kustomization.yaml; give it one, or name its files`,
       );
@@ -193,7 +194,7 @@ function checkLoad(visited: ReadonlyMap<string, Visit>, start: string): void {
   const load = loadOf(start);
   const visit = visited.get(start);
   if (load <= maxLoadedBytes || visit === undefined) return;
-  throw refused(
+  throw kustomizationRefused(
     { file: visit.file },
     `makes kustomize load ${load} bytes, more than ${maxLoadedBytes}: a base counts as often as it is included, an alias as what it stands for; include it less often, or split the folder`,
   );

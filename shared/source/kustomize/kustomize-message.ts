@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { knownWords } from "#shared/base/known-words.ts";
-import { ownWords as wordsOfYaml } from "#shared/source/helm/helm-words.ts";
+import { helmWords as wordsOfYaml } from "#shared/source/helm/helm-words.ts";
 import { kustomizationNames } from "#shared/source/kustomization.ts";
 import { folded, isInline } from "#shared/source/kustomize/kustomize-scope.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";

@@ -6,12 +6,12 @@ import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { kustomizationsOf } from "#shared/source/kustomization.ts";
 import { checkReferences } from "#shared/source/kustomize/kustomize-references.ts";
 import {
-  type Entry,
   entriesOf,
   folded,
   isInline,
+  type KustomizationEntry,
   type KustomizeScope,
-  refused,
+  kustomizationRefused,
   requireFile,
   resolve,
   textOf,
@@ -57,24 +57,26 @@ export function readPlugins(scope: KustomizeScope, field: string, value: Json | 
   return [...inPlace, ...paths.flatMap((entry) => textsBehind(scope, entry, 0))];
 }
 
-function rewritePluginFile(scope: KustomizeScope, entry: Entry): void {
+function rewritePluginFile(scope: KustomizeScope, entry: KustomizationEntry): void {
   const path = requireFile(scope, entry);
   const texts = pluginTexts(scope, { ...entry, text: textOf(scope, path), file: path });
   scope.inputs.set(path, new TextEncoder().encode(texts.join("\n---\n")));
 }
 
 /** What a file, or a folder that does nothing but list files, configures. */
-function textsBehind(scope: KustomizeScope, entry: Entry, depth: number): string[] {
+function textsBehind(scope: KustomizeScope, entry: KustomizationEntry, depth: number): string[] {
   const path = resolve(scope, entry);
   if (!scope.folders.has(path)) {
     requireFile(scope, entry);
     return pluginTexts(scope, { ...entry, text: textOf(scope, path), file: path });
   }
   const where = { file: scope.file, field: entry.field };
-  if (depth > maxDepth) throw refused(where, `"${entry.value}" lists folders that list folders; name the files`);
+  if (depth > maxDepth)
+    throw kustomizationRefused(where, `"${entry.value}" lists folders that list folders; name the files`);
   const [file, ...others] = kustomizationsOf(scope.files, path);
-  if (file === undefined) throw refused(where, `"${entry.value}" holds no kustomization; name the files`);
-  if (others.length > 0) throw refused(where, `"${entry.value}" holds more than one kustomization; keep one`);
+  if (file === undefined) throw kustomizationRefused(where, `"${entry.value}" holds no kustomization; name the files`);
+  if (others.length > 0)
+    throw kustomizationRefused(where, `"${entry.value}" holds more than one kustomization; keep one`);
   const listed = { ...scope, folder: path, file };
   return listedEntries(listed).flatMap((inner) => {
     const target = resolve(listed, inner);
@@ -86,12 +88,12 @@ function textsBehind(scope: KustomizeScope, entry: Entry, depth: number): string
 const plainMembers = new Set(["apiversion", "kind", "metadata", "resources"]);
 
 /** A folder builds its configurations; what else it does to them, nobody could judge before it is done. */
-function listedEntries(scope: KustomizeScope): Entry[] {
+function listedEntries(scope: KustomizeScope): KustomizationEntry[] {
   const value = parseDocuments(textOf(scope, scope.file), scope.file)[0]?.value;
-  const entries: Entry[] = [];
+  const entries: KustomizationEntry[] = [];
   for (const [key, member] of Object.entries(isJsonObject(value) ? value : {})) {
     if (!plainMembers.has(folded(key))) {
-      throw refused(
+      throw kustomizationRefused(
         { file: scope.file, field: key },
         "changes plugin configurations, which then cannot be judged; keep nothing but `resources` here, or name the plugins' files themselves",
       );
@@ -117,7 +119,7 @@ interface PluginSource {
 function pluginTexts(scope: KustomizeScope, source: PluginSource): string[] {
   const { text, file, field } = source;
   return parseDocuments(text, file, { booleans: "1.2" }).map(({ value, document }) => {
-    if (!isJsonObject(value)) throw refused({ file, document, field }, "is no plugin's configuration");
+    if (!isJsonObject(value)) throw kustomizationRefused({ file, document, field }, "is no plugin's configuration");
     checkPlugin(scope, { value, file, document, field });
     return jsonAsYaml(value);
   });
@@ -130,7 +132,7 @@ function checkPlugin(
   const { value, file, document, field } = plugin;
   const { apiVersion, kind } = value;
   if (apiVersion !== "builtin" || typeof kind !== "string" || !builtinKinds.has(kind)) {
-    throw refused(
+    throw kustomizationRefused(
       { file, document, field },
       `asks for the plugin ${String(apiVersion)}/${String(kind)}; only plugins built into kustomize run, and no Helm charts`,
     );
@@ -138,7 +140,10 @@ function checkPlugin(
   const annotations = isJsonObject(value.metadata) ? value.metadata.annotations : undefined;
   for (const key of isJsonObject(annotations) ? Object.keys(annotations) : []) {
     if (!key.startsWith("config.kubernetes.io/function") && !key.startsWith("config.k8s.io/function")) continue;
-    throw refused({ file, document, field: key }, "asks for a function in a container or program; none is run");
+    throw kustomizationRefused(
+      { file, document, field: key },
+      "asks for a function in a container or program; none is run",
+    );
   }
   checkReferences(scope, { value, field });
 }

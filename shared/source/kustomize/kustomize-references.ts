@@ -1,9 +1,9 @@
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import {
-  type Entry,
   entriesOf,
   folded,
   isInline,
+  type KustomizationEntry,
   type KustomizeScope,
   requireFile,
   requireYaml,
@@ -44,16 +44,16 @@ function makesSecrets(value: Json | undefined, field: string): boolean {
 }
 
 /** An entry that is a file of YAML, or YAML in place. */
-export function checkYaml(scope: KustomizeScope, entry: Entry): void {
+export function checkYaml(scope: KustomizeScope, entry: KustomizationEntry): void {
   if (isInline(entry.value)) checkInPlace(scope, entry);
   else requireYaml(scope, entry);
 }
 
-function checkInPlace(scope: KustomizeScope, entry: Entry): void {
+function checkInPlace(scope: KustomizeScope, entry: KustomizationEntry): void {
   scope.weight.bytes += expansionOf(entry.value, `${scope.file}, ${entry.field}`);
 }
 
 /** Generators write `key=path`; a file name with an equals sign is a file all the same. */
-function pathOf({ value, field }: Entry): Entry {
+function pathOf({ value, field }: KustomizationEntry): KustomizationEntry {
   return { value: value.slice(value.indexOf("=") + 1), field };
 }

@@ -24,14 +24,14 @@ export interface KustomizeScope extends BuildFiles {
 }
 
 /** A text of a kustomization, and which field it is in. */
-export interface Entry {
+export interface KustomizationEntry {
   readonly value: string;
   readonly field: string;
   /** Of a generator of Secrets: a value may stand where a file is meant. */
   readonly isSecret?: boolean;
 }
 
-function told({ value, isSecret = false }: Entry): string {
+function told({ value, isSecret = false }: KustomizationEntry): string {
   return isSecret ? "what it names (not repeated, for it may be a secret)" : `"${value}"`;
 }
 
@@ -41,7 +41,7 @@ export function folded(key: string): string {
 }
 
 /** The texts of a field that is one, or a list of them. */
-export function entriesOf(value: unknown, field: string): Entry[] {
+export function entriesOf(value: unknown, field: string): KustomizationEntry[] {
   if (!Array.isArray(value)) return typeof value === "string" ? [{ value, field }] : [];
   return value.flatMap((item: unknown, index) =>
     typeof item === "string" ? [{ value: item, field: `${field}[${index}]` }] : [],
@@ -57,11 +57,11 @@ export function isInline(text: string): boolean {
  * The file of the artifact that an entry names; kustomize gets to see it.
  * @throws ManifestError `KustomizationRefused` when there is none, or the entry is a URL.
  */
-export function requireFile(scope: KustomizeScope, entry: Entry): string {
+export function requireFile(scope: KustomizeScope, entry: KustomizationEntry): string {
   const path = resolve(scope, entry);
   const file = scope.files.get(path);
   if (file === undefined) {
-    throw refused(
+    throw kustomizationRefused(
       { file: scope.file, field: entry.field },
       isIgnored(path)
         ? `${told(entry)} is left out of every artifact, for its name or ending; give it another`
@@ -77,7 +77,7 @@ export function requireFile(scope: KustomizeScope, entry: Entry): string {
  * `requireFile` for a file that kustomize will parse.
  * @throws ManifestError `InvalidYaml` for aliases that would fill its memory, and for what cannot be looked at.
  */
-export function requireYaml(scope: KustomizeScope, entry: Entry): void {
+export function requireYaml(scope: KustomizeScope, entry: KustomizationEntry): void {
   const path = resolve(scope, entry);
   if (scope.files.has(path) && !scope.expansions.has(path)) {
     scope.expansions.set(path, expansionOf(textOf(scope, path), path));
@@ -85,20 +85,23 @@ export function requireYaml(scope: KustomizeScope, entry: Entry): void {
   requireFile(scope, entry);
 }
 
-export function resolve(scope: KustomizeScope, entry: Entry): string {
+export function resolve(scope: KustomizeScope, entry: KustomizationEntry): string {
   const { value, field } = entry;
   const where = { file: scope.file, field };
   if (isRemote(value)) {
-    throw refused(where, `${told(entry)} is remote, and nothing is fetched while rendering; commit a copy of it`);
+    throw kustomizationRefused(
+      where,
+      `${told(entry)} is remote, and nothing is fetched while rendering; commit a copy of it`,
+    );
   }
   if (value.startsWith("/") || value.includes("\\") || value.includes("\0")) {
-    throw refused(where, `${told(entry)} is an absolute path; write it relative to ${scope.file}`);
+    throw kustomizationRefused(where, `${told(entry)} is an absolute path; write it relative to ${scope.file}`);
   }
   const parts = scope.folder === "." ? [] : scope.folder.split("/");
   for (const part of value.split("/")) {
     if (part === "" || part === ".") continue;
     if (part !== "..") parts.push(part);
-    else if (parts.pop() === undefined) throw refused(where, `${told(entry)} leaves the artifact`);
+    else if (parts.pop() === undefined) throw kustomizationRefused(where, `${told(entry)} leaves the artifact`);
   }
   return parts.length === 0 ? "." : parts.join("/");
 }
@@ -120,6 +123,6 @@ function isRemote(value: string): boolean {
   return at > 0 && host.indexOf(":", at + 2) > 0;
 }
 
-export function refused(place: ManifestPlace, reason: string): ManifestError {
+export function kustomizationRefused(place: ManifestPlace, reason: string): ManifestError {
   return new ManifestError("KustomizationRefused", place, reason);
 }

@@ -5,7 +5,7 @@ import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";

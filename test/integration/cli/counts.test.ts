@@ -8,7 +8,7 @@ import { takeSurvey } from "#functions/tick/take-survey.ts";
 import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 import { answerPage } from "#shared/pages/answer-page.ts";
-import { pageHost } from "#shared/pages/document.ts";
+import { pageHost } from "#shared/pages/html-document.ts";
 import type { Metrics } from "#shared/ports.ts";
 import { PlannedGroup } from "#test/bench/planned-group.ts";
 import { type CliFixture, startCliFixture } from "#test/integration/cli/cli-fixture.ts";

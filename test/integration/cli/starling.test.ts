@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";

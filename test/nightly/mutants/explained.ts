@@ -147,8 +147,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "shared/adapters/git/git-objects.ts",
-    'if (end < 0 || next > tree.length) throw malformed("a tree of the repository breaks off");',
-    'if (end <= 0 || next > tree.length) throw malformed("a tree of the repository breaks off");',
+    'if (end < 0 || next > tree.length) throw malformedGitAnswer("a tree of the repository breaks off");',
+    'if (end <= 0 || next > tree.length) throw malformedGitAnswer("a tree of the repository breaks off");',
     "a name ends behind the space before it",
   ],
   [
@@ -189,8 +189,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "shared/adapters/git/pack-objects.ts",
-    'if (content === undefined) throw malformed("an object of the pack has no content");',
-    'if (false) throw malformed("an object of the pack has no content");',
+    'if (content === undefined) throw malformedGitAnswer("an object of the pack has no content");',
+    'if (false) throw malformedGitAnswer("an object of the pack has no content");',
     "for the compiler: a chain has its first content",
   ],
   [
@@ -272,13 +272,13 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "how long it waits is left to chance, and to wait for nothing is in it",
   ],
   [
-    "functions/apply/worker/turns.ts",
+    "functions/apply/worker/in-turn.ts",
     "return placed.sort((a, b) => (a.place < b.place ? -1 : 1)).map(({ row }) => row);",
     "return placed.sort((a, b) => (a.place <= b.place ? -1 : 1)).map(({ row }) => row);",
     "no two places are equal: a name is in each",
   ],
   [
-    "functions/apply/worker/turns.ts",
+    "functions/apply/worker/in-turn.ts",
     'if (deaths !== undefined) return ["later", later(since > deaths.at ? since : deaths.at, suspectSeconds)];',
     'if (deaths !== undefined) return ["later", later(since >= deaths.at ? since : deaths.at, suspectSeconds)];',
     "of two equal times either is right",
@@ -297,8 +297,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "functions/apply/worker/read-cluster.ts",
-    "if (syncs.every((row) => heldBy(row) === undefined)) return false;",
-    "if (syncs.every((row) => heldBy(row) === undefined)) return true;",
+    "if (syncs.every((row) => holdOf(row) === undefined)) return false;",
+    "if (syncs.every((row) => holdOf(row) === undefined)) return true;",
     "where a freeze holds nothing there is nothing that it lets go",
   ],
   [
@@ -338,7 +338,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "it is about a cluster that has more kinds than are kept of all: to ask it again is a matter of speed",
   ],
   [
-    "functions/apply/operations/prune-foreign.ts",
+    "functions/apply/operations/prune-accepted.ts",
     "const candidates = asked.objects.filter(({ id, uid }) => !inGit.has(objectIdKey(id)) && !recorded.has(uid));",
     "const candidates = asked.objects.filter(({ id, uid }) => !inGit.has(objectIdKey(id)) && true);",
     "it saves requests: what is recorded is kept by its uid where it would be deleted",

@@ -8,7 +8,7 @@ import { believedSeconds, type LeaseRow } from "#shared/fleet/rows/lease-row.ts"
 import { nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import { heldBy, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { holdOf, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
 import { indexedState } from "#shared/fleet/sync/sync-state.ts";
@@ -180,7 +180,7 @@ export class ModelWorkers {
     const freeze = freezeOver(freezeState, cluster?.labels ?? {}, now);
     if (freeze === undefined) return {};
     const { name, by, reason, until } = freeze;
-    const since = heldBy(row)?.since ?? now.toISOString();
+    const since = holdOf(row)?.since ?? now.toISOString();
     const held = {
       name,
       by,

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpRow, RolloutStateRow, SlotRow, StageRunRef } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row } from "#shared/fleet/rows/row.ts";

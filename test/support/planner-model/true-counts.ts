@@ -1,12 +1,12 @@
 import { expect } from "vitest";
+import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
-import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpRow, RolloutRow, StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import type { PlannerModel } from "#test/support/planner-model/planner-model.ts";
 import { owner } from "#test/support/planner-world.ts";
 
@@ -69,10 +69,10 @@ function shownBy(
   names: ReadonlySet<string>,
 ): "ready" | "failed" | "unreachable" | "other" {
   const syncs = all.get(cluster) ?? [];
-  const states = syncs.map(stateOf);
+  const states = syncs.map(syncStateOf);
   if (failed.has(cluster) || states.includes("Failed")) return "failed";
   if (states.includes("Unreachable") || states.includes("Reachable")) return "unreachable";
-  const ready = syncs.filter((row) => names.has(row.name) && stateOf(row) === "Ready");
+  const ready = syncs.filter((row) => names.has(row.name) && syncStateOf(row) === "Ready");
   return ready.length === names.size ? "ready" : "other";
 }
 

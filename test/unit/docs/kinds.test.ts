@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parseDocument, type WritableKind } from "#shared/fleet/kinds/document.ts";
-import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
+import { fieldsOf } from "#shared/fleet/kinds/kind-fields.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
 import type { OwnerState } from "#shared/fleet/rows/object-rows.ts";
-import type { SyncStateWord } from "#shared/fleet/rows/state-of.ts";
+import type { SyncStateWord } from "#shared/fleet/rows/sync-state-of.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 const docs = new URL("../../../docs/", import.meta.url);

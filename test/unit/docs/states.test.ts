@@ -4,7 +4,7 @@ import { accessChecks } from "#cli/doctor/access-checks.ts";
 import { installationChecks } from "#cli/doctor/installation-checks.ts";
 import type { Session } from "#cli/session/session.ts";
 import { rolloutPhases } from "#shared/fleet/api/rollout-phase.ts";
-import { clusterLinks } from "#shared/fleet/cluster-check.ts";
+import { clusterLinks } from "#shared/fleet/cluster-links.ts";
 import { type StageRunPhase, stalledPhases, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 import { waitReasons } from "#shared/fleet/waits/wait.ts";
 import { needsSomebody, stateWords } from "#shared/words/state-words.ts";

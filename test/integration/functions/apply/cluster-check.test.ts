@@ -7,7 +7,7 @@ import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import type { AccessEntry, EksCluster } from "#local/aws/eks/eks-register.ts";
 import { defaultGroup, rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
-import type { LinkFinding } from "#shared/fleet/cluster-check.ts";
+import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";

@@ -1,6 +1,6 @@
 /** A folder that takes long for many inputs leaves places to the renderings of others. */
 import { beforeEach, expect, test } from "vitest";
-import { type RenderPorts, render } from "#functions/render/render.ts";
+import { type RenderPorts, renderInput } from "#functions/render/render-input.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -74,7 +74,7 @@ class World {
       while (this.atWork.size < places) {
         const message = this.queue.shift();
         if (message === undefined) break;
-        const work: Promise<void> = render(message, this.ports()).finally(() => this.atWork.delete(work));
+        const work: Promise<void> = renderInput(message, this.ports()).finally(() => this.atWork.delete(work));
         this.atWork.add(work);
         quiet = 0;
       }

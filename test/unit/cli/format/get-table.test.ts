@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { getTable, worstFirst } from "#cli/format/get-table.ts";
+import { getTable, worstObjectsFirst } from "#cli/format/get-table.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { KindName } from "#cli/session/kind-names.ts";
 import {
@@ -76,7 +76,7 @@ describe("get", () => {
     });
     const halted = syncGroupObject({ ...group, name: "addons", status: { ...group.status, state: "Halted" } });
     const fresh = syncGroupObject({ ...group, name: "fresh", status: { conditions: [] } });
-    expect(table("SyncGroup", worstFirst([fresh, syncGroupObject(group), suspended, halted]))).toBe(
+    expect(table("SyncGroup", worstObjectsFirst([fresh, syncGroupObject(group), suspended, halted]))).toBe(
       `NAMESPACE  NAME    REVISION           ROLLOUT    STAGE      READY  CHANGING  FAILED  UNREACH  STATE      FOR  SEEN
 payments   addons  main@sha1:9f2c1ab  addons-12  2/3 early  9/36   2         0       1        Halted     3m   3s    9 of 36
 payments   search  main@sha1:9f2c1ab  search-12  2/3 early  9/36   2         0       1        Suspended  5m   3s    by sre/ana: INC-4711
@@ -154,7 +154,7 @@ payments   fresh   -                  -          -          -      -         -  
         undefined,
       ),
     ];
-    expect(table("Sync", worstFirst(syncs))).toBe(
+    expect(table("Sync", worstObjectsFirst(syncs))).toBe(
       `NAMESPACE  NAME      CLUSTER  REVISION  READY  STATE   FOR  SEEN
 payments   shop.web  c2       -         3/4    Failed  10m  2m    ApplyFailed: Service shop/web: spec.ports[1].nodePort: 31443: provided port is already allocated by another Service
 payments   shop.web  c9       -         4/4    Ready   10m  2m

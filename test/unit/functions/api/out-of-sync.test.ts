@@ -1,6 +1,6 @@
 /** Syncs that are ready with something else than their cluster wants: what its stage moves to, or is on. */
 import { describe, expect, test } from "vitest";
-import { inputDigest, inputOf } from "#shared/fleet/rollout/plan.ts";
+import { inputDigest, inputOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import type {

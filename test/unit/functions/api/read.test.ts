@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { apiFixture, cluster, httpEvent, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";

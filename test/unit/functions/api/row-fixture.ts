@@ -2,7 +2,7 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import { desiredPlan, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { desiredPlan, planIdentity, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { type Artifact, newestAct, type OwnerRow, type SourceRow } from "#shared/fleet/rows/object-rows.ts";
@@ -296,7 +296,7 @@ export async function sayTaken(table: Table, { kind, namespace, name }: Owner, a
   }
   const desired = desiredPlan(object, sources);
   if (!desired.ok) throw new Error(desired.message);
-  const identity = identityOf(desired.plan, { inputsVersion: 0, recovered: undefined });
+  const identity = planIdentity(desired.plan, { inputsVersion: 0, recovered: undefined });
   const ledger = rolloutState.ledger.map((entry) =>
     entry.number === rolloutState.last ? { ...entry, identity } : entry,
   );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { warningsOf } from "#functions/apply/steps/apply-warnings.ts";
+import { objectWarnings } from "#functions/apply/steps/apply-warnings.ts";
 import type { AppliedObject } from "#shared/kube/engine/apply-object.ts";
 
 function applied(kind: string, name: string, warnings: readonly string[], group = ""): AppliedObject {
@@ -18,7 +18,7 @@ test("each text is told once, with the object it is about, and of Secrets none",
     applied("ConfigMap", "fine", []),
     applied("Secret", "v", ["of another kind"], "vault.example.com"),
   ];
-  expect(warningsOf({ objects })).toEqual([
+  expect(objectWarnings({ objects })).toEqual([
     { object: "Service shop/a and 2 more", message: "old" },
     { object: "Service shop/a", message: "odd" },
     { object: "Secret shop/s", message: "the server's words about a Secret are withheld" },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { render } from "#functions/render/render.ts";
+import { renderInput } from "#functions/render/render-input.ts";
 import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { randomIds } from "#shared/adapters/system.ts";
@@ -229,7 +229,7 @@ test("a rendering that was asked for knows whom to tell, even when the message w
   // The tick knows the row's key only: whom to tell stands in the row.
   expect(made.sender.take()).toContainEqual(told);
   const built = { digest: digestOf("built"), objects: 1, bytes: Buffer.from("built") };
-  await render(told, { ...ports, blobs, ids: randomIds, turns: 1, builder: { build: async () => built } });
+  await renderInput(told, { ...ports, blobs, ids: randomIds, turns: 1, builder: { build: async () => built } });
   expect(made.sender.take()).toEqual([expect.objectContaining({ to: "rollout", owner })]);
 });
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { desiredClusters, distinctInputs } from "#shared/fleet/forecast/desired-clusters.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
-import { desiredPlan, type PlannedOwner } from "#shared/fleet/rollout/plan.ts";
+import { desiredPlan, type PlannedOwner } from "#shared/fleet/rollout/desired-plan.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { abandonLease, acquireLease } from "#functions/apply/lease/lease.ts";
-import { render } from "#functions/render/render.ts";
+import { renderInput } from "#functions/render/render-input.ts";
 import { resolveSource } from "#functions/resolve/resolve.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { releaseHolds } from "#local/machine/release-holds.ts";
@@ -99,7 +99,7 @@ const resolve = (machine: DyingMachine) =>
       getRemainingTimeInMillis: () => 180_000,
     }),
   );
-const renderIt = (machine: DyingMachine) => machine.untilBegun((ports) => render({ to: "render", input }, ports));
+const renderIt = (machine: DyingMachine) => machine.untilBegun((ports) => renderInput({ to: "render", input }, ports));
 
 test("a machine that starts again fetches and renders at once what a killed one was at", async () => {
   const machine = new DyingMachine();

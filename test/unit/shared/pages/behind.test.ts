@@ -1,8 +1,8 @@
 /** Who is behind on the fleet page and among the versions: whoever is not known to have the newest content. */
 import { expect, test } from "vitest";
 import type { Ask } from "#shared/pages/ask.ts";
-import { pageHost } from "#shared/pages/document.ts";
 import { fleetPage } from "#shared/pages/fleet-page.ts";
+import { pageHost } from "#shared/pages/html-document.ts";
 import { versionsPage } from "#shared/pages/versions-page.ts";
 import { tableIn, textOf } from "#test/support/html-tables.ts";
 

@@ -1,8 +1,8 @@
 /** Where a view leaves something out it says so, with the number where that is known, and leads to the rest. */
 import { expect, test } from "vitest";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
-import { pageHost } from "#shared/pages/document.ts";
 import { fleetPage } from "#shared/pages/fleet-page.ts";
+import { pageHost } from "#shared/pages/html-document.ts";
 import { modulePage } from "#shared/pages/module-page.ts";
 import { rolloutsPage } from "#shared/pages/rollouts-page.ts";
 import { syncPage } from "#shared/pages/sync-page.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
-import { pageHost } from "#shared/pages/document.ts";
+import { pageHost } from "#shared/pages/html-document.ts";
 import { syncPage } from "#shared/pages/sync-page.ts";
 import { tableIn, textOf } from "#test/support/html-tables.ts";
 

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
-import { pageHost } from "#shared/pages/document.ts";
+import { pageHost } from "#shared/pages/html-document.ts";
 import { originParts, planParts } from "#shared/pages/origin-parts.ts";
 import { rolloutsPage } from "#shared/pages/rollouts-page.ts";
 import { syncPage } from "#shared/pages/sync-page.ts";

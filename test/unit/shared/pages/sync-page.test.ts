@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { groupSyncObject } from "#shared/fleet/api/objects.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
-import { pageHost } from "#shared/pages/document.ts";
+import { pageHost } from "#shared/pages/html-document.ts";
 import { syncPage } from "#shared/pages/sync-page.ts";
 import { textOf } from "#test/support/html-tables.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { pageHost } from "#shared/pages/document.ts";
+import { pageHost } from "#shared/pages/html-document.ts";
 import { badge, bar, brief, command, fields, html, table } from "#shared/pages/view.ts";
 
 const hostile = [

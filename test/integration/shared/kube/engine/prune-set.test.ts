@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { systemClock } from "#shared/adapters/system.ts";
 import { deleteSet } from "#shared/kube/engine/delete-set.ts";
 import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
-import { type PruneRequest, type PruneResult, pruneSet } from "#shared/kube/engine/prune-set.ts";
+import { type PruneResult, type PruneSetRequest, pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { changeInventory, type Inventory } from "#shared/kube/inventory.ts";
 import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
@@ -37,7 +37,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     return { claim, inventory: await cluster.applied(set, objects) };
   }
 
-  function prune(set: Applied, keep: readonly ManifestObject[], rest?: Partial<PruneRequest>): Promise<PruneResult> {
+  function prune(set: Applied, keep: readonly ManifestObject[], rest?: Partial<PruneSetRequest>): Promise<PruneResult> {
     return pruneSet(cluster.client, pruneRequest(set, keep, rest));
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { messagesOf, nextRow, waitedSeconds } from "#functions/apply/worker/check-outcome.ts";
-import { isQuiet } from "#functions/apply/worker/quiet.ts";
+import { isQuietCheck } from "#functions/apply/worker/quiet-check.ts";
 import { defined } from "#shared/base/defined.ts";
 import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { timerOf } from "#shared/fleet/rows/next-work.ts";
@@ -96,12 +96,12 @@ describe("drift that stays", () => {
   test("of a row that an older version had in the index as ready is written once", () => {
     const old = due({ ...row, stateSk: "Ready#c1#web.app" }, timerOf(row));
     const now = new Date(since);
-    expect(isQuiet({ row: old, observed: seen("True") }, nextRow({ row: old, observed: seen("True") }), now)).toBe(
+    expect(isQuietCheck({ row: old, observed: seen("True") }, nextRow({ row: old, observed: seen("True") }), now)).toBe(
       false,
     );
     const next = due(row, timerOf(row));
-    expect(isQuiet({ row: next, observed: seen("True") }, nextRow({ row: next, observed: seen("True") }), now)).toBe(
-      true,
-    );
+    expect(
+      isQuietCheck({ row: next, observed: seen("True") }, nextRow({ row: next, observed: seen("True") }), now),
+    ).toBe(true);
   });
 });

@@ -5,8 +5,8 @@ import {
   begunAt,
   deathAmong,
   isUnsure,
+  type SyncTurn,
   survived,
-  type Turn,
   takenApart,
 } from "#functions/apply/worker/worker-deaths.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -23,7 +23,7 @@ const suspended = {
 const held: Held = { name: "inc-1", by: "ana", reason: "INC-1", attempt: 1, since: "2026-11-21T08:00:00.000Z", at: "" };
 const cluster: ClusterRow = { ...clusterRow(), status: { uid: "kube-system-1", conditions: [] } };
 
-function turn(template: string, more: Partial<SyncRow> = {}, owner?: UserSyncRow): Turn {
+function turn(template: string, more: Partial<SyncRow> = {}, owner?: UserSyncRow): SyncTurn {
   return { row: { ...syncRowOf("c1", { template }), ...more }, owner };
 }
 
@@ -37,7 +37,7 @@ function leaseOf(death: Lease["death"]): Lease {
 }
 
 const noteOf = (name: string, alone = false) => ({ begun: { sync: `shop/web.${name}`, wants, alone } });
-const namesOf = (turns: readonly Turn[]) => turns.map(({ row }) => row.name);
+const namesOf = (turns: readonly SyncTurn[]) => turns.map(({ row }) => row.name);
 
 describe("a death", () => {
   const turns = [turn("a", {}, suspended), turn("b"), turn("c")];
@@ -87,7 +87,7 @@ describe("a death", () => {
 });
 
 describe("the turns of a pass", () => {
-  test.each<[string, readonly Turn[], boolean, readonly string[], boolean, boolean]>([
+  test.each<[string, readonly SyncTurn[], boolean, readonly string[], boolean, boolean]>([
     ["are all that are due", [turn("a"), turn("b")], true, ["web.a", "web.b"], false, false],
     ["are none where none is due", [], true, [], false, false],
     ["leave out one at which a worker died", [turn("a"), turn("b", dead(0))], true, ["web.a"], false, true],
@@ -132,7 +132,7 @@ describe("a death in the routine", () => {
   const rests = (template: string) => turn(template, { observed: observedOf({}) });
   const inRoutine = { begun: { ...noteOf("a").begun, routine: true as const } };
 
-  test.each<[string, readonly Turn[], Lease["death"], boolean]>([
+  test.each<[string, readonly SyncTurn[], Lease["death"], boolean]>([
     ["without a note may be of any that rests", [rests("a"), rests("b")], {}, true],
     ["with a note of the routine, too", [turn("x"), rests("a"), rests("b")], inRoutine, true],
     ["is of the only one that rests", [rests("a"), turn("x")], {}, false],

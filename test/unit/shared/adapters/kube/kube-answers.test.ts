@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { errorFrom, warningsOf } from "#shared/adapters/kube/kube-answers.ts";
+import { errorFrom, headerWarnings } from "#shared/adapters/kube/kube-answers.ts";
 
 const summary = { method: "GET", path: "/api/v1/configmaps", secret: false };
 
@@ -18,11 +18,11 @@ describe("warnings", () => {
     ["299 - unquoted", []],
     ["", []],
   ])("of %j", (warning, texts) => {
-    expect(warningsOf(answer({ headers: { warning } }))).toEqual(texts);
+    expect(headerWarnings(answer({ headers: { warning } }))).toEqual(texts);
   });
 
   test("are none where there is no header", () => {
-    expect(warningsOf(answer({}))).toEqual([]);
+    expect(headerWarnings(answer({}))).toEqual([]);
   });
 });
 

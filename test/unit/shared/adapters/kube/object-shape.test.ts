@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { nameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
+import { shapeNameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
 import type { Json } from "#shared/base/json.ts";
 
 const long = "x".repeat(1_025);
@@ -51,5 +51,5 @@ test.each<[Json | undefined, string]>([
   [1n, "a number"],
   [false, "a boolean"],
 ])("%s is called %s", (value, name) => {
-  expect(nameOf(value)).toBe(name);
+  expect(shapeNameOf(value)).toBe(name);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { describedSchema, everySchema } from "#shared/fleet/kinds/described-schema.ts";
 import { writableKinds } from "#shared/fleet/kinds/document.ts";
-import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
+import { fieldsOf } from "#shared/fleet/kinds/kind-fields.ts";
 import { meaningOf } from "#shared/fleet/kinds/meanings.ts";
 
 describe.each(writableKinds)("%s", (kind) => {

@@ -6,8 +6,8 @@ import {
   assignmentsFor,
   isGiven,
   type RenderingClock,
-  renderingsOf,
   takenBack,
+  targetRenderings,
 } from "#shared/fleet/rollout/assignments.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
@@ -158,13 +158,13 @@ describe("renderings of a target", () => {
       { kind: "pending", unasked: [0] },
     ],
   ])("%s", (_name, inputs, rows, more, expected) => {
-    expect(renderingsOf(of(...inputs), new Map(rows), { ...clock, ...more })).toMatchObject(expected);
+    expect(targetRenderings(of(...inputs), new Map(rows), { ...clock, ...more })).toMatchObject(expected);
   });
 
   test("of which one cannot even be named have failed", () => {
     const inputs = [{ problem: "path: cluster a has no label x" }];
     const reason = "RenderFailed: path: cluster a has no label x";
-    expect(renderingsOf(inputs, new Map(), clock)).toEqual({ kind: "failed", reason });
+    expect(targetRenderings(inputs, new Map(), clock)).toEqual({ kind: "failed", reason });
   });
 });
 

@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
-import { desiredPlan, type PlannedOwner, snapshotTarget } from "#shared/fleet/rollout/plan.ts";
+import { desiredPlan, type PlannedOwner, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 /** What a template, or its override for the clusters in ring `b`, is made from. */

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
-import { snapshotTarget } from "#shared/fleet/rollout/plan.ts";
+import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Plan, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";

@@ -4,7 +4,7 @@ import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import {
   type Deadlines,
   deadlineOf,
-  isAssigned,
+  isNewestAssignment,
   isPreexisting,
   isReplaceable,
   isUnchanged,
@@ -260,8 +260,8 @@ test("what was never begun may be replaced", () => {
 
 test("what is assigned is so whatever became of it", () => {
   const desired = { renderDigest: digest, apply: applyOptions.parse({}) };
-  expect(isAssigned(sync({ observed: { phase: "Failed" } }), desired)).toBe(true);
-  expect(isAssigned(sync({ desired: { action: "delete" } }), desired)).toBe(false);
+  expect(isNewestAssignment(sync({ observed: { phase: "Failed" } }), desired)).toBe(true);
+  expect(isNewestAssignment(sync({ desired: { action: "delete" } }), desired)).toBe(false);
 });
 
 describe("nothing needs to be sent", () => {

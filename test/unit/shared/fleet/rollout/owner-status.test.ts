@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
+import { planIdentity } from "#shared/fleet/rollout/desired-plan.ts";
 import { ownerStatus, type StatusFacts } from "#shared/fleet/rollout/owner-status.ts";
-import { identityOf } from "#shared/fleet/rollout/plan.ts";
 import { refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { OwnerState, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -54,7 +54,7 @@ describe("the status of a subject", () => {
       apply: applyOptions.parse({}),
     };
     const newest = { templates: [template], planHash: "sha256:12" };
-    const identity = identityOf(newest, { inputsVersion: over.rolloutState.inputsVersion, recovered: undefined });
+    const identity = planIdentity(newest, { inputsVersion: over.rolloutState.inputsVersion, recovered: undefined });
     const ledger = [{ number: 12, identity, revision: "main@sha1:aaa", at: act.at }];
     const notedAt = (revision: string, planHash: string) => {
       const plan = { templates: [{ ...template, revision }], planHash };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { clusterSpec } from "#shared/fleet/kinds/cluster.ts";
-import { inputDigest, inputsOf } from "#shared/fleet/rollout/plan.ts";
+import { inputDigest, inputsOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
-  clusterOf,
+  clusterOfKey,
   keys,
   type Owner,
   partitions,
@@ -197,8 +197,8 @@ test.each<[RowKey, string | undefined]>([
 
 test("a row of a cluster, or of the fleet, says which", () => {
   const rows = [keys.cluster("c1"), keys.sync("c1", "shop", "web.app"), keys.lease("c1"), keys.fleet("c1")];
-  expect(rows.map(clusterOf)).toEqual(["c1", "c1", "c1", "c1"]);
-  expect(() => clusterOf(keys.freezeState)).toThrow("FREEZES|META");
+  expect(rows.map(clusterOfKey)).toEqual(["c1", "c1", "c1", "c1"]);
+  expect(() => clusterOfKey(keys.freezeState)).toThrow("FREEZES|META");
 });
 
 /** Range | the keys in it | keys that are next to them. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   type Act,
   type ClusterRow,
-  identityOf,
+  clusterIdentity,
   incarnationOf,
   isUnplanned,
   newestAct,
@@ -21,7 +21,7 @@ describe("a Cluster's identity", () => {
     ["what somebody accepted", { operations: accepted({}), status: seen }, "new"],
     ["nothing yet", { operations: {}, status: { conditions: [] } }, undefined],
   ])("is %s", (_name, row, expected) => {
-    expect(identityOf(row)).toBe(expected);
+    expect(clusterIdentity(row)).toBe(expected);
   });
 
   test.each<[string, Operations, string]>([

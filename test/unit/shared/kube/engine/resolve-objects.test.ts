@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { ClusterClient, KindLookup, KindQuery } from "#shared/kube/cluster-client.ts";
-import { kindOf, kindsOfDefinition, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
+import { kindsOfDefinition, resolveKind, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
 import { configMap, definition, manifest, namespace, widget } from "#test/support/cluster-fixture.ts";
 
 /** What discovery says, and what it was asked. */
@@ -85,7 +85,7 @@ test.each([
 });
 
 const asked = (answer: () => KindLookup | Promise<KindLookup>) =>
-  kindOf({ lookup: async () => answer() } as unknown as ClusterClient, widget("example.com", "shop/w"));
+  resolveKind({ lookup: async () => answer() } as unknown as ClusterClient, widget("example.com", "shop/w"));
 const noMatch = { class: "noMatch", retryable: true, outcomeUnknown: false };
 
 test.each<[string, () => KindLookup, object]>([
@@ -139,7 +139,7 @@ test.each([
   async (apiVersion, kind, spec, words) => {
     const lookup = async (): Promise<KindLookup> => ({ outcome: "absent", served: [] });
     const object = manifest({ apiVersion, kind, metadata: { name: "a", namespace: "b" }, spec });
-    const answer = await kindOf({ lookup } as unknown as ClusterClient, object);
+    const answer = await resolveKind({ lookup } as unknown as ClusterClient, object);
     expect(answer).toMatchObject({ ...noMatch, reason: "NoMatch" });
     expect(answer).toMatchObject({ message: expect.stringContaining(words) });
   },

@@ -13,7 +13,7 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
  * stored later. What no row names goes by itself, also what was left by somebody who died; what is lost is made anew, or
  * fetched, by whoever needs it. @returns undefined while all are young.
  */
-export async function renewBlobs(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+export async function renewOwnerBlobs(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { lists, clock } = ports;
   const transaction = new Transaction(known, clock.now());
   const named = listsOf(known);

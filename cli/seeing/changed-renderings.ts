@@ -1,6 +1,6 @@
 /** What was assigned, and what of it is compared. */
 import type { FleetView } from "#cli/seeing/fleet-view.ts";
-import type { Renderer, Rendering } from "#cli/seeing/renderer.ts";
+import type { ReadRendering, Renderer } from "#cli/seeing/renderer.ts";
 import type { Forecast } from "#shared/fleet/forecast/forecast.ts";
 
 /** Of the rendering, by digest of its input. */
@@ -15,10 +15,10 @@ export function assignedDigests({ clusters }: Pick<FleetView, "clusters">): Read
 }
 
 /** The renderings on both sides of what would change, by their digests. */
-export async function renderingsOf(
+export async function changedRenderings(
   renderer: Renderer,
   { differences }: Pick<Forecast, "differences">,
-): Promise<ReadonlyMap<string, Rendering>> {
+): Promise<ReadonlyMap<string, ReadRendering>> {
   const changes = differences.flatMap((difference) => difference.changes);
   const compared = changes.filter(({ how }) => how === "install" || how === "change" || how === "delete");
   const digests = [...new Set(compared.flatMap(({ before, after }) => [before ?? [], after ?? []].flat()))];

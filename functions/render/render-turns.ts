@@ -15,10 +15,10 @@ export interface TurnPorts {
   readonly turns: number;
 }
 
-export type Turn = "none needed" | "granted" | "later";
+export type RenderTurn = "none needed" | "granted" | "later";
 
 /** @param until - when a turn is over whose holder died. */
-export async function takeTurn(row: RenderingRow, until: string, ports: TurnPorts): Promise<Turn> {
+export async function takeTurn(row: RenderingRow, until: string, ports: TurnPorts): Promise<RenderTurn> {
   const key = folderUseKey(row.sources, row.path);
   if (key === undefined) return "none needed";
   for (;;) {
@@ -35,7 +35,7 @@ export async function takeTurn(row: RenderingRow, until: string, ports: TurnPort
 /** Remembers how long it took, and calls who is next; a call that is lost is made up for by the row's watchdog. */
 export async function endTurn(
   row: RenderingRow,
-  { turn, ...stay }: { readonly turn: Turn } & Pick<Stay, "from" | "to">,
+  { turn, ...stay }: { readonly turn: RenderTurn } & Pick<Stay, "from" | "to">,
   ports: TurnPorts,
 ): Promise<void> {
   const key = folderUseKey(row.sources, row.path);

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { starlingVersion } from "#shared/base/version.ts";
+import { starlingVersion } from "#shared/base/starling-version.ts";
 
 test("is the version of package.json", async () => {
   const text = await readFile(new URL("../../../../package.json", import.meta.url), "utf8");

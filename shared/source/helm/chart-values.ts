@@ -18,7 +18,7 @@ type Files = ReadonlyMap<string, ListedFile>;
  * @throws ManifestError `ValuesNotFound` for a file that is not there and not optional, `InvalidYaml` and `InvalidValues`
  *   for one that is no map, and where they are too large.
  */
-export function valuesOf(
+export function chartValues(
   release: HelmRelease,
   files: readonly ListedFile[],
   others: ReadonlyMap<string, readonly ListedFile[]> = new Map(),

@@ -5,7 +5,7 @@ import { formatTable } from "#cli/format/table.ts";
 import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
 import type { RolloutObject, RolloutStage } from "#shared/fleet/api/objects.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
-import { isQuiet, worstFirst } from "#shared/words/causes.ts";
+import { isQuiet, worstTargetsFirst } from "#shared/words/causes.ts";
 import { reasonText } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { phaseWords, rolloutArgument } from "#shared/words/rollout-words.ts";
@@ -92,7 +92,7 @@ function otherCounts(rollout: RolloutObject): string {
 
 function nextText({ rollout, targets }: RolloutView, many: boolean): string {
   const { phase } = rollout.status;
-  const worst = worstFirst(targets).find((target) => many || !isQuiet(target));
+  const worst = worstTargetsFirst(targets).find((target) => many || !isQuiet(target));
   if ((phase !== "Halted" && phase !== "Stalled") || worst === undefined) return "";
   const { owner } = rollout.spec;
   const look = describeCommand(owner, worst);

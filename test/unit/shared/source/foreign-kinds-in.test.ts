@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { foreignKindsIn } from "#shared/source/foreign-kinds.ts";
+import { foreignKindsIn } from "#shared/source/foreign-kinds-in.ts";
 import { readManifests } from "#shared/source/manifests.ts";
 import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 

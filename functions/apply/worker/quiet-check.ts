@@ -19,7 +19,7 @@ function isWoken(row: SyncRow, now: Date): boolean {
  * routine of its cluster.
  * @param next - the row as it would be written.
  */
-export function isQuiet({ row, observed, held, cluster }: SyncOutcome, next: SyncRow, now: Date): boolean {
+export function isQuietCheck({ row, observed, held, cluster }: SyncOutcome, next: SyncRow, now: Date): boolean {
   if (observed === undefined || row.observed === undefined || held !== undefined || cluster !== undefined) return false;
   if (!isIdle(row) || !isIdle(next) || row.deaths !== undefined || row.held !== undefined) return false;
   // An older version of Starling had what holds drift in the index as ready.

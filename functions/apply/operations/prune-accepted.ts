@@ -16,7 +16,7 @@ import { everyObject } from "#shared/source/rendering.ts";
  * Deletes the members that nobody recorded and that somebody has accepted, each under the uid that was shown, as a prune
  * deletes: with proof of membership, marks and guards. What is in git by now, or recorded, stays. Then the routine look.
  */
-export async function pruneForeign(context: OperationContext): Promise<OperationResult> {
+export async function pruneAccepted(context: OperationContext): Promise<OperationResult> {
   const { row, client, claim, ports, deadline } = context;
   const asked = row.operations?.prune;
   const { renderDigest, apply } = row.desired;

@@ -1,7 +1,7 @@
 import { requireReadable } from "#cli/format/require-readable.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { isHeard } from "#cli/session/heard.ts";
-import { hasNamespace, type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
+import { hasNamespace, type NamedObject, parseNamed, pathOfObject, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
@@ -193,5 +193,5 @@ function post(
 }
 
 function pathOf(session: Session, object: NamedObject): string {
-  return objectPath(object, hasNamespace(object.kind) ? session.namespace() : "");
+  return pathOfObject(object, hasNamespace(object.kind) ? session.namespace() : "");
 }

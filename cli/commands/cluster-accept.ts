@@ -2,7 +2,7 @@ import { requireReadable } from "#cli/format/require-readable.ts";
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { confirmConsequences } from "#cli/session/confirm.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
-import { objectPath } from "#cli/session/kind-names.ts";
+import { pathOfObject } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -16,7 +16,7 @@ export interface AcceptOptions {
 /** Says that the cluster which answers now is the one that is meant: what is on it begins anew. */
 export async function clusterAccept(session: Session, name: string, options: AcceptOptions): Promise<ExitReason> {
   session.announce();
-  const path = objectPath({ kind: "Cluster", name }, "");
+  const path = pathOfObject({ kind: "Cluster", name }, "");
   const uid = options.uid ?? (await seenUid(session, path, name));
   const { reason } = session.options;
   const body = { uid, ...defined({ reason }) };

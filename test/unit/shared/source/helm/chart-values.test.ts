@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { chartValues } from "#shared/source/helm/chart-values.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
-import { valuesOf } from "#shared/source/helm/values.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;
 const mebibyte = 1024 ** 2;
@@ -22,7 +22,7 @@ function valuesFrom(contents: readonly (string | Uint8Array)[]): readonly string
     from: { source: "fleet", artifactDigest: digest },
   }));
   const release = { releaseName: "a", namespace: "a", crds: "Skip", lookup: "Refuse", hooks: "Honor", valuesFrom };
-  return valuesOf(release as HelmRelease, [], new Map([[digest, files]]));
+  return chartValues(release as HelmRelease, [], new Map([[digest, files]]));
 }
 
 describe("files of values", () => {
@@ -50,6 +50,6 @@ describe("files of values", () => {
     const others = new Map([[digest, [...files.filter((file) => file.path !== path), fileOf(path, "a: b\n")]]]);
     const from = { source: "fleet", artifactDigest: digest };
     const release = { valuesFrom: [{ path, optional: false, from }] } as unknown as HelmRelease;
-    expect(valuesOf(release, [], others)).toEqual(['{"a":"b"}']);
+    expect(chartValues(release, [], others)).toEqual(['{"a":"b"}']);
   });
 });

@@ -7,7 +7,7 @@ import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsTe
 import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
-import { isQuiet, worstFirst } from "#shared/words/causes.ts";
+import { isQuiet, worstTargetsFirst } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import {
   type BudgetState,
@@ -27,7 +27,7 @@ export interface OverviewView extends TargetLines {
 /** The head, the stages, the contents that are under way, what is waited for, then clusters, or reasons when they are many. */
 export function formatOverview(view: OverviewView): string {
   const { overview, lines } = view;
-  const size = membersOf(overview);
+  const size = memberCount(overview);
   const many = size > manyClusters && lines === "some";
   const command = `starling rollout status ${rolloutArgument(overview.spec.owner)} --state failed --all`;
   const clusters = many ? reasonsText(view, { size, command }) : targetsText(view);
@@ -48,7 +48,7 @@ export function formatOverviewProgress(overview: RolloutOverview, now: Date): st
   return `${time} ${overview.metadata.name} ${state ?? "Pending"}: ${words.join(", ")}, ${slots.used} changing, ${failed} failed`;
 }
 
-export function membersOf({ status }: RolloutOverview): number {
+export function memberCount({ status }: RolloutOverview): number {
   return status.stages.reduce((sum, { members }) => sum + members, 0);
 }
 
@@ -90,7 +90,7 @@ function headText({ overview, now }: OverviewView): string {
 
 function stagesText({ overview, columns: width, now }: OverviewView): string {
   const { stages } = overview.status;
-  const size = membersOf(overview) > manyClusters ? "many" : "few";
+  const size = memberCount(overview) > manyClusters ? "many" : "few";
   const rows = stages.map((stage, index) => {
     const stageRun = shownStageRun(stage);
     return [
@@ -168,7 +168,7 @@ function waitsText({ overview, columns, now }: OverviewView): string {
 function nextText({ overview, targets }: OverviewView, many: boolean): string {
   const { owner } = overview.spec;
   const { waits, stages } = overview.status;
-  const worst = worstFirst(targets).find((target) => many || !isQuiet(target));
+  const worst = worstTargetsFirst(targets).find((target) => many || !isQuiet(target));
   const look = stages.some(isStanding) && worst !== undefined ? [describeCommand(owner, worst)] : [];
   const clearing = waits.find(({ clear, reason }) => clear.length > 0 && reason !== "slots")?.clear ?? [];
   const lines = [...look, ...clearing.map((one) => clearCommand(one, owner))];

@@ -1,6 +1,6 @@
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
-import { hasNamespace, type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
+import { hasNamespace, type NamedObject, parseNamed, pathOfObject, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { isUnreadable, type ListedObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
@@ -119,7 +119,7 @@ async function read(
   object: NamedObject,
   cluster: string | undefined,
 ): Promise<ListedObject | undefined> {
-  const path = objectPath(object, hasNamespace(object.kind) ? session.namespace() : "");
+  const path = pathOfObject(object, hasNamespace(object.kind) ? session.namespace() : "");
   try {
     return await session.api.call<ListedObject>({ method: "GET", path, query: { cluster } });
   } catch (error) {

@@ -1,6 +1,7 @@
 /** What a subject was brought to, content by content, each with the commits that are known of it. */
 import { defined } from "#shared/base/defined.ts";
 import type { RolloutObject } from "#shared/fleet/api/objects.ts";
+import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
 import type { PinnedSource, PlannedTemplate, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { commitOf, forgeLinks } from "#shared/source/forge-links.ts";
@@ -57,6 +58,9 @@ export interface HistoryItem
   /** What became of it on the cluster that was asked about; absent while it has not ended there, or never came. */
   readonly onCluster?: Pick<TargetRow, "state" | "reason" | "endedAt"> & { readonly stage: string };
 }
+
+/** An item, or the place of a rollout that only a newer version of Starling can read. */
+export type ListedHistory = HistoryItem | UnreadableObject<"Rollout">;
 
 const mostBetween = 20;
 

@@ -1,5 +1,5 @@
 /** What a Sync holds, as `describe` and `tree` show it. */
-import { formatTable, type Table } from "#cli/format/table.ts";
+import { formatTable, type TextTable } from "#cli/format/table.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { formatAge } from "#shared/words/age.ts";
@@ -15,7 +15,7 @@ export function objectsText(
   return `${formatTable(objectsTable(objects, now), { headers: "show", indent: "  ", columns })}${rest}`;
 }
 
-function objectsTable(objects: readonly SyncObjectItem[], now: Date): Table {
+function objectsTable(objects: readonly SyncObjectItem[], now: Date): TextTable {
   const rows = objects.map((object) => [object.object, object.health, ageOf(object, now), objectRemark(object)]);
   return { columns: ["OBJECT", "HEALTH", "AGE", ""], rows };
 }

@@ -5,15 +5,15 @@ import { syncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import {
   describeRevisions,
   desiredPlan,
-  identityOf,
   inputDigest,
   inputsOf,
   type Member,
   memberChanges,
   membersOf,
+  planIdentity,
   relationOf,
   stageOf,
-} from "#shared/fleet/rollout/plan.ts";
+} from "#shared/fleet/rollout/desired-plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, Operations, OwnerRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { folderDigests } from "#shared/source/folder-digests.ts";
@@ -364,12 +364,14 @@ describe("members that are others", () => {
 
 test("a content is another one when its plan is, or an input of a member, or when rows were recovered", () => {
   const plan = planned(group());
-  const same = identityOf(plan, { inputsVersion: 1, recovered: undefined });
-  expect(identityOf(planned(group(), sources(["app", "abc"])), { inputsVersion: 1, recovered: undefined })).toBe(same);
+  const same = planIdentity(plan, { inputsVersion: 1, recovered: undefined });
+  expect(planIdentity(planned(group(), sources(["app", "abc"])), { inputsVersion: 1, recovered: undefined })).toBe(
+    same,
+  );
   const others = [
-    identityOf(planned(group(), sources(["app", "bbb"])), { inputsVersion: 1, recovered: undefined }),
-    identityOf(plan, { inputsVersion: 2, recovered: undefined }),
-    identityOf(plan, { inputsVersion: 1, recovered: 4 }),
+    planIdentity(planned(group(), sources(["app", "bbb"])), { inputsVersion: 1, recovered: undefined }),
+    planIdentity(plan, { inputsVersion: 2, recovered: undefined }),
+    planIdentity(plan, { inputsVersion: 1, recovered: 4 }),
   ];
   expect(new Set([same, ...others]).size).toBe(4);
 });

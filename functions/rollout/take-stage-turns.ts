@@ -7,7 +7,7 @@ import {
   readRenderings,
   type Step,
 } from "#functions/rollout/decide.ts";
-import { forgetSyncs } from "#functions/rollout/forget.ts";
+import { forgetAssigned } from "#functions/rollout/forget.ts";
 import { giveSlot } from "#functions/rollout/give-slot.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
@@ -15,7 +15,7 @@ import { listCheck } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
-import { relationOf, snapshotTarget } from "#shared/fleet/rollout/plan.ts";
+import { relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { ownRoom } from "#shared/fleet/rollout/slots.ts";
 import { verdictOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -30,7 +30,7 @@ export interface Turns<Next extends Candidate> {
 }
 
 /** What is decided about each is done, as far as there are slots and room; what they wait for is asked to be rendered. */
-export async function takeTurns<Next extends Candidate>(
+export async function takeStageTurns<Next extends Candidate>(
   transaction: Transaction,
   { candidates, slots, note }: Turns<Next>,
   ports: PlannerPorts,
@@ -59,8 +59,8 @@ export async function takeTurns<Next extends Candidate>(
       giveSlot(transaction, { ...candidate, step }, ports);
     }
     if (step.do === "assign" || step.do === "leave")
-      forgetSyncs(transaction, { syncs: step.leaving, as: "deselected" }, ports);
-    if (step.do === "forget") forgetSyncs(transaction, { syncs: step.syncs, as: "gone" }, ports);
+      forgetAssigned(transaction, { syncs: step.leaving, as: "deselected" }, ports);
+    if (step.do === "forget") forgetAssigned(transaction, { syncs: step.syncs, as: "gone" }, ports);
     if (step.do === "wait") requests.push(...step.requests);
     if (step.do === "away") transaction.cannotRead(rows.cluster);
     note(candidate, step);

@@ -336,7 +336,7 @@ export function inputOf(
  * Equal for what takes every cluster to the same: the plan, what the inputs of members are made from, and whether what the
  * clusters remember was taken up since.
  */
-export function identityOf(
+export function planIdentity(
   plan: Plan,
   seen: { readonly inputsVersion: number; readonly recovered: number | undefined },
 ) {
@@ -351,5 +351,5 @@ export function identityNow(
   }: { readonly rolloutState: Pick<RolloutStateRow, "inputsVersion">; readonly row: Pick<PlannedOwner, "operations"> },
   plan: Plan,
 ): string {
-  return identityOf(plan, { inputsVersion: rolloutState.inputsVersion, recovered: row.operations.recovered?.number });
+  return planIdentity(plan, { inputsVersion: rolloutState.inputsVersion, recovered: row.operations.recovered?.number });
 }

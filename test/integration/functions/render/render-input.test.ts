@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { type RenderPorts, render } from "#functions/render/render.ts";
+import { type RenderPorts, renderInput } from "#functions/render/render-input.ts";
 import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
@@ -103,7 +103,7 @@ class World {
 
   async render(notify?: Owner): Promise<void> {
     const message = { to: "render", input: "sha256:in" } as const;
-    await render(notify === undefined ? message : { ...message, notify }, this.ports());
+    await renderInput(notify === undefined ? message : { ...message, notify }, this.ports());
   }
 
   async rendering(): Promise<string> {
@@ -438,8 +438,8 @@ describe("what is done", () => {
           });
         const { table, blobs, ...ports } = world.ports();
         const message = { to: "render", input: "sha256:in" } as const;
-        await render(message, { ...ports, table: dying(table), blobs: dying(blobs) }).catch(() => {});
-        await render(message, world.ports());
+        await renderInput(message, { ...ports, table: dying(table), blobs: dying(blobs) }).catch(() => {});
+        await renderInput(message, world.ports());
         pass(59);
         expect(await there()).toEqual([true, true]);
         expect(at).toBeLessThan(10);
@@ -462,7 +462,8 @@ describe("what is done", () => {
 describe("what is lost", () => {
   const source = { namespace: "shop", name: "fleet" };
   const other = { namespace: "other", name: "fleet" };
-  const asks = (more: Partial<RenderMessage>) => render({ to: "render", input: "sha256:in", ...more }, world.ports());
+  const asks = (more: Partial<RenderMessage>) =>
+    renderInput({ to: "render", input: "sha256:in", ...more }, world.ports());
 
   test("an artifact is asked for at those who may have it, once for each try", async () => {
     await world.put({ artifactDigest: "sha256:aa", path: "." });
@@ -621,7 +622,7 @@ describe("single flight", () => {
         throw new Error("killed");
       },
     });
-    await expect(render({ to: "render", input: "sha256:in", notify: web }, { ...ports, table })).rejects.toThrow(
+    await expect(renderInput({ to: "render", input: "sha256:in", notify: web }, { ...ports, table })).rejects.toThrow(
       "killed",
     );
     expect(dueAtOf((await world.row()).dueKey ?? "")).toBe("2026-03-01T10:02:00.000Z");
@@ -648,7 +649,7 @@ describe("single flight", () => {
     const { digest = "" } = await world.row();
     world.blobs.lose(blobKeys.rendering(digest));
     later(60);
-    await render({ to: "render", input: "sha256:in", lost: digest }, world.ports());
+    await renderInput({ to: "render", input: "sha256:in", lost: digest }, world.ports());
     expect(await world.row()).toMatchObject({ state: "Done", begunAt: world.now.toISOString() });
   });
 
@@ -755,7 +756,7 @@ describe("single flight", () => {
     };
     const message = { to: "render", input: "sha256:in", notify: web } as const;
     for (let start = 1; start <= 6; start++) {
-      await expect(render(message, dying)).rejects.toThrow("killed");
+      await expect(renderInput(message, dying)).rejects.toThrow("killed");
       world.now = new Date(world.now.getTime() + 121_000);
     }
     expect(world.builds).toBe(0);
@@ -776,7 +777,7 @@ describe("single flight", () => {
   test("a service that refuses, however often, says nothing about the input", async () => {
     const busy = new StarlingError("Rate Exceeded.", { code: "BuilderBusy", retry: "transient" });
     const ports = { ...world.ports(), builder: { build: () => Promise.reject(busy) } };
-    for (let n = 0; n < 20; n++) await render({ to: "render", input: "sha256:in", notify: web }, ports);
+    for (let n = 0; n < 20; n++) await renderInput({ to: "render", input: "sha256:in", notify: web }, ports);
     expect(await world.row()).toMatchObject({ state: "Pending", tries: 20, failure: { permanent: false } });
   });
 
@@ -795,7 +796,7 @@ describe("single flight", () => {
   });
 
   test("what nobody asked for is not rendered", async () => {
-    await render({ to: "render", input: "sha256:other", notify: web }, world.ports());
+    await renderInput({ to: "render", input: "sha256:other", notify: web }, world.ports());
     expect(world.told()).toEqual([]);
   });
 });

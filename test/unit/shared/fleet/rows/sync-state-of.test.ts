@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
+import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import { desiredOf, observedOf } from "#test/support/sync-rows.ts";
 
 const hold = { reason: "DeadlineExceeded", at: "2026-11-21T08:00:00.000Z" };
@@ -17,16 +17,16 @@ test.each<[Phase, string]>([
   ["Gone", "Gone"],
 ])("a Sync is what its worker says, and one that is %s and parked is %s", (phase, paused) => {
   const observed = observedOf({ attempt: 2, phase });
-  expect(stateOf({ desired, observed })).toBe(phase);
-  expect(stateOf({ desired, observed, paused: hold })).toBe(paused);
+  expect(syncStateOf({ desired, observed })).toBe(phase);
+  expect(syncStateOf({ desired, observed, paused: hold })).toBe(paused);
 });
 
 test("what was said of an attempt before is no word about the newest", () => {
   const observed = observedOf({ attempt: 1, phase: "Ready" });
-  expect(stateOf({ desired, observed })).toBe("Assigned");
-  expect(stateOf({ desired, observed, paused: hold })).toBe("Failed");
-  expect(stateOf({ desired })).toBe("Assigned");
-  expect(stateOf({ desired, paused: hold })).toBe("Failed");
+  expect(syncStateOf({ desired, observed })).toBe("Assigned");
+  expect(syncStateOf({ desired, observed, paused: hold })).toBe("Failed");
+  expect(syncStateOf({ desired })).toBe("Assigned");
+  expect(syncStateOf({ desired, paused: hold })).toBe("Failed");
 });
 
 test.each<[Phase, string]>([
@@ -37,12 +37,14 @@ test.each<[Phase, string]>([
   ["Ready", "Ready"],
 ])("one that is %s, and whose turn a freeze took, is %s", (phase, state) => {
   const paused = { ...hold, freeze: "inc-1" };
-  expect(stateOf({ desired, observed: observedOf({ attempt: 2, phase }), paused })).toBe(state);
-  expect(stateOf({ desired, observed: observedOf({ attempt: 1, phase }), paused })).toBe("Assigned");
-  expect(stateOf({ desired, paused })).toBe("Assigned");
+  expect(syncStateOf({ desired, observed: observedOf({ attempt: 2, phase }), paused })).toBe(state);
+  expect(syncStateOf({ desired, observed: observedOf({ attempt: 1, phase }), paused })).toBe("Assigned");
+  expect(syncStateOf({ desired, paused })).toBe("Assigned");
 });
 
 test("what is forgotten has no state of its own", () => {
   const observed = observedOf({ attempt: 2, phase: "Ready" });
-  expect(stateOf({ desired: desiredOf({ attempt: 2, action: "orphan" }), observed, paused: hold })).toBe("Orphaned");
+  expect(syncStateOf({ desired: desiredOf({ attempt: 2, action: "orphan" }), observed, paused: hold })).toBe(
+    "Orphaned",
+  );
 });

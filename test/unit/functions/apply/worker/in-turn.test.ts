@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { endOfTurn, inTurn } from "#functions/apply/worker/turns.ts";
+import { endOfTurn, inTurn } from "#functions/apply/worker/in-turn.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-status.ts";
+import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-text.ts";
 import type { RolloutObject } from "#shared/fleet/api/objects.ts";
 import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
 import { refOf } from "#shared/fleet/rollout/stage-runs.ts";

@@ -2,7 +2,7 @@
 import { raw } from "hono/html";
 import { queryString } from "#shared/base/percent-encoding.ts";
 import { type PageAnswer, startPages } from "#shared/pages/answer-page.ts";
-import { type Child, type Host, type Html, html, type Place, type Search } from "#shared/pages/view.ts";
+import { type Child, type Host, type Html, html, type PagePlace, type Search } from "#shared/pages/view.ts";
 
 /** Links of a page lead to pages. @param base - what their paths begin with. */
 export function pageHost(now: Date, base = ""): Host {
@@ -17,7 +17,7 @@ function searchForm({ place, name, label, value, example }: Search, base: string
   return html`<form method="get" role="search" action="${base}${place.path}"><label>${label} <input id="search" name="${name}" value="${value}" placeholder="${example}"></label> <button>Show</button></form>`;
 }
 
-function addressOf({ path, query = {} }: Place): string {
+function addressOf({ path, query = {} }: PagePlace): string {
   const text = queryString(query);
   return text === "" ? path : `${path}?${text}`;
 }

@@ -28,7 +28,7 @@ interface Found {
  * @param found.syncs - all of the cluster.
  * @returns the Cluster as it is now; undefined when there is none.
  */
-export async function renewBlobs(
+export async function renewClusterBlobs(
   { cluster, syncs, readAt: now }: Found,
   ports: RenewPorts,
 ): Promise<ClusterRow | undefined> {

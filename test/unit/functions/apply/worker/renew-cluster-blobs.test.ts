@@ -1,7 +1,7 @@
 /** Blobs in a bucket whose lifecycle takes what is old: those that a cluster's rows name are there, and nothing else stays. */
 import { describe, expect, test } from "vitest";
 import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
-import { renewBlobs } from "#functions/apply/worker/renew-blobs.ts";
+import { renewClusterBlobs } from "#functions/apply/worker/renew-cluster-blobs.ts";
 import { storedText } from "#shared/adapters/stored-text.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
@@ -85,10 +85,10 @@ class World {
     return this.worker.table.all().filter((row) => row.type === "SyncOnCluster") as unknown as readonly SyncRow[];
   }
 
-  async renew(ports: Partial<Parameters<typeof renewBlobs>[1]> = {}): Promise<ClusterRow | undefined> {
+  async renew(ports: Partial<Parameters<typeof renewClusterBlobs>[1]> = {}): Promise<ClusterRow | undefined> {
     const { table, sender } = this.worker;
     const found = { cluster: await this.cluster(), syncs: this.rows(), readAt: this.now() };
-    return renewBlobs(found, { table, sender, blobs: this.blobs, log: silentLog, ...ports });
+    return renewClusterBlobs(found, { table, sender, blobs: this.blobs, log: silentLog, ...ports });
   }
 
   /** What the rows refer to is there, and is what it was. */

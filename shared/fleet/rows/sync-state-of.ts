@@ -7,7 +7,7 @@ export type SyncStateWord = Phase | "Assigned" | "Orphaned";
  * The one word for what planner and worker wrote. What lost its slot is `Failed`, begun or not, until everything turns out
  * well all the same; where a freeze took it, nothing is wrong with it, and it is as it was before it was begun.
  */
-export function stateOf({
+export function syncStateOf({
   desired,
   observed,
   paused,

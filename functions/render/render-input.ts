@@ -1,7 +1,7 @@
-import { isLost, keepRendering } from "#functions/render/old-rendering.ts";
+import { isLostRendering, keepRendering } from "#functions/render/old-rendering.ts";
+import { endTurn, type RenderTurn, type TurnPorts, takeTurn } from "#functions/render/render-turns.ts";
 import { replaceRow } from "#functions/render/replace-row.ts";
-import { maxStrikes, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
-import { endTurn, type Turn, type TurnPorts, takeTurn } from "#functions/render/turns.ts";
+import { maxStrikes, type RenderOutcome, settledRendering } from "#functions/render/settled-rendering.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -31,7 +31,7 @@ const maxSources = 10;
  * as somebody asks for it, and made again when its bytes are lost; and where the artifact is, those who may have it are
  * asked to bring it.
  */
-export async function render(message: RenderMessage, ports: RenderPorts): Promise<void> {
+export async function renderInput(message: RenderMessage, ports: RenderPorts): Promise<void> {
   const claimed = await claim(message, ports);
   if (claimed === undefined) return;
   const { row, died, turn } = claimed;
@@ -45,7 +45,7 @@ interface Claimed {
   readonly row: RenderingRow;
   /** Whoever had it before began, and never said how it ended. */
   readonly died: boolean;
-  readonly turn: Turn;
+  readonly turn: RenderTurn;
 }
 
 /** @returns undefined when there is nothing to render: it is done, at work, or was never asked for. */
@@ -53,7 +53,7 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
   const now = ports.clock.now();
   const row = await ports.table.get(keys.rendering(message.input));
   if (row === undefined) return undefined;
-  const isToMake = row.state === "Pending" || hasRested(row, now) || (await isLost(row, message, ports));
+  const isToMake = row.state === "Pending" || hasRested(row, now) || (await isLostRendering(row, message, ports));
   const kept = isToMake ? "gone" : await keepRendering(row, ports);
   if (kept === "without artifact") await askForArtifact(row, ports);
   if (kept !== "gone") {
@@ -98,12 +98,12 @@ function hasRested({ retryAt }: RenderingRow, now: Date): boolean {
 }
 
 /** Counted when its claim was taken over. */
-const neverEnded: Outcome = {
+const neverEnded: RenderOutcome = {
   kind: "failed",
   failure: { code: "RenderNeverEnded", message: "it began and never ended", permanent: false },
 };
 
-async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Outcome> {
+async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<RenderOutcome> {
   try {
     const { artifactDigest, path, render: options, specialise, claim } = row;
     if (claim === undefined) throw new Error("a rendering that nobody claimed");
@@ -122,7 +122,7 @@ const artifactCodes: ReadonlySet<string> = new Set(["TransferFailed", "BlobNotFo
 /** Failures that say nothing about the input, and pass when somebody has acted. */
 const isOurs: ReadonlySet<string> = new Set([...artifactCodes, "KubectlNotFound"]);
 
-function failureOf(error: unknown, row: RenderingRow): Omit<Extract<Outcome, { kind: "failed" }>, "kind"> {
+function failureOf(error: unknown, row: RenderingRow): Omit<Extract<RenderOutcome, { kind: "failed" }>, "kind"> {
   const isArtifact = error instanceof StarlingError && artifactCodes.has(error.code);
   const message = `${errorMessage(error)}${isArtifact ? artifactAdvice(row) : ""}`.slice(0, maxMessageLength);
   if (!(error instanceof StarlingError)) return { failure: { code: "Internal", message, permanent: false } };
@@ -145,7 +145,7 @@ function sourceText({ namespace, name, revision }: SourceRef): string {
 
 interface Finished {
   readonly claimed: RenderingRow;
-  readonly outcome: Outcome;
+  readonly outcome: RenderOutcome;
   readonly notify: Owner | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { formatOverview, formatOverviewProgress } from "#cli/format/rollout-overview.ts";
+import { formatOverview, formatOverviewProgress } from "#cli/format/overview-text.ts";
 import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import {
   groupRow,

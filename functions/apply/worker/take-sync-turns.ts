@@ -6,13 +6,13 @@ import type { Reading } from "#functions/apply/lease/write-gate.ts";
 import { messagesOf, nextRow, waitedSeconds, writesOf } from "#functions/apply/worker/check-outcome.ts";
 import { checkTogether } from "#functions/apply/worker/check-together.ts";
 import { commit, commitAndBegin } from "#functions/apply/worker/commit.ts";
+import { endOfTurn } from "#functions/apply/worker/in-turn.ts";
 import type { PlannedTurns } from "#functions/apply/worker/plan-turns.ts";
-import { isQuiet } from "#functions/apply/worker/quiet.ts";
+import { isQuietCheck } from "#functions/apply/worker/quiet-check.ts";
 import { tellOutcome } from "#functions/apply/worker/report-outcome.ts";
 import { unlessItYields, yieldingPorts } from "#functions/apply/worker/routine-yields.ts";
-import { endOfTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
-import { begunAt, survived, type Turn } from "#functions/apply/worker/worker-deaths.ts";
+import { begunAt, type SyncTurn, survived } from "#functions/apply/worker/worker-deaths.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";
 import { isIdle } from "#shared/fleet/rows/next-work.ts";
@@ -55,7 +55,7 @@ const tellAfterMs = 5_000;
 
 export const noTurns: TurnsTaken = { pending: [], rows: [], isMore: false };
 
-export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<TurnsTaken> {
+export async function takeSyncTurns(plan: PlannedTurns, taking: Taking): Promise<TurnsTaken> {
   const { lease, ports, begun, messages, syncs } = taking;
   const { turns, isMore } = plan;
   let { cluster } = taking;
@@ -97,7 +97,7 @@ export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<Tur
       waitedSeconds: waitedSeconds(found.row, taking),
     };
     const next = nextRow(outcome);
-    if (isQuiet(found, next, begun)) {
+    if (isQuietCheck(found, next, begun)) {
       quiet.push(outcome);
       continue;
     }
@@ -135,7 +135,7 @@ async function reportWritten(
 }
 
 /** What a suspend, a freeze or another assignment would show by, as it was when the turns were planned. */
-function readingOf({ row, owner }: Turn, { cluster, freezeState, begun }: Taking): Reading | undefined {
+function readingOf({ row, owner }: SyncTurn, { cluster, freezeState, begun }: Taking): Reading | undefined {
   return freezeState === undefined ? undefined : { standing: { row, owner, cluster, freezeState }, at: begun };
 }
 
@@ -151,17 +151,17 @@ async function whyStopped({ yields }: Manners, { deadline, lease, ports }: Takin
 }
 
 /** Those that are suspended need next to no time. */
-function deadlineOf([turn, ...behind]: readonly Turn[], { deadline, ports }: Taking): Date {
+function deadlineOf([turn, ...behind]: readonly SyncTurn[], { deadline, ports }: Taking): Date {
   if (turn === undefined) return deadline;
   const waiting = 1 + behind.filter(({ owner }) => !isSuspended(owner)).length;
   return endOfTurn(turn.row, { now: ports.clock.now(), deadline, waiting });
 }
 
 /** What is at rest is looked at together, from the first of them on, and gives way to what is not. */
-function portsFor(turns: readonly Turn[], { lease, ports }: Taking) {
+function portsFor(turns: readonly SyncTurn[], { lease, ports }: Taking) {
   const resting = turns.flatMap(({ row }) => (isIdle(row) ? [row] : []));
   let together: Promise<WorkerPorts> | undefined;
-  return async ({ row }: Turn, { yields }: Manners): Promise<WorkerPorts> => {
+  return async ({ row }: SyncTurn, { yields }: Manners): Promise<WorkerPorts> => {
     if (!isIdle(row)) return ports;
     together ??= checkTogether(resting, ports);
     // Outermost, so that whoever lists for a Sync knows what was written for it, whichever client did.

@@ -1,6 +1,6 @@
 /**
  * Finds the answer to a request with a router of hono. The rest of hono stays out: it takes a `Request`, whose URL removes
- * `.` and `..` from the path, and it decodes `%2F` in another way than API Gateway.
+ * `.` and `..` from the path, and it accepts a path that is not percent-encoded UTF-8.
  */
 import { TrieRouter } from "hono/router/trie-router";
 import type { HttpRequest } from "#functions/api/http-event.ts";

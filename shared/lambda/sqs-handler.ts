@@ -76,6 +76,9 @@ type Undone = Failure | Delay;
 /**
  * A Lambda handler for one queue, with partial batch responses. A message that is not one of Starling's is dropped with
  * an error in the log: it can never succeed, and rows, not messages, hold the truth.
+ *
+ * The batch processor of Powertools does not serve here, because it hands out one record at a time and sets no delays. The
+ * planner works on all messages of an owner together, and each failed message comes back at a time of its own.
  */
 export function sqsHandler<Q extends QueueName>(options: SqsHandlerOptions<Q>): SqsHandler {
   const handle = async (event: SqsEvent, context: InvocationContext): Promise<SqsBatchResponse> => {

@@ -17,8 +17,9 @@ const maxLeftOut = 20;
 const maxLeftOutLength = 500;
 
 /**
- * Renders one artifact, with values of others where the job names some, and leaves the bytes where the job says. Every byte of a repository is read here and only here: in
- * a sandbox that has seen no others, under a role that may do nothing.
+ * Renders one artifact, with values from other artifacts where the job names some, and uploads the bytes to the job's URL.
+ * Only this function reads the bytes of a repository: in a sandbox that has read no other repository, under a role that
+ * permits nothing.
  */
 export async function build(job: BuildJob, ports: BuildPorts): Promise<BuildAnswer> {
   try {
@@ -43,7 +44,7 @@ export async function build(job: BuildJob, ports: BuildPorts): Promise<BuildAnsw
   }
 }
 
-/** With zeros: the answer says where they begin. */
+/** Pads with zeros to a fixed size; the answer states the length of the rendering. */
 function filledUp(bytes: Uint8Array, size: number): Uint8Array {
   const filled = new Uint8Array(size);
   filled.set(bytes);

@@ -8,13 +8,13 @@ type Files = readonly ListedFile[];
 
 export interface ReadArtifacts {
   readonly files: Files;
-  /** Of each other that values are from, by its digest. */
+  /** Files of each further artifact that values come from, by its digest. */
   readonly others: ReadonlyMap<string, Files>;
 }
 
 /**
- * The artifacts of a sandbox, read once: it serves one, or one with the same others beside it, and a fleet asks it for a
- * thousand renderings. Where jobs name others, as on one machine, those of the last are kept.
+ * The artifacts of a sandbox, read once. A sandbox serves one artifact and its companions, and a fleet asks it for a
+ * thousand renderings. Where jobs name different artifacts, as on one machine, the artifacts of the last job are kept.
  */
 export class LastArtifact {
   readonly #transfer: Transfer;
@@ -24,13 +24,13 @@ export class LastArtifact {
     this.#transfer = transfer;
   }
 
-  /** @throws StarlingError `TransferFailed`, `ArtifactInvalid`: it is read again then. */
+  /** @throws StarlingError `TransferFailed` or `ArtifactInvalid`; the next call reads the artifact again. */
   async read({ besides = [], ...own }: Asked & Pick<BuildJob, "besides">): Promise<ReadArtifacts> {
     const desired = new Set([own, ...besides].map(({ artifactDigest }) => artifactDigest));
     for (const digest of this.#files.keys()) if (!desired.has(digest)) this.#files.delete(digest);
     const files = await this.#filesOf(own);
     const others = new Map<string, Files>();
-    // One after the other: each is unpacked as a whole.
+    // The artifacts are read one after the other, because each is unpacked in memory.
     for (const one of besides) others.set(one.artifactDigest, await this.#filesOf(one));
     return { files, others };
   }

@@ -9,7 +9,7 @@ import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
 import { type BuildAnswer, buildJob } from "#shared/source/build-job.ts";
 
 export interface BuildWireOptions {
-  /** Gives the path of the program, where it is a matter of the machine. */
+  /** Returns the path of a program, where the path depends on the machine. */
   readonly kubectl?: () => Promise<string>;
 }
 

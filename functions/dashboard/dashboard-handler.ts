@@ -11,12 +11,12 @@ export interface DashboardPorts extends ReadPorts {
 
 /** The part of Lambda's context that the dashboard reads. */
 export interface WidgetInvocation {
-  /** What the console is to call again. */
+  /** ARN that the console calls again. */
   readonly invokedFunctionArn: string;
   readonly awsRequestId: string;
 }
 
-/** Answers with HTML, or with Markdown where the console asks what the widget is. Never throws. */
+/** Answers with HTML, or with Markdown when the console asks for the widget's description. Never throws. */
 export type WidgetHandler = (event: unknown, context: WidgetInvocation) => Promise<string>;
 
 const about = `## Starling

@@ -9,8 +9,8 @@ const span = z.object({ start: z.number().int(), end: z.number().int() });
 const place = z.object({ path: text.regex(/^\//), query: texts.default({}) });
 
 /**
- * What CloudWatch gives a custom widget: its parameters, or those of what was clicked, and the dashboard's own settings. It
- * is whoever invokes the function that writes it, so that nothing of it is taken for more than a wish.
+ * The event that CloudWatch passes to a custom widget: its parameters, or those of the clicked element, and the settings of
+ * the dashboard. Every invoker of the function can write any event, so that nothing in it is trusted.
  * (CloudWatch User Guide, "Details about custom widgets".)
  */
 const event = z.object({
@@ -30,14 +30,14 @@ const event = z.object({
 });
 
 export interface WidgetEvent {
-  /** The console asks for words about the widget, and not for the widget. */
+  /** The console asks for the description of the widget, not for its content. */
   readonly describe: boolean;
-  /** Below the root of the pages; undefined when it is none. */
+  /** Path below the root of the pages; undefined when the event has none. */
   readonly place: { readonly path: string; readonly query: Readonly<Record<string, string>> } | undefined;
   readonly theme: "light" | "dark";
 }
 
-/** Fields of forms, and the dashboard's time, are parts of the query that links leave open. */
+/** The fields of forms and the time range of the dashboard fill the parts of the query that links leave open. */
 export function readWidgetEvent(given: unknown): WidgetEvent {
   const parsed = event.safeParse(given);
   if (!parsed.success) return { describe: false, place: undefined, theme: "light" };
@@ -51,7 +51,7 @@ export function readWidgetEvent(given: unknown): WidgetEvent {
   return { describe, theme, place: { path: asked.data.path, query: { ...range, ...asked.data.query, ...forms?.all } } };
 }
 
-/** A moment that no calendar has is none. */
+/** A time outside the calendar counts as absent. */
 function isoOf(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? "" : date.toISOString();

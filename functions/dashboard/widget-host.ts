@@ -1,11 +1,11 @@
-/** A view as a custom widget of a CloudWatch dashboard: HTML, CSS and SVG, for scripts are stripped there. */
+/** A view as a custom widget of a CloudWatch dashboard: HTML, CSS and SVG, because CloudWatch strips scripts. */
 import { raw } from "hono/html";
 import { type PageAnswer, startPages } from "#shared/pages/answer-page.ts";
 import { partStyle } from "#shared/pages/style.ts";
 import { type Child, type Host, type Html, html, type PagePlace, type Search } from "#shared/pages/view.ts";
 import { formatTime } from "#shared/words/age.ts";
 
-/** @param endpoint - ARN of this function, which the console calls again for whatever somebody clicks. */
+/** @param endpoint - ARN of this function, which the console calls again when somebody clicks. */
 export function widgetHost(now: Date, endpoint: string): Host {
   return {
     now,
@@ -19,12 +19,12 @@ interface Target {
   readonly endpoint: string;
 }
 
-/** What a `cwdb-action` says is done with the element before it. */
+/** A `cwdb-action` applies to the element before it. */
 function action(element: Html, { place, endpoint }: Target): Html {
   return html`${element}<cwdb-action action="call" display="widget" endpoint="${endpoint}">${raw(jsonInHtml(place))}</cwdb-action>`;
 }
 
-/** The console gives all fields of the widget with a call. */
+/** The console passes all fields of the widget with each call. */
 function searchFields({ place, name, label, value, example }: Search, endpoint: string): Html {
   const button = html`<button type="button">Show</button>`;
   return html`<p class="search"><label>${label} <input name="${name}" value="${value}" placeholder="${example}"></label> ${action(button, { place, endpoint })}</p>`;

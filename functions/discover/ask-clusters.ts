@@ -6,18 +6,18 @@ import type { Description } from "#shared/fleet/discovery/described-cluster.ts";
 import type { ClusterToDescribe } from "#shared/fleet/discovery/plan-scan.ts";
 import type { UnseenPlace } from "#shared/fleet/rows/discovery-rows.ts";
 
-/** Of all accounts together; one account answers a few a second only. */
+/** Requests at once, over all accounts; a single account answers only a few requests a second. */
 const askedAtOnce = 10;
 
 export interface AskedClusters {
-  /** What EKS says of each that it answered about: undefined where its account says that there is none. */
+  /** EKS's description of each cluster that it answered about; undefined where the account has no such cluster. */
   readonly answers: readonly { readonly candidate: ClusterToDescribe; readonly description: Description | undefined }[];
   readonly unseen: readonly UnseenPlace[];
-  /** How many there was no time for. */
+  /** Number of clusters that the time did not suffice for. */
   readonly left: number;
 }
 
-/** Asks EKS about each of these alone. Who cannot be asked about stays as it is. */
+/** Asks EKS about each of these clusters alone. A cluster that cannot be asked about stays as it is. */
 export async function askClusters(
   candidates: readonly ClusterToDescribe[],
   { looker, hasTime }: { readonly looker: Looker; readonly hasTime: () => boolean },
@@ -41,7 +41,7 @@ export async function askClusters(
   return { answers, unseen: [...unseen.values()], left };
 }
 
-/** One of each account after the other: each bounds by itself how often it is asked. */
+/** Takes the accounts in turn, because each account limits its own rate of requests. */
 function inTurns(candidates: readonly ClusterToDescribe[]): readonly ClusterToDescribe[] {
   const turns = new Map<string, number>();
   const placed = candidates.map((candidate) => {

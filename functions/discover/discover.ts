@@ -19,21 +19,21 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
 import type { Write } from "#shared/ports.ts";
 
-/** Of an invocation's time: for writing what was found. */
+/** Part of an invocation's time that is kept for writing the result. */
 const reservedShare = 0.3;
 
 /**
- * Looks at the accounts and regions of a ClusterDiscovery, and writes what it finds as the `discovered` half of Clusters.
- * Lists say which clusters there are and which tags they have; EKS is asked about one alone when it is new, when its tags
- * are others, when no list has it, and once a day. What cannot be seen stays as it is.
+ * Scans the accounts and regions of a ClusterDiscovery, and writes the result as the `discovered` half of Clusters.
+ * Lists name the clusters and their tags. EKS is asked about a single cluster when the cluster is new, when its tags have
+ * changed, when no list has it, and once a day. A cluster or a place that cannot be seen stays as it is.
  *
- * What goes wrong with an account is written into the row; only what goes wrong with the table or the queue is thrown.
+ * A failure of an account is written into the row; only a failure of the table or the queue is thrown.
  */
 export async function discover(name: string, ports: DiscoverPorts, context: InvocationContext): Promise<void> {
   const begun = await beginScan(name, context.getRemainingTimeInMillis(), ports);
   if (begun === undefined) return;
   const { row: started, isAfterDeath } = begun;
-  // Whoever died may have written clusters and told nobody.
+  // A scan that died may have written clusters and informed no planner.
   const told = isAfterDeath ? "everybody" : "those concerned";
   const given = context.getRemainingTimeInMillis();
   const hasTime = () => context.getRemainingTimeInMillis() > given * reservedShare;
@@ -84,7 +84,7 @@ async function scan(row: DiscoveryRow, { hasTime, told, ports }: ScanContext): P
     if (became.is === "found") writes.push({ ...became, before, foundBefore: candidate.found });
     if (became.is === "noted") {
       const { found, goneSince } = became;
-      // What was gone, and is there again with other tags, is gone no longer.
+      // A cluster that was gone and exists again, with other tags, is no longer gone.
       const { goneSince: _before, ...discovered } = before?.discovered ?? {};
       const gone = "by" in discovered ? { discovered: { ...discovered, ...defined({ goneSince }) } } : {};
       writes.push({ found, before, foundBefore: candidate.found, ...gone });
@@ -119,8 +119,8 @@ async function scan(row: DiscoveryRow, { hasTime, told, ports }: ScanContext): P
 }
 
 /**
- * Those that are gone for long enough, which this look was told again, and those of earlier looks that broke off.
- * @param after - what every ClusterDiscovery has found, by ARN, as it is by now.
+ * Forgets clusters that have been gone for long enough, as this scan confirmed, and finishes earlier scans that broke off.
+ * @param after - what every ClusterDiscovery has found by now, by ARN.
  */
 async function forgetGone(
   after: ReadonlyMap<string, FoundRow>,
@@ -153,7 +153,7 @@ async function forgetGone(
   };
 }
 
-/** Who takes back that clusters are forgotten, or deletes the ClusterDiscovery, does not wait for a look to end. */
+/** Reads the spec again, because people who switch forgetting off, or delete the ClusterDiscovery, do not wait for a scan to end. */
 function stillWanted({ name, uid, generation }: DiscoveryRow): Write {
   const when = [
     { attribute: "uid", equals: uid },
@@ -172,13 +172,13 @@ async function attempt<T extends object>(
   }
 }
 
-/** What every ClusterDiscovery has found, by ARN. What only a newer version can read is left alone with the rest of it. */
+/** What every ClusterDiscovery has found, by ARN. Rows that only a newer version can read are left alone. */
 async function knownClusters({ table }: DiscoverPorts): Promise<ReadonlyMap<string, FoundRow>> {
   const rows = allItems((start) => table.query({ ...ranges.found, ...start }));
   return new Map((await Array.fromAsync(rows)).map((row) => [row.arn, row]));
 }
 
-/** The names of those that are there no more, of whom something is seen, or still to be dropped. */
+/** Names of clusters that no longer exist, but still have an observation or something to drop. */
 async function orphanedBy(
   known: ReadonlyMap<string, FoundRow>,
   { own, seen }: { readonly own: string; readonly seen: readonly SeenPlace[] },

@@ -6,20 +6,20 @@ import { due, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 
-/** Times that a status is written over what somebody else wrote meanwhile. */
+/** Number of tries to write a status when other writers are faster. */
 const maxTries = 5;
 
 export interface BegunScan {
   readonly row: DiscoveryRow;
-  /** Whoever began the look before this one did not end it. */
+  /** The scan before this one did not end. */
   readonly isAfterDeath: boolean;
 }
 
 /**
- * The row as it is while somebody looks: nobody else does, and it is due again when this function is dead. Where the look
- * before was ended, which is so nearly always, it is read by the write that marks it.
- * @returns undefined when there is no such row, or when somebody looks.
- * @throws ConflictError when somebody wrote it first.
+ * Marks the row as being scanned: no other scan begins, and the row is due again in case this function dies. Where the
+ * scan before has ended, as nearly always, the write that marks the row also reads it.
+ * @returns undefined when there is no such row, or when another scan is running.
+ * @throws ConflictError when another writer was faster.
  */
 export async function beginScan(
   name: string,
@@ -38,7 +38,7 @@ export async function beginScan(
       remove: ["dispatches"],
       when: [
         { attribute: "scanUntil", equals: nobodyScans },
-        // What a newer version wrote is left as it is.
+        // A row that a newer version wrote stays as it is.
         { attribute: "schema", lessThan: rowSchema + 1 },
       ],
     });
@@ -48,7 +48,7 @@ export async function beginScan(
   }
   const row = await table.get(key);
   if (row === undefined) return undefined;
-  // The answer to the first try was lost.
+  // The first try took effect, but its answer was lost.
   if (row.scanId === mark.scanId) return { row, isAfterDeath: false };
   if (row.scanUntil !== undefined && row.scanUntil > now) return undefined;
   const next = due({ ...row, ...mark, version: row.version + 1 }, until);
@@ -56,7 +56,7 @@ export async function beginScan(
   return { row: next, isAfterDeath: row.scanUntil !== undefined && row.scanUntil !== nobodyScans };
 }
 
-/** Writes what came of the look, unless another one was begun since. A spec that is newer is looked at next. */
+/** Writes the result of the scan, unless another scan has begun since. A newer spec is scanned next. */
 export async function endScan(
   started: DiscoveryRow,
   { settle, again }: { readonly settle: (row: DiscoveryRow) => DiscoveryStatus; readonly again: boolean },

@@ -9,14 +9,14 @@ import type { Table } from "#shared/ports.ts";
 
 export interface NamedCandidates {
   readonly candidates: readonly ClusterToDescribe[];
-  /** Those that are registered, by name. */
+  /** Registered clusters, by name. */
   readonly registered: ReadonlyMap<string, ClusterRow>;
   readonly refused: readonly RefusedCluster[];
 }
 
 /**
- * Whose names are free, or are their own already: a cluster that people have registered keeps the name that they gave it.
- * The fleet is read only when there is somebody new.
+ * Finds the clusters whose names are free, or are their own already. A cluster that people have registered keeps the name
+ * that they gave it. The fleet is read only when a new cluster was found.
  */
 export async function findNames(candidates: readonly ClusterToDescribe[], table: Table): Promise<NamedCandidates> {
   const isNew = candidates.some(isNewcomer);
@@ -48,7 +48,7 @@ function addressOf(row: ClusterRow): string {
   return `the Cluster at ${eks?.arn ?? endpoint?.server ?? "no address"}`;
 }
 
-/** The name of the Cluster at each ARN; of more than one, the first. */
+/** The name of the Cluster at each ARN; where several Clusters have one ARN, the first. */
 async function registeredArns(table: Table): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for await (const row of allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {

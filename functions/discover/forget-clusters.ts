@@ -11,17 +11,17 @@ import type { Write } from "#shared/ports.ts";
 type Ports = Pick<DiscoverPorts, "table" | "clock" | "sender" | "log">;
 
 export interface Forgotten {
-  /** The rows as they are by now. */
+  /** The rows as the table has them now. */
   readonly found: readonly FoundRow[];
   readonly kept: readonly KeptCluster[];
 }
 
 /**
- * Forgets clusters that are gone: a deletion of the Cluster that leaves its objects, which are gone, too. The Cluster and
- * its entry in the fleet's directory go in the transaction that notes it, so that whoever dies behind it is finished by the
- * next look, and what was forgotten is counted, whatever happens.
- * @param open - of earlier looks, which did not come to the end of it.
- * @param wanted - checks that the ClusterDiscovery still says what the look goes by.
+ * Forgets clusters that are gone: it deletes the Cluster and leaves its objects, which are gone as well. One transaction
+ * deletes the Cluster and its entry in the fleet's directory, and records the deletion. So the next scan finishes what a
+ * function that dies leaves behind, and every forgotten cluster is counted.
+ * @param open - clusters of earlier scans that did not finish.
+ * @param wanted - checks that the ClusterDiscovery still has the spec that this scan uses.
  */
 export async function forgetClusters(
   gone: readonly FoundRow[],
@@ -45,7 +45,7 @@ export async function forgetClusters(
 
 type Removed = { readonly found: FoundRow } | { readonly kept: KeptCluster };
 
-/** A cluster's worker notes on its row what it sees, a few times at most: the next look may be hours away. */
+/** Number of tries against a cluster's worker, which writes its observations to the same row; the next scan may be hours away. */
 const removalTries = 5;
 
 async function removeInTries(row: FoundRow, desired: Write, ports: Ports): Promise<Removed> {
@@ -94,8 +94,8 @@ async function removeCluster(row: FoundRow, desired: Write, { table, clock, log 
 }
 
 /**
- * Of clusters that are forgotten: what was assigned to them, and whoever planned with them. Where somebody is registered
- * under the name by now, what is assigned may be theirs, and the planner tells the two apart.
+ * Drops the assignments of forgotten clusters, and informs the owners that planned with them. Where another cluster is
+ * registered under the name by now, the assignments may belong to it, and the planner distinguishes the two.
  */
 async function settleForgotten(open: readonly FoundRow[], ports: Ports): Promise<readonly FoundRow[]> {
   if (open.length === 0) return [];
@@ -116,7 +116,7 @@ async function settleForgotten(open: readonly FoundRow[], ports: Ports): Promise
   return settled;
 }
 
-/** @returns false when others write them all the time: the next look tries again. */
+/** @returns false when other writers win every time; the next scan tries again. */
 async function isForgotten({ cluster }: FoundRow, ports: Ports): Promise<boolean> {
   try {
     await forgetSyncs(ports, cluster, "the next look tries again");
@@ -127,7 +127,7 @@ async function isForgotten({ cluster }: FoundRow, ports: Ports): Promise<boolean
   }
 }
 
-/** Rows that were kept for the bound alone, and are older than it asks for. */
+/** Rows that were kept only for the limit on forgetting, and are older than the limit needs. */
 export async function dropForgotten(rows: readonly FoundRow[], { table, clock }: Ports): Promise<void> {
   const now = clock.now();
   for (const row of rows) {
@@ -136,7 +136,7 @@ export async function dropForgotten(rows: readonly FoundRow[], { table, clock }:
   }
 }
 
-/** @returns false when somebody else was faster. */
+/** @returns false when another writer was faster. */
 async function written(write: () => Promise<void>): Promise<boolean> {
   try {
     await write();

@@ -12,16 +12,16 @@ import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery
 import { sharedParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
 import type { DiscoveryRow, UnseenPlace } from "#shared/fleet/rows/discovery-rows.ts";
 
-/** Each waits for an answer most of the time. */
+/** Places that are listed at once; each mostly waits for an answer. */
 const placesAtOnce = 20;
-/** Of what a service says. */
+/** Longest text that is kept of a service's answer. */
 const maxMessage = 500;
 
 export interface Seen {
   readonly accounts: number;
   readonly places: readonly SeenPlace[];
   readonly unseen: readonly UnseenPlace[];
-  /** The first for which there was no time. */
+  /** The first place that the time did not suffice for. */
   readonly resume?: string;
 }
 
@@ -30,9 +30,9 @@ export function lookerOf({ name, spec }: Pick<DiscoveryRow, "name" | "spec">, in
 }
 
 /**
- * Lists the clusters of each account and region. A place that cannot be seen is no empty one, and keeps no other from
- * being seen.
- * @throws StarlingError where the accounts of the organization cannot be had: then nothing is known of any.
+ * Lists the clusters of each account and region. A place that cannot be seen does not count as empty, and does not stop
+ * the others from being listed.
+ * @throws StarlingError when the accounts of the organization cannot be listed: then nothing is known of any account.
  */
 export async function seePlaces(
   { spec, status }: Pick<DiscoveryRow, "spec" | "status">,
@@ -43,12 +43,12 @@ export async function seePlaces(
   const excluded = new Set(organization?.exclude ?? []);
   const listed = organization === undefined ? named : await inventory.accountsOf(organization, looker);
   const accounts = [...new Set(listed)].filter((account) => !excluded.has(account));
-  // Region by region, so that those at once are of as many accounts.
+  // The order is region by region, so that simultaneous requests go to different accounts.
   const all = [...new Set(regions)].flatMap((region) => accounts.map((account) => ({ account, region })));
   const from = all.findIndex((place) => placeText(place) === status.resume);
   const places = all.slice(Math.max(0, from));
   const seen: SeenPlace[] = [];
-  // Of those that were looked at before the last look ended.
+  // The places that were scanned before the last scan ended come last.
   const unseen: UnseenPlace[] = from > 0 ? [...(status.unseen ?? [])] : [];
   const left: string[] = [];
   await runConcurrently(places, placesAtOnce, async (place) => {
@@ -80,7 +80,7 @@ interface Question extends Pick<DiscoverPorts, "inventory"> {
 
 type SeenInPlace = { readonly place: SeenPlace; readonly unseen: readonly UnseenPlace[] };
 
-/** Its clusters, and where there are any, what they are to be told of. */
+/** The clusters of a place, and their tags where the place has clusters. */
 async function seePlace(place: AccountRegion, question: Question): Promise<SeenInPlace> {
   const listed = await listPlace(place, question);
   const { ssm } = question.spec.values ?? {};
@@ -99,7 +99,7 @@ async function listPlace(place: AccountRegion, { spec, looker, inventory }: Ques
   const filter = requiredTag(spec.eks.tags);
   const [tags, names] = await Promise.allSettled([
     inventory.tags(place, looker, filter),
-    // Whoever has the tag is in the list of those that have it.
+    // Every cluster that has the tag is in the list for the tag.
     filter === undefined ? inventory.names(place, looker) : [],
   ]);
   const failed = [names, tags].find((each) => each.status === "rejected");
@@ -117,7 +117,7 @@ export function unseenPlace({ account, region }: AccountRegion, error: unknown):
   return { account, region, code: errorCode(error), message: excerpt(errorMessage(error), maxMessage) };
 }
 
-/** What is wrong with the account itself is told once. */
+/** A problem of the account itself is reported once. */
 function withoutRegionsOfAll(unseen: readonly UnseenPlace[], regions: readonly string[]): readonly UnseenPlace[] {
   const sorted = [...unseen].sort((a, b) => (`${a.account} ${a.region}` < `${b.account} ${b.region}` ? -1 : 1));
   const same = Map.groupBy(sorted, ({ account, message }) => JSON.stringify([account, message]));

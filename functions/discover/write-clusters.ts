@@ -13,17 +13,17 @@ import type { ClusterRow, Discovered, FleetRow } from "#shared/fleet/rows/object
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
-/** What is to be written of one cluster. */
+/** What to write for one cluster. */
 export interface ClusterWrite {
   readonly found: FoundRow;
   readonly foundBefore: FoundRow | undefined;
   readonly before: ClusterRow | undefined;
-  /** Absent: the Cluster stays as it is. */
+  /** When absent, the Cluster stays as it is. */
   readonly discovered?: Discovered;
 }
 
 export interface Written {
-  /** As they were and as they are, where the planner takes them for others now. */
+  /** Clusters before and after the change, where the change matters to the planner. */
   readonly clusters: readonly SelectableCluster[];
   readonly found: readonly FoundRow[];
   readonly failed: readonly { readonly cluster: string; readonly message: string }[];
@@ -32,16 +32,16 @@ export interface Written {
 interface Change {
   readonly found: FoundRow;
   readonly writes: readonly Write[];
-  /** As the cluster was and as it is, where the planner takes it for another. */
+  /** The cluster before and after the change, where the change matters to the planner. */
   readonly fleet: readonly FleetRow[];
 }
 
-/** A transaction takes 100 writes; four a cluster at most. */
+/** A transaction takes 100 writes, and a cluster needs at most four. */
 const clustersAtOnce = 20;
 
 /**
- * Writes what was discovered, each Cluster with its entry in the fleet's directory and with what is remembered of its ARN.
- * Many at once, or, where somebody else wrote one of them, each by itself: who loses is looked at again.
+ * Writes the discovered clusters, each with its entry in the fleet's directory and the record of its ARN. Many clusters
+ * share a transaction. Where another writer changed one of them, each is written alone, and a loser is scanned again.
  */
 export async function writeClusters(
   writes: readonly ClusterWrite[],
@@ -101,7 +101,7 @@ function changeOf(
   return { found, writes: [put, { put: entry }, putFound], fleet: old === undefined ? [entry] : [old, entry] };
 }
 
-/** What the planner needs of a cluster. */
+/** The part of a cluster that the planner uses. */
 function whatPlans({ uid, labels, values, discoveredValues, arn }: FleetRow): string {
   return canonicalJson([uid, labels, values, discoveredValues ?? [], arn ?? ""]);
 }
@@ -120,7 +120,7 @@ function newCluster(
     name,
     labels: {},
     annotations: {},
-    // Nobody wrote it.
+    // No other writer changed it.
     generation: 0,
     createdAt: clock.now().toISOString(),
     spec: {},

@@ -1,4 +1,4 @@
-/** What is done already, and asked for: it may be old, or gone. */
+/** Renderings that exist and are requested again: they may be old, or lost. */
 
 import { storedText } from "#shared/adapters/stored-text.ts";
 import type { Clock } from "#shared/base/clock.ts";
@@ -18,8 +18,8 @@ interface StorePorts {
 }
 
 /**
- * Whether it is to be made again: what somebody did not find is looked for, to be really gone or not what it was, and
- * where it is lost again and again, with a back-off, however many clusters ask.
+ * Decides whether the rendering has to be made again. A worker reported it missing, so the store is asked whether it is
+ * really missing or damaged. A rendering that is lost repeatedly waits for a back-off, however many clusters ask.
  */
 export async function isLostRendering(
   { state, digest, losses = 0, doneAt }: RenderingRow,
@@ -34,14 +34,14 @@ export async function isLostRendering(
 export type Kept =
   | "young"
   | "kept"
-  /** It is to be made again. */
+  /** The rendering has to be made again. */
   | "gone"
-  /** So is what it is made from; the rendering itself is there. */
+  /** An artifact that it is made from is missing; the rendering itself exists. */
   | "without artifact";
 
 /**
- * What is done and asked for is needed: where that was not said lately, its bytes are stored once more, those of its
- * artifacts too, and the row stays. A worker that dies on the way has stored more than was noted.
+ * Keeps a rendering that is requested: when nobody requested it lately, its bytes and those of its artifacts are stored
+ * once more, and the row stays. A worker that dies meanwhile has stored more than the row records, which does no harm.
  */
 export async function keepRendering(row: RenderingRow, { table, blobs, clock }: StorePorts): Promise<Kept> {
   const now = clock.now();
@@ -55,7 +55,7 @@ export async function keepRendering(row: RenderingRow, { table, blobs, clock }: 
   try {
     await table.write([{ put: next, when: { version: row.version } }]);
   } catch (error) {
-    // Somebody else has kept it, or makes it again.
+    // Another worker has kept it, or makes it again.
     if (!isConflict(error)) throw error;
   }
   return kept.every(Boolean) ? "kept" : "without artifact";

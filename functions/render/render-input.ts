@@ -18,18 +18,18 @@ export interface RenderPorts extends TurnPorts {
   readonly ids: Ids;
 }
 
-/** Longer than a rendering may take, so that nobody starts a second one beside it. */
+/** Seconds of a claim; longer than a rendering may take, so that no second one starts beside it. */
 const claimSeconds = 120;
 const maxMessageLength = 2000;
-/** Who have the same artifact; any of them will do. Of each artifact. */
+/** Number of Sources that are remembered for each artifact; any one of them can restore it. */
 const maxSources = 10;
 
 /**
- * Has one distinct input rendered, once: whoever claims its row does it, others leave their name and are told with the rest.
- * A claim that ran out belongs to a worker that died and is taken over; two that render after all store the same bytes.
- * What failed in a way that may not be the input's fault is tried again, ever more rarely. What is done is kept for as long
- * as somebody asks for it, and made again when its bytes are lost; and where the artifact is, those who may have it are
- * asked to bring it.
+ * Renders one distinct input once. The worker that claims the row does the work; other owners are recorded in the row and
+ * are informed together. A claim that has expired belongs to a worker that died, and is taken over. If two workers render
+ * after all, they store equal bytes. A failure that may not be the input's fault is tried again, with a growing back-off.
+ * A rendering is kept for as long as owners request it, and made again when its bytes are lost. When an artifact is lost,
+ * the Sources that may have it are asked to fetch it again.
  */
 export async function renderInput(message: RenderMessage, ports: RenderPorts): Promise<void> {
   const claimed = await claim(message, ports);
@@ -43,12 +43,12 @@ export async function renderInput(message: RenderMessage, ports: RenderPorts): P
 
 interface Claimed {
   readonly row: RenderingRow;
-  /** Whoever had it before began, and never said how it ended. */
+  /** The worker that held the claim before began, and never reported how it ended. */
   readonly died: boolean;
   readonly turn: RenderTurn;
 }
 
-/** @returns undefined when there is nothing to render: it is done, at work, or was never asked for. */
+/** @returns undefined when nothing has to be rendered: the rendering is done, in work, or was never requested. */
 async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claimed | undefined> {
   const now = ports.clock.now();
   const row = await ports.table.get(keys.rendering(message.input));
@@ -57,7 +57,7 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
   const kept = isToMake ? "gone" : await keepRendering(row, ports);
   if (kept === "without artifact") await askForArtifact(row, ports);
   if (kept !== "gone") {
-    // Who did not find it finds it at the next look.
+    // The worker that missed it finds it at its next check.
     if (row.digest === undefined || row.digest !== message.lost) await tell(withWaiting([], message.notify), ports);
     return undefined;
   }
@@ -66,7 +66,7 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
   const isClaimed = row.claim !== undefined && row.claim.until > now.toISOString();
   const died = row.claim !== undefined && !isClaimed;
   const until = later(now, claimSeconds);
-  // A thousand clusters may miss it: what was tried just now is tried again when it is due.
+  // A thousand clusters may miss it: a rendering that was tried just now is tried again when it is due.
   const isTried = row.state === "Pending" && row.failure !== undefined && message.lost !== undefined;
   const turn = isClaimed || isTried ? "later" : await takeTurn({ ...row, sources }, until, ports);
   const busy = turn === "later";
@@ -80,24 +80,24 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
         waiting,
         sources,
         claim: { by: ports.ids.unique(), until },
-        // A deadline runs from here over all tries; what was through before begins anew.
+        // The deadline runs from here over all tries; a rendering that was finished before begins again.
         begunAt: (row.state === "Pending" ? row.begunAt : undefined) ?? now.toISOString(),
         tries: row.state === "Done" ? 1 : row.tries + 1,
         ...(died ? { strikes: (row.strikes ?? 0) + 1 } : {}),
         version: row.version + 1,
       };
   const written = await replaceRow(ports.table, row, next);
-  // Somebody else wrote the row: look at it again.
+  // Another writer changed the row: it is read again.
   if (!written) return claim(message, ports);
   return busy ? undefined : { row: next, died, turn };
 }
 
-/** True of what failed and is due again. */
+/** True when the rendering failed and is due again. */
 function hasRested({ retryAt }: RenderingRow, now: Date): boolean {
   return retryAt !== undefined && retryAt <= now.toISOString();
 }
 
-/** Counted when its claim was taken over. */
+/** Counts the worker that died when its claim is taken over. */
 const neverEnded: RenderOutcome = {
   kind: "failed",
   failure: { code: "RenderNeverEnded", message: "it began and never ended", permanent: false },
@@ -109,7 +109,7 @@ async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Ren
     if (claim === undefined) throw new Error("a rendering that nobody claimed");
     const request = { artifactDigest, path, ...defined({ render: options, specialise }), attempt: claim.by };
     const { digest, objects, leftOut, bytes } = await ports.builder.build(request);
-    // Over what may be there: it may be old, or not what it was.
+    // The bytes in the store may be old or damaged, so they are overwritten.
     await ports.blobs.overwrite(blobKeys.rendering(digest), bytes);
     return { kind: "done", digest, objects, leftOut };
   } catch (error) {
@@ -117,9 +117,9 @@ async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Ren
   }
 }
 
-/** The artifact was not to be had, or is not what it was. */
+/** Errors of an artifact that is missing or damaged. */
 const artifactCodes: ReadonlySet<string> = new Set(["TransferFailed", "BlobNotFound", "ArtifactInvalid"]);
-/** Failures that say nothing about the input, and pass when somebody has acted. */
+/** Failures that do not depend on the input, and end when somebody acts. */
 const isOurs: ReadonlySet<string> = new Set([...artifactCodes, "KubectlNotFound"]);
 
 function failureOf(error: unknown, row: RenderingRow): Omit<Extract<RenderOutcome, { kind: "failed" }>, "kind"> {
@@ -149,7 +149,7 @@ interface Finished {
   readonly notify: Owner | undefined;
 }
 
-/** Writes what came out and tells everybody who waits; what may pass is tried again later, its reason in the row. */
+/** Writes the result and informs every owner that waits; a failure that may pass is tried again later, with its reason in the row. */
 async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
   const { claimed, outcome } = finished;
   const row = await ports.table.get(keys.rendering(claimed.input));
@@ -174,7 +174,7 @@ function withWaiting(waiting: readonly Owner[], owner: Owner | undefined): reado
   return [...waiting, owner];
 }
 
-/** The newest last: the others may be gone by now. */
+/** The newest Source comes last: the others may be deleted by now. */
 function withSource(sources: readonly SourceRef[], source: SourceRef): readonly SourceRef[] {
   const [same, others] = [
     sources.filter(({ besides }) => besides === source.besides),
@@ -189,7 +189,7 @@ async function tell(owners: readonly Owner[], ports: RenderPorts): Promise<void>
   await ports.sender.send(owners.map((owner) => ({ to: "rollout", owner, clusters: [] })));
 }
 
-/** Which of its artifacts is lost is looked at by who brings them. */
+/** Asks every Source of the artifacts; each Source checks whether its own artifact is lost. */
 async function askForArtifact({ sources = [], artifactDigest }: RenderingRow, ports: RenderPorts): Promise<void> {
   const messages = sources.map(({ revision, besides: lost = artifactDigest, ...source }): Message => {
     return { to: "resolve", source, lost, ...defined({ revision }) };

@@ -1,4 +1,4 @@
-/** Whose turn it is in a folder that takes long to render. */
+/** Turns of the renderings of a folder that takes long to render. */
 import { replaceRow } from "#functions/render/replace-row.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { askForTurn, folderUseKey, isWorthNoting, turnEnded } from "#shared/fleet/rows/folder-use.ts";
@@ -11,13 +11,13 @@ export interface TurnPorts {
   readonly sender: MessageSender;
   readonly clock: Clock;
   readonly log: Log;
-  /** How many renderings of one slow folder may be made at once. */
+  /** Number of renderings of one slow folder at once. */
   readonly turns: number;
 }
 
 export type RenderTurn = "none needed" | "granted" | "later";
 
-/** @param until - when a turn is over whose holder died. */
+/** @param until - end of a turn whose holder died. */
 export async function takeTurn(row: RenderingRow, until: string, ports: TurnPorts): Promise<RenderTurn> {
   const key = folderUseKey(row.sources, row.path);
   if (key === undefined) return "none needed";
@@ -32,7 +32,7 @@ export async function takeTurn(row: RenderingRow, until: string, ports: TurnPort
   }
 }
 
-/** Remembers how long it took, and calls who is next; a call that is lost is made up for by the row's watchdog. */
+/** Records the duration and starts the next turn; the row's watchdog makes up for a lost message. */
 export async function endTurn(
   row: RenderingRow,
   { turn, ...stay }: { readonly turn: RenderTurn } & Pick<Stay, "from" | "to">,

@@ -3,8 +3,8 @@ import type { Row } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /**
- * @param before - what was read; undefined where there was nothing.
- * @returns false when somebody else has written the row since.
+ * @param before - the row that was read; undefined when no row existed.
+ * @returns false when another writer has changed the row since.
  */
 export async function replaceRow(table: Table, before: Row | undefined, next: Row): Promise<boolean> {
   try {

@@ -1,4 +1,4 @@
-/** What becomes of a rendering's row when a try has ended: a pure function. */
+/** Computes a rendering's row after a try has ended. */
 import { defined } from "#shared/base/defined.ts";
 import { renderingExpiry } from "#shared/fleet/blob-life.ts";
 import { backoffSeconds, backoffSecondsAfter, due, later } from "#shared/fleet/rows/due.ts";
@@ -16,18 +16,18 @@ export type RenderOutcome =
   | {
       readonly kind: "failed";
       readonly failure: Failure;
-      /** It may be the input's fault: not for ever. */
+      /** The failure may be the input's fault, so it is not tried for ever. */
       readonly strike?: true;
     };
 
-/** So often may a rendering end in a way that may be the input's fault, or begin and never end, before it has failed. */
+/** A rendering has failed after this many tries that may be the input's fault, or that began and never ended. */
 export const maxStrikes = 5;
 
 export function settledRendering(row: RenderingRow, outcome: RenderOutcome, now: Date): RenderingRow {
   const { claim: _claim, failure: _failure, retryAt: _rest, ...rest } = due(row, undefined);
   const next = { ...rest, version: row.version + 1 };
   if (outcome.kind === "done") {
-    // How often it took is nobody's business any more.
+    // The count of tries has no meaning any more.
     const { waiting: _waiting, strikes: _strikes, leftOut: _before, keptAt: _kept, ...done } = next;
     const { digest, objects, leftOut } = outcome;
     const ends = { doneAt: now.toISOString(), expiresAt: renderingExpiry(now) };

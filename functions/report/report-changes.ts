@@ -19,11 +19,11 @@ export interface ReportPorts {
 type Told = ReportMessage & { readonly correlationId?: string };
 
 /**
- * Tells of changed states: events (told twice, they are the same rows), metrics, and one message to the planner per
- * subject, however many of its Syncs changed.
+ * Reports changed states: events (the same rows, even when reported twice), metrics, and one message to the planner for
+ * each owner, however many of its Syncs changed.
  */
 export async function reportChanges(messages: readonly Told[], ports: ReportPorts): Promise<void> {
-  // One that a newer version wrote is that version's to tell of, and keeps no other from being told.
+  // A row of a newer version is reported by that version; it does not stop the others from being reported.
   const rows = await ports.table.getMany(
     messages.map(({ about }) => keyOf(about)),
     { newer: "kept" },
@@ -57,7 +57,7 @@ export async function reportChanges(messages: readonly Told[], ports: ReportPort
   );
 }
 
-/** What rows were told of with. */
+/** What was reported about the rows. */
 function correlations(messages: readonly Told[]) {
   const byRow = Map.groupBy(messages, ({ about }) => keyText(keyOf(about)));
   return (rows: readonly RowKey[]): { readonly correlationId?: string } => {

@@ -5,9 +5,9 @@ export const resolveEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_BUCKET: z.string().min(1),
   STARLING_QUEUE_ROLLOUT: z.url(),
-  /** What the names of the secrets start with that it may read. */
+  /** Prefix of the names of the secrets that it may read. */
   STARLING_SECRET_PREFIX: z.string().min(1),
-  /** Private hosts and address ranges that git may be fetched from: `git.corp.example,10.20.0.0/16`. */
+  /** Private hosts and address ranges that git may be fetched from, such as `git.corp.example,10.20.0.0/16`. */
   STARLING_GIT_ALLOW: z.string().optional(),
   /** File of PEM certificates to trust besides the public authorities. */
   STARLING_GIT_CA_FILE: z.string().min(1).optional(),

@@ -26,8 +26,8 @@ interface FetchPorts {
 }
 
 /**
- * Fetches the commit's part and stores it, once per content: another commit with the same files is the same artifact.
- * @throws StarlingError `PathNotFound` when one of the Source's paths is not in the commit, or what git says.
+ * Fetches the Source's part of the commit and stores it once for each content: two commits with equal files share an artifact.
+ * @throws StarlingError `PathNotFound` when one of the Source's paths is not in the commit, or an error of git.
  */
 export async function fetchArtifact(request: ArtifactRequest, ports: FetchPorts): Promise<Artifact> {
   const { row, revision } = request;
@@ -50,7 +50,7 @@ export async function fetchArtifact(request: ArtifactRequest, ports: FetchPorts)
 
 /**
  * Fetches and stores an artifact that the Source had at another revision than now.
- * @throws StarlingError `ArtifactGone` when the commit has other files there now, or what `fetchArtifact` does.
+ * @throws StarlingError `ArtifactGone` when the commit has other files there now, or an error of `fetchArtifact`.
  */
 export async function fetchFormer(request: ArtifactRequest, digest: string, ports: FetchPorts): Promise<void> {
   const { files } = await fetchPart(request, ports);
@@ -75,7 +75,7 @@ async function fetchPart({ row, repository, commit: oid }: ArtifactRequest, { gi
   return fetched;
 }
 
-/** Over what may be there: it may be old, or not what it was. @returns its size. */
+/** Overwrites the stored artifact, which may be old or damaged. @returns its size in bytes. */
 async function storeArtifact(digest: string, files: readonly ListedFile[], blobs: BlobStore): Promise<number> {
   const archive = await packArtifact(files);
   await blobs.overwrite(blobKeys.artifact(digest), archive);

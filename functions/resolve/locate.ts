@@ -6,7 +6,7 @@ import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { GitRemote, GitRepository, SecretReader } from "#shared/ports.ts";
 import { breakTie, prefixesOf, type ResolvedReference, resolveReference } from "#shared/source/git-reference.ts";
 
-/** Each costs a fetch of its own. */
+/** Each of these needs a fetch of its own. */
 const maxTiedTags = 20;
 
 export interface LocatePorts {
@@ -19,11 +19,11 @@ export interface Located {
   readonly reference: ResolvedReference;
 }
 
-/** One listing: where the reference stands. @param timeLeftMs - for git. */
+/** Finds the commit of the reference with one listing. @param timeLeftMs - milliseconds that git may take. */
 export async function locate(row: SourceRow, timeLeftMs: () => number, ports: LocatePorts): Promise<Located> {
   const credentials = await readCredentials(row, ports.secrets);
   const located = async (given: typeof credentials): Promise<Located> => {
-    // As it is compared with the host of the secret: what reads the text in another way would send it elsewhere.
+    // The URL is parsed once: a second parser could read another host than the one that the secret is for.
     const url = new URL(row.spec.git.url).href;
     const repository = { url, timeLeftMs, ...defined({ credentials: given }) };
     return { repository, reference: await referenceIn(row, repository, ports) };

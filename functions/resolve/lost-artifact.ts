@@ -16,7 +16,7 @@ interface StorePorts {
 
 const gone: ReadonlySet<string> = new Set(["BlobNotFound", "ArtifactInvalid"]);
 
-/** Whether an artifact is gone from the storage, or not what it was. */
+/** Whether an artifact is missing from the storage, or damaged. */
 export async function isLostArtifact(digest: string, blobs: BlobStore): Promise<boolean> {
   try {
     await unpackArtifact(await blobs.get(blobKeys.artifact(digest)), digest);
@@ -27,7 +27,7 @@ export async function isLostArtifact(digest: string, blobs: BlobStore): Promise<
   }
 }
 
-/** What a Source has is stored once more, in time. @returns undefined when it is gone. */
+/** Stores a Source's artifact once more before it expires. @returns undefined when it is missing. */
 export async function keepArtifact(artifact: Artifact, { blobs, clock }: StorePorts): Promise<Artifact | undefined> {
   const now = clock.now();
   if (!isToRenew(artifact.storedAt, now)) return artifact;
@@ -35,13 +35,13 @@ export async function keepArtifact(artifact: Artifact, { blobs, clock }: StorePo
   return isKept ? { ...artifact, storedAt: now.toISOString() } : undefined;
 }
 
-/** An artifact that somebody misses, and a revision at which the Source had it. */
+/** An artifact that is missing, and a revision at which the Source had it. */
 export interface Missed {
   readonly lost: string;
   readonly revision: string;
 }
 
-/** What the Source had before is fetched again, where git still has it: clusters that are behind are rendered from it. */
+/** Fetches a former artifact again, where git still has it: clusters that are behind are rendered from it. */
 export async function bringBack(
   row: SourceRow,
   { lost, revision, timeLeftMs }: Missed & { readonly timeLeftMs: () => number },

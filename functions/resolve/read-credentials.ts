@@ -6,11 +6,11 @@ import type { GitCredentials, SecretReader } from "#shared/ports.ts";
 
 /**
  * The credentials a Source names. Its secret is JSON with the `host` that they are for, `username` and `password` (kind
- * `basic`) or `token` (`bearer`), and, where it says so, the `namespaces` of the Sources that may use them: on a host that
- * many share, the host alone says little.
- * @param options.fresh - what was read before was refused.
+ * `basic`) or `token` (`bearer`), and optionally the `namespaces` of the Sources that may use them: on a host that many
+ * teams share, the host alone is not enough.
+ * @param options.fresh - true when the server refused the credentials that were read before.
  * @throws StarlingError `SecretNotFound`; or `SecretUnbound`, `SecretMismatch` or `InvalidCredentials`, which name the
- *   secret and never what is in it.
+ *   secret and never its content.
  */
 export async function readCredentials(
   { namespace, spec: { git } }: Pick<SourceRow, "namespace" | "spec">,
@@ -23,7 +23,7 @@ export async function readCredentials(
   try {
     return credentialsIn(await secrets.read(desired.secret, { fresh }), use);
   } catch (error) {
-    // One that was put right is to be seen at once, and not when it is forgotten.
+    // A corrected secret takes effect at once, not when the cached one expires.
     if (!(error instanceof StarlingError && error.data.secret === desired.secret)) throw error;
     return credentialsIn(await secrets.read(desired.secret, { fresh: true }), use);
   }
@@ -31,7 +31,7 @@ export async function readCredentials(
 
 interface SecretUse {
   readonly url: URL;
-  /** Of the Source. */
+  /** Namespace of the Source. */
   readonly namespace: string;
   readonly secret: string;
   readonly kind: GitCredentials["kind"];
@@ -63,7 +63,7 @@ function remedyFor({ url, secret, kind }: SecretUse): string {
   return putSecret(secret, { host: url.host, ...rest });
 }
 
-/** With its port, left out where it is the scheme's own; undefined when the text is more or less than a host. */
+/** The host with its port, which is left out when it is the scheme's default; undefined when the text is not just a host. */
 function hostOf(text: string, { protocol }: URL): string | undefined {
   const spelled = `${protocol}//${text}/`;
   if (/[/?#@\\]/.test(text) || !URL.canParse(spelled)) return undefined;

@@ -39,35 +39,35 @@ export interface ResolvePorts {
   readonly log: Log;
 }
 
-/** Times a look is repeated because somebody wrote the row meanwhile. */
+/** Number of times that a poll is repeated because another writer changed the row. */
 const rounds = 5;
-/** Of an invocation's time: for packing and storing the artifact, and for writing what came of it. */
+/** Part of an invocation's time that is kept for packing and storing the artifact, and for writing the result. */
 const reservedShare = 0.25;
-/** Of an invocation's time: what has to be left for another look. */
+/** Part of an invocation's time that another poll needs at least. */
 const againShare = 0.5;
-/** Of what goes wrong: servers and libraries put into it what they like. */
+/** Longest error text that is kept; servers and libraries put any text into it. */
 const maxMessage = 1000;
-/** What the content of a revision is refused for. */
+/** Errors that refuse the files of a revision. */
 const refusals: ReadonlySet<string> = new Set(["GitTooLarge", "GitPathRefused"]);
 
-/** One invocation's. */
+/** What one invocation polls with. */
 interface Poll {
   readonly id: string;
   readonly message: ResolveMessage;
   readonly context: InvocationContext;
-  /** All that the invocation had. */
+  /** Time of the whole invocation. */
   readonly givenMs: number;
   readonly ports: ResolvePorts;
 }
 
 /**
- * Looks at a Source's reference: one listing, and nothing more when it stands where it stood. Otherwise writes down that
- * it fetches, fetches the commit, stores the part as an artifact, pins it in the row, and tells every subject that uses
- * the Source. While somebody else fetches for the Source they are asked to look again in the end: of many pushes, the
- * newest is fetched. What nobody could fetch without dying rests.
+ * Polls a Source's reference with one listing, and does nothing more when the reference has not moved. When it has moved,
+ * the function records that it fetches, fetches the commit, stores the part as an artifact, pins it in the row, and
+ * informs every owner that uses the Source. While another invocation fetches for the Source, that one is asked to poll
+ * again at its end, so that the newest of many pushes is fetched. A commit at which invocations died waits for a back-off.
  *
- * What goes wrong with git is written into the row, keeps the last good artifact, and is tried again with back-off; only
- * what goes wrong with the table or the queue is thrown.
+ * A failure of git is written into the row, keeps the last good artifact, and is tried again with back-off. Only a failure
+ * of the table or the queue is thrown.
  */
 export async function resolveSource(
   message: ResolveMessage,
@@ -86,17 +86,17 @@ export async function resolveSource(
       if (isFetchedByAnother(row, fetcherOf(poll))) return await wantAgain(row, ports);
       const polled = await pollSource(row, poll);
       const again = await conclude(polled.row, polled.settle, ports);
-      // The row is due where there is no time.
+      // The row stays due when the time does not suffice.
       if (!again || context.getRemainingTimeInMillis() < poll.givenMs * againShare) return;
     } catch (error) {
-      // The spec may have changed under the attempt: look again, with the row as it is now.
+      // The spec may have changed during the attempt: the poll is repeated with the present row.
       if (!isConflict(error) || round === rounds) throw error;
       round++;
     }
   }
 }
 
-/** Nothing is asked of git; what there is stays, and what is gone is told. */
+/** Asks nothing of git: the artifact stays, and a missing one is reported. */
 async function keepSuspended(row: SourceRow, poll: Poll): Promise<void> {
   const { artifact, lost } = await storedArtifact(row, poll);
   const isNew = artifact !== row.status.artifact || lost !== row.status.lost;
@@ -105,7 +105,7 @@ async function keepSuspended(row: SourceRow, poll: Poll): Promise<void> {
 }
 
 interface Polled {
-  /** As it is in the table now. */
+  /** The row as the table has it now. */
   readonly row: SourceRow;
   readonly settle: Settle;
 }
@@ -113,7 +113,7 @@ interface Polled {
 async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
   const { ports } = poll;
   const { clock } = ports;
-  // Whoever fetches, or died at it, is not forgotten because of that.
+  // The record of a fetch that runs, or died, is kept.
   const failedBefore = (now: SourceRow, failure: SourceFailure) => {
     const { fetch } = now.status;
     return { ...failedSourceStatus(now, failure, clock.now()), ...defined({ fetch }) };
@@ -151,7 +151,7 @@ function timeLeftOf({ context, givenMs }: Poll): () => number {
   return () => context.getRemainingTimeInMillis() - givenMs * reservedShare;
 }
 
-/** What somebody misses that the Source had before; what it has now is looked for by a look. */
+/** A former artifact that a renderer misses; a poll checks the present one. */
 function missedOf({ status }: SourceRow, { lost, revision }: ResolveMessage): Missed | undefined {
   if (lost === undefined || revision === undefined || lost === status.artifact?.digest) return undefined;
   return { lost, revision };
@@ -159,13 +159,13 @@ function missedOf({ status }: SourceRow, { lost, revision }: ResolveMessage): Mi
 
 interface StoredArtifact {
   readonly artifact: Artifact | undefined;
-  /** Its digest when it is gone. */
+  /** Digest of the artifact when it is missing. */
   readonly lost: string | undefined;
 }
 
 /**
- * The artifact of a Source, stored once more where that is long ago; it is looked for when somebody did not find it, and
- * when people ask.
+ * Keeps the artifact of a Source: stores it again when it is old, and checks that it exists when a renderer did not find
+ * it and when people ask for a reconcile.
  */
 async function storedArtifact({ status, operations }: SourceRow, { message, ports }: Poll): Promise<StoredArtifact> {
   const { artifact, lost, handledReconcile } = status;
@@ -189,14 +189,14 @@ async function fetchLocated(row: SourceRow, { located, revision, poll }: Fetchin
   );
   const { clock } = poll.ports;
   if (!isFailure(fetched)) return (now) => resolvedStatus(now, { artifact: fetched, revision }, clock.now());
-  // Only another revision can help.
+  // Only another revision can end this failure.
   const refused = refusals.has(fetched.code) ? { refused: askedRevision(row, revision) } : {};
   return (now) => failedSourceStatus(now, { ...fetched, ...refused }, clock.now());
 }
 
 type Failure = SourceFailure & { readonly kind: "failure" };
 
-/** What goes wrong becomes a status. */
+/** Turns an error into a status. */
 async function attempt<T extends object>(
   row: SourceRow,
   { ports }: Poll,

@@ -1,4 +1,4 @@
-/** What a look writes, and to whom it is told. */
+/** What a poll writes, and which owners it informs. */
 
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
@@ -22,9 +22,9 @@ export interface SourceWritePorts {
 }
 
 /**
- * The row as it is while the commit is fetched, due again when this function is dead.
- * @param lost - the artifact that is fetched again because it is gone.
- * @throws ConflictError when somebody wrote it first.
+ * Marks the row while the commit is fetched; the row is due again in case this function dies.
+ * @param lost - the artifact that is fetched again because it is missing.
+ * @throws ConflictError when another writer was faster.
  */
 export async function writeStart(
   row: SourceRow,
@@ -43,8 +43,8 @@ export async function writeStart(
 }
 
 /**
- * Has whoever fetches look again when they are through.
- * @throws ConflictError when somebody wrote the row first.
+ * Asks the invocation that fetches to poll again when it has finished.
+ * @throws ConflictError when another writer was faster.
  */
 export async function wantAgain(row: SourceRow, ports: SourceWritePorts): Promise<void> {
   const { fetch } = row.status;
@@ -54,14 +54,14 @@ export async function wantAgain(row: SourceRow, ports: SourceWritePorts): Promis
   await ports.table.write([{ put: next, when: { version: row.version } }]);
 }
 
-/** What came of a look, for the row as it is by then. */
+/** The result of a poll, for the row as it is when the poll ends. */
 export type Settle = (row: SourceRow) => SourceStatus;
 
 /**
- * Writes what came of a look, tells the subjects when the artifact is another, and then writes that they were told. A
- * worker that dies between leaves a row that is due and says so.
- * @returns whether another look was asked for meanwhile.
- * @throws ConflictError when the row is about something else by now.
+ * Writes the result of a poll, informs the owners when the artifact has changed, and then records that it informed them.
+ * An invocation that dies in between leaves a row that is due and still has the owners to inform.
+ * @returns whether another poll was requested meanwhile.
+ * @throws ConflictError when the row has another spec or another fetch by now.
  */
 export async function conclude(polled: SourceRow, settle: Settle, ports: SourceWritePorts): Promise<boolean> {
   const { row, next } = await writeSettled(polled, settle, ports);
@@ -81,13 +81,13 @@ export async function conclude(polled: SourceRow, settle: Settle, ports: SourceW
   try {
     await ports.table.write([{ put: told, when: { version: next.version } }]);
   } catch (error) {
-    // Whoever wrote the row meanwhile has asked for another look, which tells them once more.
+    // The writer that was faster has requested another poll, which informs the owners again.
     if (!isConflict(error)) throw error;
   }
   return desired;
 }
 
-/** Where somebody else wrote the row, and left it to us to fetch, what was fetched is not fetched again. */
+/** Keeps the fetched artifact when another writer changed the row but left this fetch in charge. */
 async function writeSettled(polled: SourceRow, settle: Settle, ports: SourceWritePorts) {
   for (let row = polled; ; ) {
     const now = ports.clock.now();
@@ -111,7 +111,7 @@ async function writeSettled(polled: SourceRow, settle: Settle, ports: SourceWrit
   }
 }
 
-/** True while the row names the same fetch, for the same spec, and wants it. */
+/** True while the row names this fetch, for the same spec, and still needs it. */
 function isStillAsked(polled: SourceRow, fresh: SourceRow): boolean {
   const { fetch } = polled.status;
   if (fetch === undefined || fetch.id !== fresh.status.fetch?.id) return false;
@@ -124,7 +124,7 @@ function isNews({ artifact, announced }: SourceStatus): boolean {
   return artifact !== undefined && announced !== announcementOf(artifact);
 }
 
-/** The fetch is over; what is left of one that died is looked after when it has rested. */
+/** Ends the fetch; the leftovers of one that died are handled after its back-off. */
 function isWanted(row: SourceRow, after: SourceStatus): boolean {
   return row.status.fetch?.desired === true && after.fetch === undefined;
 }
@@ -133,7 +133,7 @@ function isOther(before: Artifact | undefined, after: Artifact): boolean {
   return before === undefined || announcementOf(before) !== announcementOf(after);
 }
 
-/** `at` while there is something left to do now; else the Source's own interval decides. */
+/** `at` while something is left to do now; otherwise the Source's interval decides. */
 function timed(row: SourceRow, at: string | undefined): SourceRow {
   return due(row, at ?? nextResolve(row));
 }

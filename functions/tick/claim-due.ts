@@ -19,17 +19,17 @@ export interface TickPorts {
 const concurrentClaims = 25;
 
 /**
- * Claims the rows that are due and sends the message each one waits for. A claim moves the row's `dueKey` from the one
- * that was read to a watchdog, and only then is the message sent: of two ticks one claims, and a tick that dies between
- * the two costs one watchdog. How late the latest of them was is told each time, also when nothing was due: while it is
- * not told, no tick gets through.
+ * Claims the rows that are due and sends the message that each one waits for. A claim replaces the `dueKey` that was read
+ * by a watchdog, and only then the message is sent. So only one of two ticks claims a row, and a tick that dies in between
+ * delays the row by one watchdog. The delay of the latest row is reported each time, also when nothing was due: a missing
+ * report means that no tick succeeds.
  * @returns the number of messages sent.
  */
 export async function claimDue(ports: TickPorts): Promise<number> {
   const shards = await Promise.allSettled(
     Array.from({ length: dueShardCount }, (_, shard) => claimShard(dueShard(shard), ports)),
   );
-  // Told when all are through: what is left running after an answer stands still with its Lambda.
+  // The report comes after all shards have ended: work that runs on after the answer freezes with its sandbox.
   const failure = shards.find((shard) => shard.status === "rejected");
   if (failure !== undefined) throw failure.reason;
   const claimed = shards.flatMap((shard) => (shard.status === "fulfilled" ? [shard.value] : []));
@@ -44,7 +44,7 @@ interface Claimed {
   readonly late: number;
 }
 
-/** @returns how many messages were sent, and by how many seconds the latest row was late. */
+/** @returns the number of messages sent, and the delay of the latest row in seconds. */
 async function claimShard(
   shard: string,
   ports: TickPorts,
@@ -81,7 +81,7 @@ async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Prom
   return (await Promise.all(claims)).flatMap((claimed) => claimed ?? []);
 }
 
-/** They are nobody's to claim before the stack is updated: each minute they cost an index entry and a read. */
+/** Rows of a newer version cannot be claimed before the stack is updated: each minute they cost an index entry and a read. */
 function reportNewer(newer: readonly NewerRow[], { log, metrics }: TickPorts): void {
   const [first, ...others] = newer;
   if (first === undefined) return;
@@ -89,7 +89,7 @@ function reportNewer(newer: readonly NewerRow[], { log, metrics }: TickPorts): v
   metrics.count("NewerRows", newer.length);
 }
 
-/** The watchdog grows with the dispatches that came to nothing. @returns undefined when somebody else was faster. */
+/** The watchdog grows with the dispatches that had no effect. @returns undefined when another tick was faster. */
 async function claim(
   entry: IndexEntry,
   context: { readonly dispatches: number; readonly ports: TickPorts },
@@ -110,7 +110,7 @@ async function claim(
   }
 }
 
-/** What a row that is due waits for: its key says it. */
+/** The message that a due row waits for, by the row's key. */
 function messageFor(key: RowKey): Message[] {
   const object = keys.object.parse(key);
   if (object?.kind === "Source") return [{ to: "resolve", source: { namespace: object.namespace, name: object.name } }];
@@ -124,7 +124,7 @@ function messageFor(key: RowKey): Message[] {
   return rendering === undefined ? [] : [{ to: "render", input: rendering.input }];
 }
 
-/** Whom a row is of that people write, or for whom it is planned. */
+/** The owner of a row that people write, or that is planned. */
 function syncOwner(key: RowKey): Owner | undefined {
   const object = keys.object.parse(key);
   if (object === undefined) return keys.rolloutState.parse(key);

@@ -3,7 +3,7 @@ import * as z from "zod";
 /** Environment of `tick`: the queues of every row that can be due. */
 export const tickEnv = z.object({
   STARLING_TABLE: z.string().min(1),
-  /** Metrics of several installations may be in one account. */
+  /** Name of the installation: several installations may share an account's metrics. */
   STARLING_INSTALLATION: z.string().min(1),
   STARLING_QUEUE_RESOLVE: z.url(),
   STARLING_QUEUE_RENDER: z.url(),

@@ -14,9 +14,9 @@ import {
 } from "#shared/fleet/survey.ts";
 
 /**
- * Tells how the fleet is, from the rows of what people write: one for each Source, group and Sync of theirs, and of the
- * groups that are behind one more; never one for each cluster. What is zero is not told: a series that nobody has told
- * for a month costs nothing, and its alarm takes silence for zero.
+ * Reports the state of the fleet from the rows that people write: one row for each Source, SyncGroup and Sync, and one more
+ * for each owner that is behind, but never one for each cluster. A value of zero is not reported: a series without reports
+ * costs nothing, and its alarm treats missing data as zero.
  */
 export async function takeSurvey(ports: TickPorts): Promise<Survey> {
   const survey = await surveyed(ports);

@@ -7,7 +7,7 @@ import { systemClock } from "#shared/adapters/system.ts";
 import type { RowClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-/** Called by the scheduler; the event says nothing. */
+/** Called by the scheduler; the event has no content that matters. */
 export function wireTick(env: TickEnv, aws: RowClients, options: WireOptions = {}): () => Promise<void> {
   const { clock = systemClock, output } = options;
   const ports = {

@@ -4,7 +4,7 @@ import * as z from "zod";
 export const webhookEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_QUEUE_RESOLVE: z.url(),
-  /** Name of the secret: a JSON array of one or two strings, so that a sender can be moved from one to the other. */
+  /** Name of the secret: a JSON array of one or two strings, so that senders can move from one to the other. */
   STARLING_WEBHOOK_SECRET: z.string().min(1),
 });
 export type WebhookEnv = z.infer<typeof webhookEnv>;

@@ -2,10 +2,10 @@ import * as z from "zod";
 import { boundedText } from "#shared/base/bounded.ts";
 import { defined } from "#shared/base/defined.ts";
 
-/** As long as the address of a Source may be. */
+/** Longest address; a Source allows no longer one. */
 const address = boundedText(2048).optional();
 
-/** The part of GitHub's `push` event that Starling reads; everything else may be anything. */
+/** The part of GitHub's `push` event that Starling reads; the rest is ignored. */
 const pushEvent = z.object({
   ref: boundedText(1000).min(1),
   repository: z.object({
@@ -25,8 +25,8 @@ export interface GithubPush {
 }
 
 /**
- * Reads a push out of the body, JSON or form-encoded as `payload=`. Commit ids in it are never read: what a reference
- * stands at is asked of the git server.
+ * Reads a push from the body, which is JSON or form-encoded as `payload=`. Commit ids in it are never read: the git server
+ * is asked for the commit of a reference.
  * @returns undefined when the body is no push.
  */
 export function readGithubPush(body: Uint8Array, contentType: string): GithubPush | undefined {

@@ -32,14 +32,14 @@ export interface WebhookAnswer {
   readonly message: string;
 }
 
-/** GitHub sends up to 25 MB; only a few names of it are read, and the next regular look makes up for a lost push. */
+/** GitHub sends up to 25 MB, but Starling reads only a few names; the next regular poll makes up for a refused push. */
 const maxBodyBytes = 1_000_000;
 
 const secretList = z.array(z.string().min(1)).min(1).max(2);
 
 /**
- * A push at GitHub: verified over the raw bytes before anything of it is read, then a hint to look at the Sources of
- * that repository that can follow the reference. Writes nothing, so a replay costs a listing.
+ * Handles a push from GitHub. The signature is verified over the raw bytes before anything is read. The push is then a hint
+ * to poll the Sources of the repository that can follow the reference. Nothing is written, so a replay costs one listing.
  * @throws StarlingError `SecretNotFound` or `InvalidSecret` when the operator has to act.
  */
 export async function receiveGithubEvent(request: WebhookRequest, ports: WebhookPorts): Promise<WebhookAnswer> {

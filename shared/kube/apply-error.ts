@@ -1,52 +1,52 @@
 /**
- * What an answer of an API server, or none, means for the work: a table, because the status code alone does not say.
- * Observed on kube-apiserver 1.36: schema errors of server-side apply are 500, a quota race is 409 and a namespace
- * that goes away is 403.
+ * What a failed request to an API server means for the work. It is a table, because the status code alone does not
+ * decide. Observed on kube-apiserver 1.36: schema errors of server-side apply are 500, a quota race is 409, and a
+ * terminating namespace is 403.
  */
 export type ApplyErrorClass =
   /** Passes by itself within seconds: leader changes, timeouts, races. */
   | "transient"
   /** The server asks for fewer requests. */
   | "throttled"
-  /** A webhook or conversion that does not answer; typical while its Deployment is part of the same Sync. */
+  /** A webhook or conversion does not answer. This is typical while its Deployment is part of the same Sync. */
   | "dependency"
-  /** The cluster cannot be reached at all, or does not prove who it is. */
+  /** The cluster cannot be reached, or does not prove its identity. */
   | "unreachable"
   /** The token is not accepted. */
   | "auth"
   /** Not allowed by RBAC, a policy, a quota or an admission webhook. */
   | "forbidden"
-  /** The namespace does not exist, or not any more. */
+  /** The namespace does not exist, or does not exist any more. */
   | "namespace"
   | "notFound"
-  /** The server does not know the kind, yet or any more. */
+  /** The server does not know the kind yet, or does not know it any more. */
   | "noMatch"
-  /** Two writers met. */
+  /** Two writers wrote at the same time. */
   | "conflict"
-  /** A precondition failed: the object is another one than was meant. */
+  /** A precondition failed: the name belongs to a different object than expected. */
   | "replaced"
   /** A change to a field that cannot be changed. */
   | "immutable"
   /** The manifest is not valid. */
   | "invalid"
-  /** managedFields of another version of the kind stand in the way. */
+  /** Entries of managedFields for another version of the kind make the apply fail. */
   | "migrate"
-  /** Larger than the server takes, or an answer larger than is read. */
+  /** The request is larger than the server accepts, or the answer is larger than Starling reads. */
   | "tooLarge"
-  /** An answer that is not one of an API server. */
+  /** The answer does not come from an API server. */
   | "malformed"
-  /** The server does not support this verb or media type for this kind. */
+  /** The server does not support this method or media type for this kind. */
   | "unsupported"
   /** A list's continue token or resourceVersion is too old. */
   | "expired"
-  /** An answer nobody expected. */
+  /** An unexpected answer. */
   | "unknown";
 
 export interface ApplyErrorVerdict {
   readonly class: ApplyErrorClass;
-  /** Whether the same request may succeed later without a new revision. */
+  /** Whether the same request can succeed later without a new revision. */
   readonly retryable: boolean;
-  /** Whether a write may have been carried out although it was not confirmed. */
+  /** Whether a write may have happened although the server did not confirm it. */
   readonly outcomeUnknown: boolean;
 }
 
@@ -56,14 +56,14 @@ export interface ErrorCause {
   readonly message: string;
 }
 
-/** What is known of a failed request. Without a status the request failed on the network, with `code`. */
+/** The facts of a failed request. Without a status, the request failed on the network, with `code`. */
 export interface ApplyErrorFacts {
   readonly status?: number;
   /** The reason of the Status body, such as `Invalid`. */
   readonly reason?: string;
   readonly message: string;
   readonly causes: readonly ErrorCause[];
-  /** `ECONNRESET` and the like, of Node; or why the answer was not taken: `AnswerTooLarge`. */
+  /** A code of Node such as `ECONNRESET`, or why Starling did not read the answer: `AnswerTooLarge`. */
   readonly code?: string;
 }
 
@@ -86,16 +86,16 @@ const unreachableCodes = new Set([
   "HOSTNAME_MISMATCH",
 ]);
 
-/** Of one answer, of all pages of a list, and of all answers to one look. */
+/** The limits are for one answer, for all pages of a list, and for all answers of one check. */
 const tooLargeCodes = new Set(["AnswerTooLarge", "ListTooLong", "AnswersTooLarge"]);
 
 const immutableText =
   /field is immutable|is immutable|may not be changed|updates to .* are forbidden|may not change once set|cannot change roleRef|fields? other than/i;
 const schemaText = /failed to create typed (patch|live) object|field not declared in schema|duplicate entries for key/;
-/** What an apply made of the object has a value that its type cannot hold: bad base64, a bad quantity or time. */
+/** A value that its type cannot hold: bad base64, or a bad quantity or time. */
 const undecodable = /unable to convert unstructured object to /;
 
-/** Legend: whether the row is about these facts, and what it means. The first row that fits decides. */
+/** Pairs of a condition and its meaning. The first condition that holds decides. */
 const table: readonly (readonly [(facts: ApplyErrorFacts) => boolean, ApplyErrorVerdict])[] = [
   [({ code = "" }) => tooLargeCodes.has(code), { class: "tooLarge", ...never }],
   [({ code = "" }) => code === "AnswerMalformed", { class: "malformed", ...unclear }],
@@ -129,7 +129,7 @@ const table: readonly (readonly [(facts: ApplyErrorFacts) => boolean, ApplyError
   [({ status = 0 }) => status >= 500, { class: "transient", ...unclear }],
 ];
 
-/** Decides what a failed request means. Pure: the same facts always mean the same. */
+/** Decides what a failed request means. The function is pure. */
 export function classifyApplyError(facts: ApplyErrorFacts): ApplyErrorVerdict {
   for (const [fits, verdict] of table) if (fits(facts)) return verdict;
   return { class: "unknown", ...never };
@@ -147,7 +147,7 @@ function has(causes: readonly ErrorCause[], reason: string): boolean {
   return causes.some((cause) => cause.reason === reason);
 }
 
-/** Refusals that end when something else of the same set is there. */
+/** Refusals that end when another object of the same set exists. */
 function waitsForOthers(message: string): boolean {
   return /service ?account .* not found|exceeded quota|no PriorityClass with name|status unknown for quota/i.test(
     message,
@@ -165,13 +165,13 @@ function mentionsOtherVersion(message: string): boolean {
   );
 }
 
-/** What was sent named the uid of the object that it is about, and another one has its name. */
+/** The request named the object's uid, and an object with another uid has its name. */
 function isOfAnotherUid(causes: readonly ErrorCause[]): boolean {
   return causes.some(({ field }) => field === "metadata.uid");
 }
 
 /**
- * Only when every cause is about a field that cannot change: any other cause would make a new object invalid too, and
+ * True only when every cause is about an immutable field. With any other cause a new object would be invalid, too, and
  * deleting the old one would lose it (kustomize-controller#734).
  */
 function isImmutable(causes: readonly ErrorCause[], message: string): boolean {

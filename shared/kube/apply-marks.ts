@@ -1,6 +1,6 @@
 /**
- * Marks on objects that say how they are applied: Flux's, and Starling's own for what is only made. Labels or annotations,
- * in whatever case their values are.
+ * Marks on objects that control how they are applied: Flux's marks, and Starling's own mark for objects that are only
+ * created. They are labels or annotations, and the case of their values does not matter.
  */
 import { type KubeObject, type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 
@@ -9,17 +9,17 @@ const reconcileMark = "kustomize.toolkit.fluxcd.io/reconcile";
 const ssaMark = "kustomize.toolkit.fluxcd.io/ssa";
 const places = ["labels", "annotations"] as const;
 
-/** In git: it is made where it is not there, and otherwise left as it is. */
+/** In git: the object is created when it is missing, and otherwise stays as it is. */
 export function isOnlyMade(object: ManifestObject): boolean {
   return says(object, ssaMark, "ifnotpresent") || says(object, applyMark, "ifnotpresent");
 }
 
-/** In git or in the cluster: it is neither made nor changed. */
+/** In git or in the cluster: Starling neither creates nor changes the object. */
 export function isLeftAlone(object: KubeObject): boolean {
   return says(object, reconcileMark, "disabled") || says(object, ssaMark, "ignore");
 }
 
-/** In git or in the cluster: fields that only kubectl has stay its own. */
+/** In git or in the cluster: fields that only kubectl owns stay kubectl's. */
 export function isShared(object: KubeObject): boolean {
   return says(object, ssaMark, "merge");
 }

@@ -2,8 +2,8 @@ import { compareText } from "#shared/base/text-order.ts";
 import type { GroupKind, ObjectId } from "#shared/kube/object-id.ts";
 
 /**
- * The order in which the objects of one Sync are applied. A rank is a barrier: it begins when the rank before it has
- * been answered. Only Namespaces and CRDs are waited for.
+ * The order in which the objects of one Sync are applied. A rank is a barrier: it begins after the server has answered
+ * all requests of the rank before it. Only Namespaces and CRDs are waited for.
  */
 export const ranks = {
   namespace: 0,
@@ -62,7 +62,7 @@ const rankByKind: Readonly<Record<string, number>> = {
   "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding": ranks.admission,
 };
 
-/** The rank of a kind. Kinds ending in `Class` come before what names them, whatever group they are of. */
+/** The rank of a kind. Kinds that end in `Class` come before the objects that refer to them, in any group. */
 export function rankOf({ group, kind }: GroupKind): number {
   const rank = rankByKind[`${group}/${kind}`];
   if (rank !== undefined) return rank;
@@ -83,7 +83,7 @@ function compareId(a: ObjectId, b: ObjectId): number {
   );
 }
 
-/** Splits into ranks, lowest first, each sorted. */
+/** Splits the items into ranks, lowest first, each sorted. */
 export function inRanks<T>(items: readonly T[], idOf: (item: T) => ObjectId): readonly (readonly T[])[] {
   const groups = new Map<number, T[]>();
   for (const item of items) {
@@ -97,8 +97,9 @@ export function inRanks<T>(items: readonly T[], idOf: (item: T) => ObjectId): re
 }
 
 /**
- * The place of a kind in the order of deletion: the reverse of apply, except that kinds Starling does not know go
- * first, so that the controllers which finalise custom resources are still there (a rule of kapp).
+ * The rank of a kind in the order of deletion. It is the reverse of the order of applying, with one exception: kinds
+ * that Starling does not know come first, so that the controllers that finalise custom resources still exist (a rule of
+ * kapp).
  */
 export function deletionRankOf(kind: GroupKind): number {
   const rank = rankOf(kind);

@@ -1,7 +1,7 @@
 /**
- * The steps of one apply, each ready before the next: phases as Argo CD has them, in each its waves, and in a wave what
- * depends on each other in the order of that. Within a step objects have the order of their kinds. A pure function of the
- * rendering and the event: every worker comes to the same.
+ * The steps of one apply. A step begins when the step before it is ready. The phases are Argo CD's; a phase has waves,
+ * and within a wave, dependencies decide. Within a step, objects are applied in the order of their kinds. The plan is a
+ * pure function of the rendering and the event, so that every worker computes the same plan.
  */
 import { rankOf, ranks } from "#shared/kube/apply-order.ts";
 import { type ManifestObject, objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
@@ -23,13 +23,13 @@ export interface ApplyStep {
 }
 
 export interface ApplyPlan {
-  /** PreSync and Sync: what is not part of the rendering is deleted after these. */
+  /** PreSync and Sync. After these, objects that are not part of the rendering are deleted. */
   readonly before: readonly ApplyStep[];
   /** PostSync. */
   readonly after: readonly ApplyStep[];
   /** SyncFail. */
   readonly onFailure: readonly ApplyStep[];
-  /** Of those objects of the rendering that are hooks, also of other events. */
+  /** The objects of the rendering that are hooks, including hooks of other events. */
   readonly hooks: ReadonlyMap<ManifestObject, HookMarks>;
 }
 
@@ -41,7 +41,7 @@ export interface OrderProblem {
 
 export interface OrderQuestion {
   readonly event: ApplyEvent;
-  /** Of namespaced objects that name none; absent where it is not known yet. */
+  /** The namespace of namespaced objects that name none; absent when it is not known yet. */
   readonly defaultNamespace?: string | undefined;
 }
 
@@ -91,7 +91,7 @@ function comparePlaces(a: Node, b: Node): number {
   return phaseOrder.indexOf(a.phase) - phaseOrder.indexOf(b.phase) || a.at - b.at;
 }
 
-/** The definitions and Namespaces among the objects, and what each object needs of them. */
+/** Finds the definitions and Namespaces among the objects that each object needs. */
 function needsAmong(nodes: readonly Node[], { defaultNamespace = "" }: OrderQuestion) {
   const needed = new Map<string, Node>();
   for (const node of nodes) {
@@ -109,7 +109,7 @@ function needsAmong(nodes: readonly Node[], { defaultNamespace = "" }: OrderQues
   };
 }
 
-/** A definition, or a Namespace, comes no later than what needs it, whatever it says of itself. */
+/** Moves a definition or a Namespace to the step of the first object that needs it, when its own wave is later. */
 function comeBeforeTheirs(nodes: readonly Node[], question: OrderQuestion): void {
   const needsOf = needsAmong(nodes, question);
   for (const node of nodes) {
@@ -124,14 +124,17 @@ function comeBeforeTheirs(nodes: readonly Node[], question: OrderQuestion): void
 
 interface Edge {
   readonly to: Node;
-  /** It is waited for; what only its kind or its Namespace needs is applied in the same step, by rank. */
+  /**
+   * Whether the step waits for it. An object that needs only a definition or a Namespace is applied in the same step,
+   * by rank.
+   */
   readonly isAwaited: boolean;
 }
 
 type Edges = ReadonlyMap<Node, readonly Edge[]>;
 
 interface EdgeQuestion extends OrderQuestion {
-  /** `objectIdKey` of every place that a hook of other events may have. */
+  /** The `objectIdKey` of every place that a hook of another event can have. */
   readonly resting: ReadonlySet<string>;
 }
 
@@ -158,7 +161,7 @@ function edgesOf(
   return problems.length > 0 ? { problems } : edges;
 }
 
-/** Where an object names no namespace and nobody knows yet which it gets, it may be any. */
+/** An object without a namespace matches any namespace while the default namespace is unknown. */
 function finderOf(
   nodes: readonly Node[],
   { defaultNamespace }: OrderQuestion,
@@ -178,13 +181,13 @@ function finderOf(
 function missing(reference: ObjectId, { event, resting }: EdgeQuestion): string {
   const name = describeObject(reference);
   if (resting.has(objectIdKey(reference)))
-    return `names ${name}, a hook that is not run at an ${event}; depend on what is applied each time`;
-  return `names ${name}, which is not among the objects of this template; correct the name, or use a template that holds both`;
+    return `names ${name}, a hook that does not run at an ${event}; name an object that is applied each time`;
+  return `names ${name}, which is not an object of this template; correct the name, or put both objects into one template`;
 }
 
 function misplaced(node: Node, to: Node): string | undefined {
   if (comparePlaces(node, to) >= 0 && (to.phase !== "SyncFail" || node.phase === "SyncFail")) return undefined;
-  return `names ${describeObject(to.id)}, which comes later: in ${placeText(to)}, and this in ${placeText(node)}; change the wave or the hook of one of them`;
+  return `names ${describeObject(to.id)}, which is applied later, in ${placeText(to)}, while this object is applied in ${placeText(node)}; change the wave or the hook of one of them`;
 }
 
 function placeText({ phase, at }: Node): string {
@@ -192,8 +195,8 @@ function placeText({ phase, at }: Node): string {
 }
 
 /**
- * How many of those it waits for, one after the other, are in its own wave.
- * @returns the first circle, where there is one.
+ * The longest chain of awaited dependencies in its own wave, for each object.
+ * @returns the first cycle, if one exists.
  */
 function layersOf(
   nodes: readonly Node[],
@@ -231,9 +234,9 @@ function circleOf(nodes: readonly Node[], edges: Edges, settled: ReadonlyMap<Nod
     node = edges.get(node)?.find(({ to }) => !settled.has(to))?.to;
   }
   const [first, ...others] = node === undefined ? path : path.slice(path.indexOf(node));
-  if (first === undefined) throw new Error("a circle without an object");
-  const names = [...others, first].map(({ id }) => describeObject(id));
-  const reason = `goes round in a circle: ${describeObject(first.id)} waits for ${names.join(", that for ")}; remove one of these`;
+  if (first === undefined) throw new Error("a cycle without an object");
+  const names = [first, ...others, first].map(({ id }) => describeObject(id));
+  const reason = `is part of a cycle: ${names.join(" waits for ")}; remove one of these dependencies`;
   return { object: first.object, annotation: orderAnnotations.dependsOn, reason };
 }
 

@@ -2,7 +2,7 @@ import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { listAt, type ManifestObject, valueAt } from "#shared/kube/kube-object.ts";
 import { groupOf } from "#shared/kube/object-id.ts";
 
-/** Values of an object that must be base64, by their paths. */
+/** The values of an object that must be base64, by their paths. */
 type BytesOf = (object: ManifestObject) => readonly (readonly [string, Json | undefined])[];
 
 const membersOf =
@@ -31,13 +31,13 @@ const bytes: Readonly<Record<string, BytesOf>> = {
   "certificates.k8s.io/CertificateSigningRequest": fieldAt("spec", "request"),
 };
 
-/** Paths of the values that are to be base64 and are not: a server names only the byte that it stumbled over. */
+/** The paths of the values that must be base64 and are not. The server names only the first wrong byte. */
 export function notBase64(object: ManifestObject): readonly string[] {
   const values = bytes[`${groupOf(object.apiVersion)}/${object.kind}`]?.(object) ?? [];
   return values.flatMap(([path, value]) => (isBase64(value) ? [] : [path]));
 }
 
-/** As Go's decoder has it: with its padding, line breaks anywhere. */
+/** The rules of Go's decoder: padding is required, and line breaks are allowed anywhere. */
 function isBase64(value: Json | undefined): boolean {
   if (value === undefined || value === null) return true;
   if (typeof value !== "string") return false;

@@ -1,4 +1,4 @@
-/** Groups that kube-apiserver itself serves. Kinds of all others come from definitions or aggregated servers. */
+/** Groups that kube-apiserver itself serves. Kinds of all other groups come from definitions or aggregated servers. */
 const builtinGroups = new Set([
   "",
   "admissionregistration.k8s.io",

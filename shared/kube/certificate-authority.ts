@@ -1,12 +1,12 @@
 import { X509Certificate } from "node:crypto";
 
-/** What a connection trusts instead of the public authorities. */
+/** The certificates that a connection trusts instead of the public authorities. */
 export interface CertificateAuthority {
   /** At least one. */
   readonly certificates: readonly X509Certificate[];
 }
 
-/** Why a text is none, and what to write instead. */
+/** Why a text cannot be read, and what to write instead. */
 export interface AuthorityProblem {
   readonly problem: string;
 }
@@ -15,12 +15,14 @@ const expected = "the certificates of the cluster's authority, PEM in base64 as 
 const begin = "-----BEGIN ";
 
 /**
- * Reads `caData`. What cannot be read is refused rather than left out: a connection without an authority of its own trusts
- * every public one, and who wrote `caData` has not asked for that.
+ * Reads `caData`. An unreadable text is refused and not ignored: a connection without its own authority trusts every
+ * public one, which the author of `caData` did not want.
  */
 export function readAuthority(caData: string): CertificateAuthority | AuthorityProblem {
   if (caData.trim() === "") {
-    return { problem: `is empty, which would trust the public authorities; give ${expected}, or leave it out` };
+    return {
+      problem: `is empty, so that the connection would trust the public authorities; give ${expected}, or leave caData out`,
+    };
   }
   const pem = pemOf(caData);
   if (pem === undefined) return { problem: `must be base64 on one line: ${expected}` };
@@ -30,20 +32,20 @@ export function readAuthority(caData: string): CertificateAuthority | AuthorityP
     const label = block.slice(0, block.indexOf("-----"));
     if (label.endsWith("PRIVATE KEY")) {
       return {
-        problem: `holds a private key, which belongs to the server only: remove it, make a new key, and give ${expected}`,
+        problem: `contains a private key, which only the server may have: remove it, create a new key, and give ${expected}`,
       };
     }
     const certificate = label === "CERTIFICATE" ? certificateIn(`${begin}${block}`) : undefined;
     if (certificate === undefined) {
-      return { problem: `holds a PEM block that is no certificate which can be read; give ${expected}` };
+      return { problem: `contains a PEM block that is not a readable certificate; give ${expected}` };
     }
     certificates.push(certificate);
   }
-  if (certificates.length === 0) return { problem: `holds no PEM certificate; give ${expected}` };
+  if (certificates.length === 0) return { problem: `contains no PEM certificate; give ${expected}` };
   return { certificates };
 }
 
-/** Whether two texts of `caData`, or none, stand for the same certificates. */
+/** Whether two texts of `caData`, or no text, mean the same certificates. */
 export function sameAuthority(one: unknown, other: string | undefined): boolean {
   if (one === other) return true;
   if (typeof one !== "string" || other === undefined) return false;
@@ -55,7 +57,7 @@ function fingerprintsOf({ certificates }: CertificateAuthority): string {
   return [...new Set(certificates.map(({ fingerprint256 }) => fingerprint256))].sort().join();
 }
 
-/** Node's own decoder leaves out what is no base64. */
+/** Node's own decoder ignores characters that are not base64. */
 function pemOf(caData: string): string | undefined {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(caData) || caData.length % 4 !== 0) return undefined;
   return Buffer.from(caData, "base64").toString("latin1");

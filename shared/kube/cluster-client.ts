@@ -17,13 +17,16 @@ export interface KindInfo {
 export interface KindQuery {
   readonly group: string;
   readonly kind: string;
-  /** Absent: the version that the server prefers. */
+  /** Default: the version that the server prefers. */
   readonly version?: string;
 }
 
 /**
- * - `absent`: discovery was complete and the server does not serve it; `served` are the versions it does serve;
- * - `unavailable`: the group is announced and its server does not answer, so nothing is known. Never an absence.
+ *
+ * - `absent`: discovery was complete, and the server does not serve the kind; `served` lists the versions that it
+ *   serves.
+ * - `unavailable`: the group is announced, but its server does not answer. Then nothing is known, and this never counts
+ *   as an absence.
  */
 export type KindLookup =
   | { readonly outcome: "found"; readonly info: KindInfo }
@@ -37,14 +40,14 @@ export interface ObjectKey {
 }
 
 export interface ListQuery {
-  /** Absent: all namespaces. */
+  /** Default: all namespaces. */
   readonly namespace?: string;
   readonly labelSelector?: string;
-  /** Only `metadata`: an order of magnitude cheaper, for the server too. */
+  /** Only `metadata`, which costs an order of magnitude less, for the server, too. */
   readonly metadataOnly?: true;
-  /** Stop after so many; absent: all. */
+  /** The most items to read. Default: all. */
   readonly maxItems?: number;
-  /** Which items are wanted; the others take no memory beyond their page. All by default. */
+  /** Which items to keep. The others need no memory beyond their page. Default: all. */
   readonly keep?: (object: KubeObject) => boolean;
 }
 
@@ -56,48 +59,50 @@ export interface WriteAnswer {
   readonly warnings: readonly string[];
 }
 
-/** Asked before something is written; what it throws reaches whoever wanted to write. */
+/** Called before a write. An error that it throws reaches the caller of the write. */
 export type WritePermit = () => Promise<void>;
 
 /**
- * One cluster, for the time of one piece of work. What fails is a `KubeError`; transient failures were retried inside
- * until the deadline. Objects in answers carry apiVersion and kind, items of lists too. Nothing given is changed.
+ * One cluster, for the time of one piece of work. Failures are `KubeError`s; transient failures were retried inside
+ * until the deadline. Objects in answers have apiVersion and kind, also the items of lists. The arguments are never
+ * changed.
  */
 export interface ClusterClient {
   /**
-   * The same client, which asks before every request that may write: each time that it is sent, when nothing is left to
-   * wait for. A request may be repeated for minutes, or wait for a connection for as long, and what was permitted before
-   * that is not any more.
+   * The same client, which asks for a permit each time before it sends a request that may write, as the last step. A
+   * request can be repeated for minutes, or wait as long for a connection, so that an earlier permit may not be valid
+   * any more.
    */
   guardedBy(permit: WritePermit): ClusterClient;
-  /** What the API server calls its version: `v1.34.2-eks-1a2b3c4`. */
+  /** The API server's version, such as `v1.34.2-eks-1a2b3c4`. */
   serverVersion(): Promise<string>;
-  /** Looks a kind up; asks the server again, once, when it is not known. */
+  /** Looks up a kind. When the kind is unknown, it asks the server again, once. */
   lookup(query: KindQuery): Promise<KindLookup>;
   /** Every kind that can be listed, in its preferred version. @throws KubeError when a group's server is silent. */
   listableKinds(): Promise<readonly KindInfo[]>;
-  /** To be called after definitions have changed. */
+  /** Must be called after definitions have changed. */
   forgetKinds(): void;
-  /** @returns undefined when there is no such object. */
+  /** @returns undefined when the object does not exist. */
   get(kind: KindInfo, key: ObjectKey, options?: { readonly metadataOnly?: true }): Promise<KubeObject | undefined>;
   /**
-   * All items over all pages; starts over when the server forgets the page's version.
-   * @throws KubeError of class `tooLarge` where there is more than is read: never a part of the list.
+   * All items of all pages. It starts again when the server forgets the version of a page.
+   * @throws KubeError of class `tooLarge` when the list is longer than the limit. It never returns a part of the list.
    */
   list(kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]>;
   /**
-   * Server-side apply as `starling`, taking fields from whoever has them; unknown fields are refused. With
-   * `metadata.resourceVersion` in the object only if that is still the newest.
+   * Server-side apply as `starling` that takes over fields from all other managers. Unknown fields are refused. With
+   * `metadata.resourceVersion` in the object, it succeeds only if that is the newest version.
    */
   apply(kind: KindInfo, object: ManifestObject, options?: { readonly dryRun?: true }): Promise<WriteAnswer>;
   create(kind: KindInfo, object: ManifestObject): Promise<WriteAnswer>;
-  /** PUT; with `metadata.resourceVersion` in the object only if that is still the newest. */
+  /** PUT. With `metadata.resourceVersion` in the object, it succeeds only if that is the newest version. */
   replace(kind: KindInfo, object: ManifestObject): Promise<WriteAnswer>;
   patch(kind: KindInfo, key: ObjectKey, operations: readonly JsonPatchOperation[]): Promise<WriteAnswer>;
   /**
-   * Asks for the deletion, in the background, of exactly the object with this uid.
-   * @returns `gone` where the server says that this has ended; `asked` where only reading it shows that.
-   * @throws KubeError of class `notFound` when it is gone, `replaced` when another object has its name.
+   * Requests the deletion, in the background, of the object with exactly this uid.
+   * @returns `gone` when the server says that the object is deleted; `asked` when only a later read can show it.
+   * @throws KubeError of class `notFound` when the object does not exist any more, `replaced` when another object has
+   * its name.
    */
   delete(kind: KindInfo, key: ObjectKey, precondition: { readonly uid: string }): Promise<"gone" | "asked">;
 }

@@ -1,7 +1,7 @@
 /**
- * The order in which objects of one Sync are deleted: the reverse of the order in which they are applied. Later waves go before
- * earlier ones, what depends on something before that, and the rest by kind. A pure function of the objects as they are in the
- * cluster; what their marks say amiss holds no deletion up.
+ * The order in which the objects of one Sync are deleted: the reverse of the order of applying. Later waves are deleted
+ * before earlier ones. Within a wave, dependents are deleted before their dependencies, and the rest by kind. The order
+ * is a pure function of the objects in the cluster. A wrong mark never blocks a deletion.
  */
 import { circlesAmong } from "#shared/base/circles.ts";
 import { firstOf } from "#shared/base/counted.ts";
@@ -10,18 +10,21 @@ import type { KubeObject, ManifestObject } from "#shared/kube/kube-object.ts";
 import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 import { orderAnnotations, orderMarksOf } from "#shared/kube/order-marks.ts";
 
-/** What is said of one object, and is no reason not to delete it. */
+/** A remark about one object that does not prevent its deletion. */
 export interface DeletionNote {
   readonly id: ObjectId;
   readonly message: string;
 }
 
 export interface DeletionOrder {
-  /** What is of one step may be deleted at the same time. */
+  /** The objects of one step can be deleted at the same time. */
   readonly steps: readonly (readonly ObjectId[])[];
-  /** By `objectIdKey`, what depends on an object by its annotation, and has to be gone before it. */
+  /** By `objectIdKey`, the objects that depend on an object by annotation and must be deleted before it. */
   readonly dependents: ReadonlyMap<string, readonly ObjectId[]>;
-  /** By `objectIdKey`, the wave of an object. Absent of what no wave is waited for: hooks, Namespaces, definitions. */
+  /**
+   * By `objectIdKey`, the wave of an object. Hooks, Namespaces and definitions are absent, because no deletion waits
+   * for their waves.
+   */
   readonly waves: ReadonlyMap<string, number>;
   readonly notes: readonly DeletionNote[];
 }
@@ -29,20 +32,20 @@ export interface DeletionOrder {
 interface Node {
   readonly id: ObjectId;
   readonly references: readonly ObjectId[];
-  /** Of an object that is kept and whose marks can be read; others go with the lowest wave. */
+  /** The wave of an object that is no hook and whose marks are readable. All others get the lowest wave. */
   readonly ownWave: number | undefined;
-  /** What depends on it by its annotation. */
+  /** The objects that depend on this one by annotation. */
   readonly dependents: Set<Node>;
-  /** What it depends on by its annotation. */
+  /** The objects on which this one depends by annotation. */
   readonly dependencies: Set<Node>;
-  /** Its Namespace and its definition, which go later whatever anybody says. */
+  /** Its Namespace and its definition, which are always deleted later. */
   readonly surroundings: Set<Node>;
   wave: number;
   rank: number;
   layer: number;
 }
 
-/** @param liveOf - by `objectIdKey`, the objects as they are in the cluster, as far as they are known. */
+/** @param liveOf - the objects in the cluster by `objectIdKey`, as far as they are known. */
 export function orderDeletion(ids: readonly ObjectId[], liveOf: ReadonlyMap<string, KubeObject>): DeletionOrder {
   const notes: DeletionNote[] = [];
   const nodes = [...ids].sort(compareForApply).map((id) => nodeOf(id, liveOf.get(objectIdKey(id)), notes));
@@ -65,7 +68,7 @@ function nodeOf(id: ObjectId, live: KubeObject | undefined, notes: DeletionNote[
   const node = { ...common, id, wave: 0, rank: deletionRankOf(id), layer: 0 };
   if (marks !== undefined && "problem" in marks) {
     const { annotation, reason } = marks.problem;
-    notes.push({ id, message: `${annotation} ${reason}; it is deleted by its kind` });
+    notes.push({ id, message: `${annotation} ${reason}; the object is deleted in the order of its kind` });
     return { ...node, references: [], ownWave: undefined };
   }
   const isKept = marks !== undefined && marks.hook === undefined;
@@ -76,12 +79,12 @@ function isSurrounding(id: ObjectId): boolean {
   return rankOf(id) === ranks.namespace || rankOf(id) === ranks.definition;
 }
 
-/** The group of the objects that a definition defines. */
+/** The API group of the kind that a definition defines. */
 export function definedGroup({ name }: ObjectId): string {
   return name.slice(name.indexOf(".") + 1);
 }
 
-/** What is not among the objects is not being deleted: a dependence on it does not matter. */
+/** An object outside of the set is not being deleted, so that a dependency on it does not matter. */
 function connect(nodes: readonly Node[]): void {
   const byKey = new Map(nodes.map((node) => [objectIdKey(node.id), node]));
   const byName = new Map<string, Node[]>();
@@ -108,7 +111,7 @@ function add(map: Map<string, Node[]>, key: string, node: Node): void {
   else map.set(key, [node]);
 }
 
-/** In git an object may leave out its namespace, or name one that its kind has not. */
+/** An object in git may leave out its namespace, or name one although its kind is cluster-scoped. */
 function referredTo(
   reference: ObjectId,
   {
@@ -126,7 +129,7 @@ function after({ dependencies, surroundings }: Node): readonly Node[] {
   return [...dependencies, ...surroundings];
 }
 
-/** @returns the objects with what goes first in front; those that are in a circle, or come after one, are left out. */
+/** @returns the objects, those to delete first in front. Objects in a cycle, or behind one, are left out. */
 function firstToLast(nodes: readonly Node[]): readonly Node[] {
   const open = new Map<Node, number>();
   for (const node of nodes) for (const to of after(node)) open.set(to, (open.get(to) ?? 0) + 1);
@@ -141,7 +144,7 @@ function firstToLast(nodes: readonly Node[]): readonly Node[] {
   return sorted;
 }
 
-/** Only the annotations can close a circle: they give way. */
+/** Only annotations can close a cycle, so that they are ignored there. */
 function breakCircles(nodes: readonly Node[], notes: DeletionNote[]): void {
   const circleOf = circlesAmong(nodes, after);
   for (const node of nodes) {
@@ -152,14 +155,14 @@ function breakCircles(nodes: readonly Node[], notes: DeletionNote[]): void {
       to.dependents.delete(node);
     }
     const names = circle.map(({ id }) => describeObject(id));
-    const message = `${orderAnnotations.dependsOn} goes round in a circle with ${firstOf(names, { most: 3 })}; it is deleted by its kind`;
+    const message = `${orderAnnotations.dependsOn} forms a cycle with ${firstOf(names, { most: 3 })}; the object is deleted in the order of its kind`;
     notes.push({ id: node.id, message });
   }
 }
 
 /**
- * As an apply has it the other way round: what is needed has no later wave than what needs it, whatever it says of itself, and
- * what needs something of an earlier kind goes with that.
+ * The reverse of an apply: an object that others need gets the wave of the earliest of them, and an object that needs
+ * an object of an earlier rank gets that rank.
  */
 function place(nodes: readonly Node[]): void {
   const sorted = firstToLast(nodes);

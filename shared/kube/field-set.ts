@@ -3,13 +3,13 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject, parseJson } fr
 import { type KubeObject, ownApplyEntry } from "#shared/kube/kube-object.ts";
 
 /**
- * The set of fields a manager owns, as managedFields writes it (`fieldsV1`, structured-merge-diff):
- * `f:name` a member of a map, `k:{...}` the item of a list with these keys, `v:...` the item of a set with this value,
- * `i:n` the item at an index, `.` the thing itself. A node without children is owned whole.
+ * The set of fields that a manager owns, in the format of managedFields (`fieldsV1`, structured-merge-diff): `f:name`
+ * is a member of a map, `k:{...}` the item of a list with these keys, `v:...` the item of a set with this value, `i:n`
+ * the item at an index, `.` the value itself. A node without children is owned as a whole.
  */
 export type FieldsV1 = JsonObject;
 
-/** What Starling owns of an object, as two digests: which paths, and which values they hold. */
+/** Two digests of what Starling owns of an object: its paths and their values. */
 export interface OwnedDigests {
   readonly ownedHash: string;
   readonly valuesHash: string;
@@ -17,8 +17,8 @@ export interface OwnedDigests {
 
 /**
  * The digests of what Starling owns of a live object, or undefined when it owns nothing. The paths alone do not show
- * that the same manager applied other values, that a foreign PUT re-ordered a list, or that an admission policy rewrote
- * an owned key; the values in live order do.
+ * that the same manager applied other values, that a foreign PUT reordered a list, or that an admission policy changed
+ * an owned key. The values in live order show it.
  */
 export function ownedDigests(object: KubeObject): OwnedDigests | undefined {
   const fields = ownApplyEntry(object)?.fieldsV1;
@@ -26,14 +26,17 @@ export function ownedDigests(object: KubeObject): OwnedDigests | undefined {
   return { ownedHash: digest(fields), valuesHash: digest(project(object, fields) ?? null) };
 }
 
-/** sha256 of the canonical JSON, base64url; 22 characters of it are 132 bits, enough for a change and short to store. */
+/**
+ * sha256 of the canonical JSON in base64url. Its first 22 characters are 132 bits: enough to detect a change, and short
+ * to store.
+ */
 function digest(value: unknown): string {
   return hash("sha256", canonicalJson(value), "base64url").slice(0, 22);
 }
 
 /**
- * The part of a live value that the fields name. Lists keep their live order, and items that match one key twice
- * both appear: a duplicate is a difference. Fields that are not there are left out.
+ * The part of a live value that the fields name. Lists keep their live order. Two items with the same key both appear,
+ * because a duplicate is a difference. Missing fields are left out.
  */
 export function project(value: Json | undefined, fields: FieldsV1): Json | undefined {
   const keys = Object.keys(fields);
@@ -64,7 +67,7 @@ function projectList(items: readonly Json[], fields: FieldsV1): Json {
   return owned;
 }
 
-/** Finds the node of an item in one look-up for each shape of key, so that long lists stay linear. */
+/** Finds the node of an item with one lookup for each shape of key, so that long lists take linear time. */
 function listSelector(fields: FieldsV1): (item: Json, index: number) => FieldsV1 | undefined {
   const byValue = new Map<string, FieldsV1>();
   const byIndex = new Map<number, FieldsV1>();
@@ -94,7 +97,7 @@ function listSelector(fields: FieldsV1): (item: Json, index: number) => FieldsV1
   };
 }
 
-/** The union of two sets, as a server merges them: a path owned whole by either stays listed. */
+/** The union of two sets, as a server merges them. A path that either owns as a whole stays listed. */
 export function unionFields(a: FieldsV1, b: FieldsV1): FieldsV1 {
   const union: Record<string, Json | undefined> = { ...a };
   for (const [key, theirs] of Object.entries(b)) {
@@ -104,7 +107,7 @@ export function unionFields(a: FieldsV1, b: FieldsV1): FieldsV1 {
   return union;
 }
 
-/** `{}` owns the path; beside children that must be said with `.`, or the ownership of the path itself is lost. */
+/** `{}` owns the path. With children, the path needs a `.`, or its own ownership is lost. */
 function unionNodes(a: FieldsV1, b: FieldsV1): FieldsV1 {
   const union = unionFields(a, b);
   const oneIsLeaf = Object.keys(a).length === 0 || Object.keys(b).length === 0;

@@ -1,4 +1,7 @@
-/** Kinds that tell another tool what to keep in sync: applied like any other where they are known, and said to be what they are. */
+/**
+ * Kinds that instruct another tool what to keep in sync. They are applied like any other kind that the cluster knows,
+ * and are reported as belonging to that tool.
+ */
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { Json } from "#shared/base/json.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
@@ -7,11 +10,11 @@ import { groupOf } from "#shared/kube/object-id.ts";
 export interface ForeignKind {
   /** `Flux` */
   readonly tool: string;
-  /** What to write for Starling to do the same. */
+  /** What to write to let Starling do the same. */
   readonly instead: string;
 }
 
-/** Of a field of the object, where it is a text. */
+/** Reads a string field of the object. */
 type Text = (...path: readonly string[]) => string | undefined;
 type Instead = (text: Text) => string;
 
@@ -19,7 +22,7 @@ const flux = "Flux";
 const argo = "Argo CD";
 const fleet = "Fleet";
 
-/** Longer than a path that somebody means: what looks for its end takes the square of its length. */
+/** Longer than any real path. The search for its end takes quadratic time. */
 const mostCharacters = 1000;
 
 function template(path: string | undefined): string {
@@ -35,15 +38,15 @@ function source(url: string | undefined): string {
 }
 
 const chart = "a template with the chart's folder as its path, and render.helm.values";
-const noImages = "nothing: CI writes tags of images into git";
+const noImages = "nothing: let CI write the tags of images into git";
 const inRepository = "the chart in a repository of a Source";
 
-/** What an artifact of another kind holds is seldom the folder of that name in the repository. */
+/** The content of an artifact of another kind is seldom the folder of that name in the repository. */
 function isInGit(text: Text): boolean {
   return (text("spec", "sourceRef", "kind") ?? "GitRepository") === "GitRepository";
 }
 
-/** By group and kind, whatever the version. */
+/** By group and kind; the version does not matter. */
 const foreignKinds: ReadonlyMap<string, readonly [tool: string, instead: Instead]> = new Map<
   string,
   readonly [string, Instead]
@@ -67,19 +70,16 @@ const foreignKinds: ReadonlyMap<string, readonly [tool: string, instead: Instead
   ["image.toolkit.fluxcd.io/ImageUpdateAutomation", [flux, () => noImages]],
   ["notification.toolkit.fluxcd.io/Alert", [flux, () => "nothing yet: Starling sends no notifications"]],
   ["notification.toolkit.fluxcd.io/Provider", [flux, () => "nothing yet: Starling sends no notifications"]],
-  [
-    "notification.toolkit.fluxcd.io/Receiver",
-    [flux, () => "nothing: the webhook of an installation is told of pushes"],
-  ],
+  ["notification.toolkit.fluxcd.io/Receiver", [flux, () => "nothing: the installation's webhook receives pushes"]],
   ["argoproj.io/Application", [argo, (text) => template(text("spec", "source", "path"))]],
   ["argoproj.io/ApplicationSet", [argo, () => "a SyncGroup whose spec.clusters selects the clusters"]],
-  ["argoproj.io/AppProject", [argo, () => "nothing: namespaces of Starling and their roles part who may do what"]],
+  ["argoproj.io/AppProject", [argo, () => "nothing: Starling's namespaces and roles separate permissions"]],
   ["fleet.cattle.io/GitRepo", [fleet, (text) => source(text("spec", "repo"))]],
   ["fleet.cattle.io/ClusterGroup", [fleet, () => "a SyncGroup whose spec.clusters has its selector"]],
   ["fleet.cattle.io/Bundle", [fleet, () => "a Sync, or a SyncGroup"]],
 ]);
 
-/** @param object - anything; only its group and its kind are asked for. */
+/** @param object - any object; only its group and kind matter. */
 export function foreignKindOf(object: Json | undefined): ForeignKind | undefined {
   const found = foreignKinds.get(`${groupOf(stringAt(object, "apiVersion") ?? "")}/${stringAt(object, "kind")}`);
   if (found === undefined) return undefined;

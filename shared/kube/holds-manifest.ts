@@ -1,12 +1,12 @@
-/** Whether a live object proves to hold a manifest, so that nobody has to ask the server what an apply would change: pure. */
+/** Decides without a request whether a live object already contains a manifest. The function is pure. */
 import { canonicalJson, isJsonObject, type Json, type JsonObject, parseJson } from "#shared/base/json.ts";
 import type { FieldsV1 } from "#shared/kube/field-set.ts";
 import { type KubeObject, type ManifestObject, ownApplyEntry } from "#shared/kube/kube-object.ts";
 
 /**
- * True only where Starling's own apply owns exactly the fields that the manifest has, in its version, and each holds the
- * manifest's value: an apply of it would then change nothing. False says nothing: the server may write a value otherwise
- * (`1000m` as `1`), and is to be asked.
+ * True only if Starling's own apply owns exactly the fields of the manifest, in its version, and each field has the
+ * manifest's value. An apply would then change nothing. False proves nothing, because the server may write a value
+ * differently (`1000m` as `1`); the server must be asked.
  */
 export function holdsManifest(live: KubeObject, { apiVersion, kind: _kind, ...manifest }: ManifestObject): boolean {
   const own = ownApplyEntry(live);
@@ -28,7 +28,7 @@ function holds(desired: Json | undefined, live: Json | undefined, fields: Fields
   });
 }
 
-/** Every item of the manifest is one that is owned, and they are in the same order. */
+/** Whether every item of the manifest is owned, in the same order. */
 function holdsList(
   desired: readonly Json[],
   live: readonly Json[],
@@ -47,7 +47,7 @@ function holdsList(
   });
 }
 
-/** A key that the manifest leaves to its default is not owned, and belongs to the item all the same. */
+/** A key that the manifest leaves to its default is not owned, but still belongs to the item. */
 function isItem(item: Json, key: string, node: FieldsV1): boolean {
   const name = parseJson(key.slice(2));
   if (key.startsWith("v:")) return canonicalJson(item) === canonicalJson(name);

@@ -6,80 +6,80 @@ import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 import { type ApplyEvent, applyEvents } from "#shared/kube/order-marks.ts";
 
 /**
- * What Starling knows of one object it applied, from the answer of that apply: enough to tell from metadata alone that
- * nothing has changed, and to prove at deletion that the object is the one that was applied.
+ * What Starling knows of one object that it applied, from the server's answer. Together with metadata it shows that
+ * nothing has changed, and it proves before a deletion that the object is the applied one.
  */
 export interface InventoryEntry {
   readonly id: ObjectId;
-  /** The API version it was applied in; no part of the identity. */
+  /** The API version in which it was applied; not a part of the identity. */
   readonly version: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** 0 for kinds without one. */
+  /** 0 for kinds without a generation. */
   readonly generation: number;
-  /** When the server made it; absent of what was recorded before this was noted. */
+  /** When the server created it; absent in older records. */
   readonly createdAt?: string;
   /** Digest of the fields Starling owns. */
   readonly ownedHash: string;
   /** Digest of the values at these fields, lists in live order. */
   readonly valuesHash: string;
   /**
-   * Digest of the manifest, kept only for Jobs that remove themselves when finished (ttlSecondsAfterFinished): one that
+   * Digest of the manifest, only for Jobs that remove themselves after their end (ttlSecondsAfterFinished). A Job that
    * is gone is not created again until its manifest changes.
    */
   readonly expiring?: string;
-  /** Of such a Job, how many seconds after its end it removes itself; absent of what was recorded before this was noted. */
+  /** For such a Job: the seconds after its end until it removes itself; absent in older records. */
   readonly ttlSeconds?: number;
-  /** Such a Job was seen complete: that it is gone says nothing more. */
+  /** Such a Job was seen complete. Its absence then needs no other explanation. */
   readonly complete?: true;
   /**
-   * What is looked after of an object that is not applied as others are: that it is there, or nothing. Neither is compared,
-   * nor is its health a matter of its Sync. See `apply-marks.ts`.
+   * What is checked of an object with a mark: its existence, or nothing. It is not compared, and its health does not
+   * count for its Sync. See `apply-marks.ts`.
    */
   readonly watched?: "presence" | "nothing";
   /**
-   * Set id of a sibling that desires the object and has not taken it over yet: it is not pruned before that. It is
-   * neither compared nor awaited (`watched` is `nothing`).
+   * The set id of a sibling that desires the object and has not taken it over yet. Until then, the object is not
+   * pruned, not compared and not awaited (`watched` is `nothing`).
    */
   readonly heldFor?: string;
-  /** Of a hook: the run that it was made in, see `hook-run.ts`. It is run and not kept: neither compared nor awaited. */
+  /** For a hook: the run in which it was created, see `run-hook.ts`. A hook is not compared and not awaited. */
   readonly hook?: string;
-  /** The last correction of its drift, until a look finds it as it was applied. */
+  /** The last correction of the object's drift, until a check finds the object as it was applied. */
   readonly undone?: {
-    /** So often the same was put back, and undone before the next look. */
+    /** How often the same state was corrected, and undone before the next check. */
     readonly rounds: number;
-    /** So often it was put back since a look last found it as it was applied, whatever was undone. */
+    /** How often the object was corrected since a check last found it as it was applied, whatever was undone. */
     readonly inAll: number;
-    /** What it had come to: digests of the fields that were left to Starling and of their values, or `missing`. */
+    /** The drifted state: digests of the fields that Starling still owned and of their values, or `missing`. */
     readonly state: string;
     readonly by: string;
     readonly fields: string;
   };
 }
 
-/** How far an attempt got that needs more than one run. */
+/** The progress of an attempt that needs more than one run. */
 export interface Progress {
   readonly attempt: number;
-  /** Absent of a deletion. */
+  /** Absent for a deletion. */
   readonly renderDigest?: string;
-  /** `objectIdKey` of what was applied and needs no other run. */
+  /** The `objectIdKey` of objects that were applied and need no other run. */
   readonly applied: readonly string[];
-  /** `objectIdKey` of what was never recorded, looked for, and settled. */
+  /** The `objectIdKey` of unrecorded objects that were searched for and settled. */
   readonly settled: readonly string[];
-  /** So many of its steps were ready, and are not looked at again. */
+  /** The number of steps that were ready, and are not checked again. */
   readonly passed?: number;
-  /** `objectIdKey` of hooks that failed. */
+  /** The `objectIdKey` of hooks that failed. */
   readonly failed?: readonly string[];
-  /** Why it fails, once what is to be done then is done. */
+  /** Why the attempt fails, after the work that follows a failure is done. */
   readonly failure?: { readonly reason: string; readonly message: string };
 }
 
-/** What became of the hooks of a rendering: none that succeeded is run again for it, whatever the attempt. */
+/** The results of a rendering's hooks. A hook that succeeded does not run again for this rendering, in any attempt. */
 export interface HookRecord {
   readonly renderDigest: string;
-  /** What the apply is to the cluster, for as long as it lasts; what comes after a first install is an upgrade. */
+  /** The event of the apply, until the apply ends. Every apply after the first install is an upgrade. */
   readonly event: ApplyEvent;
-  /** `objectIdKey` of those that have. */
+  /** The `objectIdKey` of the hooks that succeeded. */
   readonly succeeded: readonly string[];
 }
 
@@ -88,13 +88,13 @@ export interface Inventory {
   readonly setId: string;
   readonly entries: readonly InventoryEntry[];
   /**
-   * Generation of the definition of each custom kind among the entries, by the definition's name: the one by which all of the
-   * kind were applied, or compared. Absent where that is not known of all.
+   * By the name of its definition, the generation under which all objects of a custom kind were applied or compared.
+   * Absent when it is not known for all of them.
    */
   readonly definitions: Readonly<Record<string, number>>;
-  /** Only while the time of a run was up before its end. */
+  /** Only present while an attempt continues in the next run. */
   readonly progress?: Progress;
-  /** Absent where nothing that was applied had hooks. */
+  /** Absent when nothing that was applied had hooks. */
   readonly hooks?: HookRecord;
 }
 
@@ -149,20 +149,23 @@ export function emptyInventory(setId: string): Inventory {
   return { schema: 1, setId, entries: [], definitions: {} };
 }
 
-/** Canonical text: the same members give the same bytes, so the inventory can be stored under its digest. */
+/** Canonical text: the same members give the same bytes, so that the inventory can be stored under its digest. */
 export function writeInventory(inventory: Inventory): string {
   const entries = [...inventory.entries].sort((a, b) => compareForApply(a.id, b.id));
   return canonicalJson({ ...inventory, entries });
 }
 
 /**
- * Reads what `writeInventory` wrote.
- * @throws Error when it is something else, or another set's: an inventory that cannot be read is never an empty one.
+ * Reads the text that `writeInventory` wrote.
+ * @throws Error when the text is something else, or belongs to another set. An unreadable inventory never counts as an
+ * empty one.
  */
 export function readInventory(text: string, setId: string): Inventory {
   const inventory = inventorySchema.parse(parseJson(text) satisfies Json);
   if (inventory.setId !== setId) {
-    throw new Error(`the stored inventory is of the set ${inventory.setId}, expected ${setId}; nothing was pruned`);
+    throw new Error(
+      `the stored inventory belongs to the set ${inventory.setId}, expected ${setId}; nothing was pruned`,
+    );
   }
   return inventory;
 }
@@ -173,13 +176,13 @@ export function entriesById(inventory: Pick<Inventory, "entries">): ReadonlyMap<
 }
 
 export interface InventoryChange {
-  /** Records of objects that were applied or seen; they replace what was known. */
+  /** New records of objects. They replace the old records. */
   readonly recorded: readonly InventoryEntry[];
-  /** Objects that are gone or no longer this set's business. */
+  /** Objects that are gone, or that do not belong to this set any more. */
   readonly settled: readonly ObjectId[];
   readonly definitions?: Readonly<Record<string, number>>;
   readonly progress?: Progress | undefined;
-  /** Absent: as they were. */
+  /** Absent: unchanged. */
   readonly hooks?: HookRecord | undefined;
 }
 
@@ -195,8 +198,9 @@ function changedEntries(
 }
 
 /**
- * The inventory after a change. What is neither recorded nor settled stays: a failed apply or a refused deletion
- * forgets nothing. Only progress does, unless it is said again: the next run then begins with the first object.
+ * The inventory after a change. An object that is neither recorded nor settled stays, so that a failed apply or a
+ * refused deletion forgets nothing. Progress is forgotten unless the change contains it; the next run then begins with
+ * the first object.
  */
 export function changeInventory({ progress: _, hooks, ...inventory }: Inventory, change: InventoryChange): Inventory {
   return {

@@ -1,7 +1,7 @@
-/** The cluster kept its worker waiting for longer than that one has: nothing is said of what was asked. */
+/** The cluster did not answer within the worker's time. This says nothing about the requested object. */
 export class KeptWaiting extends Error {
   constructor(cause: unknown) {
-    super("the cluster takes long to answer; a worker that has the time goes on", { cause });
+    super("the cluster takes long to answer; a worker with more time continues", { cause });
     this.name = "KeptWaiting";
   }
 }

@@ -11,7 +11,7 @@ import { serverWords } from "#shared/kube/server-words.ts";
 export interface KubeRequestSummary {
   readonly method: string;
   readonly path: string;
-  /** True when the object of the request is a Secret: nothing the server said about it is repeated. */
+  /** True when the object of the request is a Secret. Then no text of the server is repeated. */
   readonly secret: boolean;
 }
 
@@ -20,10 +20,10 @@ const maxPathLength = 200;
 const maxReasonLength = 100;
 const maxFieldLength = 200;
 const maxCauses = 10;
-/** Of a message, for telling what it means: expressions over megabytes take hours. */
+/** The part of a message that is classified. Regular expressions over megabytes would take hours. */
 const maxReadLength = 8_192;
 
-/** Codes of answers that came and were not taken. */
+/** Codes of answers that arrived and that Starling did not accept. */
 const answerCodes: ReadonlySet<string> = new Set([
   "AnswerTooLarge",
   "AnswerMalformed",
@@ -32,18 +32,21 @@ const answerCodes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A request to a cluster that did not succeed. The message is one bounded line without bodies or headers and may be
- * shown to people; for Secrets it holds nothing the server said, because decoders and webhooks quote values.
+ * A failed request to a cluster. The message is one bounded line without bodies or headers, and may be shown to users.
+ * For a Secret it contains no text of the server, because decoders and webhooks quote values.
  */
 export class KubeError extends Error {
   override readonly name = "KubeError";
-  /** HTTP status; undefined when there was no answer. */
+  /** HTTP status; undefined when the server did not answer. */
   readonly status: number | undefined;
-  /** The reason of the Status body (`Invalid`), the code of the network error (`ECONNRESET`), else one for the status. */
+  /**
+   * The reason of the Status body (`Invalid`), otherwise the code of the network error (`ECONNRESET`), otherwise a
+   * reason for the status.
+   */
   readonly reason: string;
   readonly causes: readonly ErrorCause[];
   readonly verdict: ApplyErrorVerdict;
-  /** What the server asked us to wait, in seconds. */
+  /** How long the server asked Starling to wait, in seconds. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
@@ -67,7 +70,10 @@ export class KubeError extends Error {
   }
 }
 
-/** Answers without a Status: of proxies, of priority and fairness, of the aggregator. Named as client-go names them. */
+/**
+ * For answers without a Status, from proxies, priority and fairness, or the aggregator. The names are those of
+ * client-go.
+ */
 const statusReasons: Readonly<Record<number, string>> = {
   401: "Unauthorized",
   403: "Forbidden",
@@ -78,7 +84,10 @@ const statusReasons: Readonly<Record<number, string>> = {
   504: "Timeout",
 };
 
-/** Servers answer 500 where an apply cannot read the object, as with two entries of one key: that is the object's fault. */
+/**
+ * Servers answer 500 when an apply cannot read the object, for example because of two entries with one key. That is a
+ * fault of the object.
+ */
 function statedReason(facts: ApplyErrorFacts, verdict: ApplyErrorVerdict): string {
   if (verdict.class === "invalid" && facts.status === 500) return "Invalid";
   return facts.reason || facts.code || reasonOf(facts.status);
@@ -99,12 +108,14 @@ function describe(request: KubeRequestSummary, facts: ApplyErrorFacts, reason: s
   if (request.secret && !safeForSecrets(facts)) {
     const fields = facts.causes.map((cause) => `${cause.field}: ${cause.reason}`);
     const where = fields.length > 0 ? ` (${fields.join("; ")})` : "";
-    return shown(`the server refused the Secret: ${reason}${where}; its words are withheld, they may quote values`);
+    return shown(
+      `the server refused the Secret: ${reason}${where}; its message is withheld because it may contain values`,
+    );
   }
   return shown(serverWords(facts.message) ?? `${asked} answered ${facts.status}`);
 }
 
-/** RBAC refusals and misses name objects and users, never values. */
+/** Refusals by RBAC and missing objects name objects and users, never values. */
 function safeForSecrets({ status, message }: ApplyErrorFacts): boolean {
   return status === 401 || status === 404 || (status === 403 && / cannot [a-z]+ resource /.test(message));
 }
@@ -113,7 +124,7 @@ function withoutMessage(cause: ErrorCause): ErrorCause {
   return { ...cause, message: "" };
 }
 
-/** A server may say anything, of any size; no part of it is kept beyond what is of use. */
+/** A server can send any text of any size. Only the useful part is kept. */
 function bounded(facts: ApplyErrorFacts): ApplyErrorFacts {
   return {
     ...facts,

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { groupOf, type ObjectId } from "#shared/kube/object-id.ts";
 
-/** A Kubernetes object as it is in git: what is known for sure is that it says what it is. */
+/** A Kubernetes object in git. Only its apiVersion, kind and name are known to exist. */
 export interface ManifestObject extends JsonObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -13,7 +13,10 @@ export interface ManifestMetadata extends JsonObject {
   readonly namespace?: string;
 }
 
-/** An object as a server answers it. Read it through the functions below: other systems write it, so nothing is sure. */
+/**
+ * An object in a server's answer. Read it with the functions below, because other systems write it and any field may be
+ * missing.
+ */
 export type KubeObject = JsonObject;
 
 export interface ManagedFieldsEntry extends JsonObject {
@@ -25,10 +28,13 @@ export interface ManagedFieldsEntry extends JsonObject {
   readonly fieldsV1?: JsonObject;
 }
 
-/** The field manager of every apply of Starling; one name, for ever: ownership in the cluster hangs on it. */
+/**
+ * The field manager of every apply of Starling. The name must never change, because ownership in the cluster depends on
+ * it.
+ */
 export const fieldManager = "starling";
 
-/** The value at a path, or undefined when anything on the way is missing or no object. */
+/** The value at a path, or undefined when a part of the path is missing or not an object. */
 export function valueAt(object: Json | undefined, ...path: readonly string[]): Json | undefined {
   let value: Json | undefined = object;
   for (const key of path) {
@@ -69,14 +75,14 @@ export function managedFieldsOf(object: Json | undefined): readonly ManagedField
   return listAt(object, "metadata", "managedFields").filter(isJsonObject) as readonly ManagedFieldsEntry[];
 }
 
-/** The entry that Starling's own applies write; entries of subresources are another ownership. */
+/** The entry of Starling's own applies. Entries of subresources are separate ownership. */
 export function ownApplyEntry(object: Json | undefined): ManagedFieldsEntry | undefined {
   return managedFieldsOf(object).find(
     (entry) => entry.manager === fieldManager && entry.operation === "Apply" && (entry.subresource ?? "") === "",
   );
 }
 
-/** `metadata.generation`, 0 where the kind has none. */
+/** `metadata.generation`, or 0 for kinds without it. */
 export function generationOf(object: Json | undefined): number {
   const generation = valueAt(object, "metadata", "generation");
   return typeof generation === "number" ? generation : 0;
@@ -86,7 +92,7 @@ export function isBeingDeleted(object: Json | undefined): boolean {
   return (stringAt(object, "metadata", "deletionTimestamp") ?? "") !== "";
 }
 
-/** The identity of an object that names itself; items of lists lack apiVersion and kind and need `as`. */
+/** The identity of an object. Items of lists lack apiVersion and kind, and need `as`. */
 export function objectIdOf(object: KubeObject, as?: { readonly group: string; readonly kind: string }): ObjectId {
   return {
     group: as?.group ?? groupOf(stringAt(object, "apiVersion") ?? ""),

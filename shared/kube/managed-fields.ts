@@ -16,7 +16,7 @@ export interface JsonPatchOperation {
   readonly value?: Json;
 }
 
-/** Notes of earlier appliers; a later client-side apply would compute deletions from the first. */
+/** Annotations of earlier appliers. A later client-side apply would compute deletions from the first one. */
 const staleAnnotations = [
   "kubectl.kubernetes.io/last-applied-configuration",
   "kustomize.toolkit.fluxcd.io/checksum",
@@ -24,11 +24,12 @@ const staleAnnotations = [
 ];
 
 /**
- * The JSON patch that hands the fields of kubectl, of `before-first-apply` and of Starling's own updates to Starling's
- * Apply entry; undefined when there is nothing to take over. Without it, a field that `kubectl` set and git later
- * removed stays for ever (kubernetes#99003, kustomize-controller#486). The next apply removes what the manifest lacks.
+ * The JSON patch that moves the fields of kubectl, of `before-first-apply` and of Starling's own updates to Starling's
+ * Apply entry; undefined when nothing must be taken over. Without it, a field that `kubectl` set and git later removed
+ * stays forever (kubernetes#99003, kustomize-controller#486). The next apply removes the fields that the manifest
+ * lacks.
  *
- * It begins with a test of the resourceVersion: a writer in between must not lose its own entry.
+ * The patch begins with a test of the resourceVersion, so that a concurrent writer does not lose its own entry.
  */
 export function takeOverPatch(live: KubeObject, apiVersion: string): readonly JsonPatchOperation[] | undefined {
   const entries = managedFieldsOf(live);
@@ -50,8 +51,8 @@ export function takeOverPatch(live: KubeObject, apiVersion: string): readonly Js
 }
 
 /**
- * The JSON patch that tags every entry of managedFields with the version that is applied. Needed when a definition
- * gained a version and entries of the old one make applies fail (fluxcd/pkg#1131).
+ * The JSON patch that tags every entry of managedFields with the applied version. It is needed after a definition has
+ * gained a version, when entries of the old version make applies fail (fluxcd/pkg#1131).
  */
 export function retagPatch(live: KubeObject, apiVersion: string): readonly JsonPatchOperation[] | undefined {
   const entries = managedFieldsOf(live);
@@ -90,7 +91,7 @@ function isOwnApply(entry: ManagedFieldsEntry): boolean {
   return entry.manager === fieldManager && entry.operation === "Apply" && isWhole(entry);
 }
 
-/** `kubectl rollout restart` only asks for a restart; undoing it would be a second one. */
+/** `kubectl rollout restart` only requests a restart. Undoing it would restart the Pods again. */
 function isTakenOver(entry: ManagedFieldsEntry): boolean {
   const manager = entry.manager ?? "";
   if (!isWhole(entry)) return false;

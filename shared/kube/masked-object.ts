@@ -1,20 +1,20 @@
-/** Objects as people may be shown them: what a Secret holds is left out, wherever else it stands in the object. */
+/** Objects in a form that users may see. The values of a Secret are hidden everywhere in the object. */
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { valueAt } from "#shared/kube/kube-object.ts";
 import { groupOf } from "#shared/kube/object-id.ts";
 
 const masked = "***";
 
-/** kubectl keeps the whole manifest in it, a Secret's values as well. */
+/** kubectl stores the whole manifest in this annotation, including a Secret's values. */
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
-/** All others of a Secret are values, or were meant to be: `stringdata` is only written wrong. */
+/** All other members of a Secret are values, or are meant to be: `stringdata` is only misspelled. */
 const plainMembers = new Set(["apiVersion", "kind", "metadata", "type", "immutable"]);
 
 export function isSecret({ apiVersion, kind }: JsonObject): boolean {
   return kind === "Secret" && typeof apiVersion === "string" && groupOf(apiVersion) === "";
 }
 
-/** The same with `***` for each value of a Secret; any other object as it is. */
+/** The object with `***` for each value of a Secret; other objects are unchanged. */
 export function maskedObject<T extends JsonObject>(object: T): T {
   if (!isSecret(object)) return object;
   const members = hiddenMembers(object).map(([member, values]) => [member, maskedValues(values)] as const);
@@ -27,7 +27,7 @@ export function maskedObject<T extends JsonObject>(object: T): T {
   return { ...object, ...Object.fromEntries(members), ...hidden };
 }
 
-/** What a Secret's values are, as they are written and as they are meant; of any other object nothing. */
+/** The values of a Secret, both encoded and decoded; nothing for other objects. */
 export function secretTexts(object: JsonObject): readonly string[] {
   if (!isSecret(object)) return [];
   return hiddenMembers(object).flatMap(([member, values]) => {
@@ -36,7 +36,7 @@ export function secretTexts(object: JsonObject): readonly string[] {
   });
 }
 
-/** Both sides of a Secret that changed: an equal value is `***` in both, one that differs says which side it is of. */
+/** Both sides of a changed Secret. An equal value is `***` on both sides; a different value names its side. */
 export function maskedPair<T extends JsonObject>(before: T, after: T): readonly [T, T] {
   const [old, now] = [maskedObject(before), maskedObject(after)];
   const differ = (member: string, key: string) =>
@@ -44,8 +44,8 @@ export function maskedPair<T extends JsonObject>(before: T, after: T): readonly 
   const marked = (object: T, side: string): T => {
     const members = hiddenMembers(object).flatMap(([member, values]) => {
       if (!isJsonObject(values)) return [];
-      const told = Object.keys(values).map((key) => [key, differ(member, key) ? `${masked} (${side})` : masked]);
-      return [[member, Object.fromEntries(told)] as const];
+      const shown = Object.keys(values).map((key) => [key, differ(member, key) ? `${masked} (${side})` : masked]);
+      return [[member, Object.fromEntries(shown)] as const];
     });
     return { ...object, ...Object.fromEntries(members) };
   };

@@ -3,51 +3,56 @@ import { isJsonObject } from "#shared/base/json.ts";
 import { annotationsOf, type KubeObject, labelsOf, listAt, ownApplyEntry, valueAt } from "#shared/kube/kube-object.ts";
 import type { ObjectId } from "#shared/kube/object-id.ts";
 
-/** What carries the Sync's label in the cluster and is in no inventory. */
+/** An object that has the Sync's label in the cluster and is in no inventory. */
 export interface ForeignObject {
   readonly id: ObjectId;
   readonly uid: string;
-  /** It proves to be a member: Starling has applied it, and no controller owns it. Others only bear a copy of the label. */
+  /**
+   * Whether it proves to be a member: Starling applied it, and no controller owns it. Other objects only have a copy of
+   * the label.
+   */
   readonly member: boolean;
-  /** It asks not to be deleted, or never may be: why. */
+  /** Why it is not deleted: a mark forbids it, or the object is never deleted. */
   readonly keep?: string;
 }
 
-/** The label of KEP-3659 by which a set's members are listed. Controllers copy labels: it proves nothing alone. */
+/**
+ * The label of KEP-3659 by which a set's members are listed. Controllers copy labels, so that it proves nothing alone.
+ */
 export const partOfLabel = "applyset.kubernetes.io/part-of";
-/** The label of KEP-3659 that the parent of a set carries. */
+/** The label of KEP-3659 on the parent of a set. */
 export const parentLabel = "applyset.kubernetes.io/id";
 
 /**
- * Whether a live object is a member of a set: it carries the set's label, Starling's own apply is recorded in its
- * managedFields, and no controller owns it. All three, because labels are copied to children by operators, to
- * EndpointSlices by the control plane and by people with `kubectl` (argo-cd#10456, kustomize-controller#192).
+ * Whether a live object is a member of a set: it has the set's label, its managedFields record Starling's own apply,
+ * and no controller owns it. All three are necessary, because operators copy labels to children, the control plane
+ * copies them to EndpointSlices, and people copy them with `kubectl` (argo-cd#10456, kustomize-controller#192).
  */
 export function isMember(object: KubeObject, setId: string): boolean {
   return labelsOf(object)[partOfLabel] === setId && ownApplyEntry(object) !== undefined && !hasController(object);
 }
 
-/** Children are their controller's: never members, never pruned. */
+/** Children belong to their controller. They are never members, and are never pruned. */
 export function hasController(object: KubeObject): boolean {
   return listAt(object, "metadata", "ownerReferences").some(
     (owner) => isJsonObject(owner) && owner.controller === true,
   );
 }
 
-/** Tools whose marks on an object say that it is theirs. */
+/** Tools whose marks claim an object. */
 export type ForeignTool = "applyset" | "argocd" | "cli-utils" | "fleet" | "flux" | "helm" | "kapp" | "kluctl";
 
 export interface ForeignOwner {
   readonly tool: ForeignTool;
-  /** What the mark says, bounded: enough to find the owner. */
+  /** The value of the mark, bounded. It is enough to find the owner. */
   readonly owner: string;
-  /** The label or annotation that says so. */
+  /** The label or annotation with the claim. */
   readonly mark: string;
 }
 
 const helmRelease = "meta.helm.sh/release-name";
 
-/** Legend: tool, where its mark is, the mark. The first that is there names the owner. */
+/** Tools, the places of their marks, and the marks. The first existing mark names the owner. */
 const marks: readonly (readonly [ForeignTool, "label" | "annotation", string])[] = [
   ["flux", "label", "kustomize.toolkit.fluxcd.io/name"],
   ["flux", "label", "helm.toolkit.fluxcd.io/name"],
@@ -60,16 +65,16 @@ const marks: readonly (readonly [ForeignTool, "label" | "annotation", string])[]
 ];
 
 /**
- * The other tool, or the other set of Starling, that a live object belongs to by its marks; undefined for what nobody
- * marked. A member belongs to its set until somebody else has marked it: marks that Starling applied are the rendering's.
- * The parent of a set belongs to it. `managed-by: Helm` alone is in every rendered chart; only Helm itself writes the
- * release's name.
+ * The other tool, or the other set of Starling, whose mark a live object has; undefined for an object without such a
+ * mark. A member belongs to its set until someone else marks it: marks that Starling applied come from the rendering.
+ * The parent of a set belongs to that set. `managed-by: Helm` alone is in every rendered chart; only Helm itself writes
+ * the release's name.
  */
 export function foreignOwner(object: KubeObject, setId: string): ForeignOwner | undefined {
   const isOurs = isMember(object, setId) ? appliedMarks(object) : () => false;
   const labels = withoutOurs(labelsOf(object), (name) => isOurs("f:labels", name));
   const annotations = withoutOurs(annotationsOf(object), (name) => isOurs("f:annotations", name));
-  // A parent in a rendering would overwrite what the cluster remembers of a Sync, and later be pruned.
+  // A parent in a rendering would overwrite what the cluster remembers of a Sync, and would later be pruned.
   const parentOf = labels[parentLabel];
   if (parentOf !== undefined) return { tool: "applyset", owner: bounded(parentOf), mark: `label ${parentLabel}` };
   const set = labels[partOfLabel];
@@ -86,7 +91,7 @@ export function foreignOwner(object: KubeObject, setId: string): ForeignOwner | 
   return undefined;
 }
 
-/** @returns whether Starling's own apply holds a label or an annotation. */
+/** @returns whether Starling's own apply owns a label or an annotation. */
 function appliedMarks(object: KubeObject): (place: "f:labels" | "f:annotations", name: string) => boolean {
   const fields = ownApplyEntry(object)?.fieldsV1;
   return (place, name) => valueAt(fields, "f:metadata", place, `f:${name}`) !== undefined;
@@ -103,7 +108,7 @@ function bounded(text: string): string {
   return foreignText(text, 120);
 }
 
-/** Legend: where the mark is written on the live object, its name, the values (lower case) that mean "do not delete". */
+/** The keys of the marks, and the values (in lower case) that forbid a deletion. */
 const keepMarks: readonly (readonly [string, readonly string[]])[] = [
   ["starling.dev/prune", ["disabled", "false"]],
   ["kustomize.toolkit.fluxcd.io/prune", ["disabled"]],
@@ -119,12 +124,12 @@ const keepMarks: readonly (readonly [string, readonly string[]])[] = [
 const keepSyncOptions = new Set(["prune=false", "delete=false", "prune=confirm", "delete=confirm"]);
 
 /**
- * The mark, as `name: value`, by which a live object asks not to be deleted; undefined when it may go. Only the live
- * object counts: a mark in git that was never applied protects nothing. Marks of other tools are honoured because
- * people bring them along when they migrate.
+ * The mark, as `name: value`, with which a live object forbids its deletion; undefined when the object may be deleted.
+ * Only the live object counts: a mark in git that was never applied protects nothing. Marks of other tools are
+ * followed, because users bring them along when they migrate.
  */
 export function keepMark(object: KubeObject): string | undefined {
-  // Either may say it, as when an object is applied: a label takes nothing back that an annotation says.
+  // Labels and annotations both count, as in an apply. A label does not cancel an annotation.
   for (const texts of [labelsOf(object), annotationsOf(object)]) {
     for (const [name, values] of keepMarks) {
       const value = texts[name];

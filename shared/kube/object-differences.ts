@@ -1,4 +1,4 @@
-/** How one set of objects differs from another, field by field, as people may be shown it: pure. */
+/** Compares two sets of objects field by field, in a form that users may see. The functions are pure. */
 import { defined } from "#shared/base/defined.ts";
 import { fieldPath } from "#shared/base/field-path.ts";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
@@ -8,9 +8,9 @@ import { isSecret, maskedPair } from "#shared/kube/masked-object.ts";
 import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
 export interface FieldDifference {
-  /** `spec.template.spec.containers[web].image`: items that have names are told apart by them. */
+  /** Such as `spec.template.spec.containers[web].image`. Items with names are identified by their names. */
   readonly field: string;
-  /** Absent: it is not there. */
+  /** Absent: the field does not exist. */
   readonly before?: Json;
   readonly after?: Json;
 }
@@ -18,11 +18,11 @@ export interface FieldDifference {
 export interface ObjectDifference {
   readonly id: ObjectId;
   readonly how: "created" | "changed" | "deleted";
-  /** Of what was changed. */
+  /** For a changed object. */
   readonly fields: readonly FieldDifference[];
 }
 
-/** By group, kind, namespace and name; values of Secrets are `***`. */
+/** Compares by group, kind, namespace and name. Values of Secrets are `***`. */
 export function objectDifferences(
   before: readonly ManifestObject[],
   after: readonly ManifestObject[],
@@ -39,7 +39,7 @@ export function objectDifferences(
   });
 }
 
-/** What differs of one object; of a Secret's values, that they do. */
+/** The differences of one object. For a Secret, they show only that a value differs. */
 function fieldDifferences(before: JsonObject, after: JsonObject): readonly FieldDifference[] {
   const [old, now] = isSecret(before) || isSecret(after) ? maskedPair(before, after) : [before, after];
   return differing(old, now, "");
@@ -65,7 +65,7 @@ function differing(before: Json | undefined, after: Json | undefined, field: str
   return [{ field, ...defined({ before, after }) }];
 }
 
-/** Where every item of both has a name of its own. */
+/** Both lists by the items' names, if every item has a unique name. */
 function namedItems(before: readonly Json[], after: readonly Json[]) {
   const [old, now] = [byName(before), byName(after)];
   return old === undefined || now === undefined ? undefined : ([old, now] as const);

@@ -1,7 +1,7 @@
 /**
- * What identifies an object in a cluster: group, kind, namespace, name. The API version is not part of it, so
- * `v1beta1` becoming `v1` is an update and no deletion. Fields, never a joined string: RBAC names may hold `:` and
- * others `_` (fluxcd/kustomize-controller#491).
+ * What identifies an object in a cluster: group, kind, namespace and name. The API version is not a part of it, so that
+ * a change from `v1beta1` to `v1` is an update and not a deletion. The parts stay separate fields, because RBAC names
+ * may contain `:`, and other names `_` (fluxcd/kustomize-controller#491).
  */
 export interface ObjectId {
   /** Empty for the core group. */
@@ -17,26 +17,26 @@ export interface GroupKind {
   readonly kind: string;
 }
 
-/** A key for maps and sets; no Kubernetes group, kind, namespace or name may contain a slash. */
+/** A key for maps and sets. No Kubernetes group, kind, namespace or name can contain a slash. */
 export function objectIdKey(id: ObjectId): string {
   return `${id.group}/${id.kind}/${id.namespace}/${id.name}`;
 }
 
-/** The same of a kind, whatever its version. */
+/** The same key for a kind; the version does not matter. */
 export function kindKey({ group, kind }: GroupKind): string {
   return `${group}/${kind}`;
 }
 
 /**
- * Where an object of a rendering may be once its scope is known: a namespace on a cluster-scoped object is dropped, and
- * a namespaced object without one gets the default, when there is one.
+ * The places where an object of a rendering can be once its scope is known. A cluster-scoped object loses its
+ * namespace, and a namespaced object without one gets the default namespace, if there is one.
  */
 export function placesOf(id: ObjectId, defaultNamespace: string | undefined): readonly ObjectId[] {
   if (id.namespace !== "") return [id, { ...id, namespace: "" }];
   return defaultNamespace === undefined ? [id] : [id, { ...id, namespace: defaultNamespace }];
 }
 
-/** `Deployment shop/web`, `ClusterRole reader`, `Widget.example.com shop/w`: as people read it in messages. */
+/** The form for messages: `Deployment shop/web`, `ClusterRole reader`, `Widget.example.com shop/w`. */
 export function describeObject(id: ObjectId): string {
   const kind = id.group === "" || wellKnownGroups.has(id.group) ? id.kind : `${id.kind}.${id.group}`;
   return id.namespace === "" ? `${kind} ${id.name}` : `${kind} ${id.namespace}/${id.name}`;
@@ -44,12 +44,12 @@ export function describeObject(id: ObjectId): string {
 
 const wellKnownGroups = new Set(["apps", "batch", "rbac.authorization.k8s.io", "networking.k8s.io", "policy"]);
 
-/** `Deployment.apps`, `ConfigMap`: the form of KEP-3659's contains-group-kinds. */
+/** `Deployment.apps`, `ConfigMap`: the format of KEP-3659's contains-group-kinds. */
 export function formatGroupKind({ group, kind }: GroupKind): string {
   return group === "" ? kind : `${kind}.${group}`;
 }
 
-/** The inverse of `formatGroupKind`: no kind has a dot in it. */
+/** The inverse of `formatGroupKind`. No kind contains a dot. */
 export function parseGroupKind(text: string): GroupKind {
   const [kind = "", ...group] = text.split(".");
   return { group: group.join("."), kind };

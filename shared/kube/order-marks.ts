@@ -1,43 +1,43 @@
-/** What the annotations of an object say of when it is applied: hooks of Helm's and Argo CD's, waves, dependencies. */
+/** Reads the annotations that decide when an object is applied: hooks of Helm and Argo CD, waves, and dependencies. */
 
 import type { JsonObject } from "#shared/base/json.ts";
 import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import { type ManifestObject, stringMapAt } from "#shared/kube/kube-object.ts";
 import { groupOf, type ObjectId } from "#shared/kube/object-id.ts";
 
-/** What an apply is to the cluster: Helm runs other hooks around a first install than around what follows it. */
+/** The kind of an apply: Helm runs different hooks at the first install and at later applies. */
 export type ApplyEvent = "install" | "upgrade";
 
 export const applyEvents = ["install", "upgrade"] as const satisfies readonly ApplyEvent[];
 
-/** `SyncFail` is for when one of the others has failed. */
+/** `SyncFail` runs when one of the other phases has failed. */
 export type ApplyPhase = "PreSync" | "Sync" | "PostSync" | "SyncFail";
 
-/** In the order in which they come. */
+/** In their order in time. */
 export const phaseOrder: readonly ApplyPhase[] = ["PreSync", "Sync", "PostSync", "SyncFail"];
 
 type DeletePolicy = "BeforeHookCreation" | "HookSucceeded" | "HookFailed";
 
 export interface HookMarks {
-  /** Absent for an event: it is not run then. */
+  /** The phase for each event. Without a phase, the hook does not run at the event. */
   readonly phases: Readonly<Partial<Record<ApplyEvent, ApplyPhase>>>;
-  /** The last phase that it is for: its delete policy waits for the end of that. */
+  /** The last phase of the hook. Its delete policy waits for the end of this phase. */
   readonly until: Readonly<Partial<Record<ApplyEvent, ApplyPhase>>>;
-  /** Nothing runs in it: it is there for what does. */
+  /** The object runs nothing itself; other hooks need it. */
   readonly isAid: boolean;
   readonly deletePolicies: ReadonlySet<DeletePolicy>;
-  /** Who says that it is one. */
+  /** The annotation that makes the object a hook. */
   readonly annotation: string;
-  /** As they stand there. */
+  /** The events in the annotation. */
   readonly events: readonly string[];
-  /** Those at which it is not run, whatever is applied. */
+  /** The events at which Starling never runs the hook. */
   readonly unrun: readonly string[];
 }
 
 export interface OrderMarks {
   readonly wave: number;
   readonly dependsOn: readonly ObjectId[];
-  /** Absent of an object that is there to stay. */
+  /** Absent for an object that is not a hook. */
   readonly hook?: HookMarks;
 }
 
@@ -59,7 +59,7 @@ export const orderAnnotations = {
 
 type Read<T> = T | { readonly problem: MarkProblem };
 
-/** @returns the first problem, where an annotation cannot be gone by. */
+/** @returns the first problem, if an annotation is invalid. */
 export function orderMarksOf(object: ManifestObject): Read<OrderMarks> {
   const annotations = stringMapAt(object, "metadata", "annotations");
   const hook = hookOf(annotations, isAid(object));
@@ -71,7 +71,7 @@ export function orderMarksOf(object: ManifestObject): Read<OrderMarks> {
   return { wave, dependsOn, ...(hook === undefined ? {} : { hook }) };
 }
 
-/** Of any object, in whatever form it is. */
+/** For any object, also an unchecked one. */
 export function hookMarksOf(object: JsonObject): Read<HookMarks> | undefined {
   return hookOf(stringMapAt(object, "metadata", "annotations"), isAid(object));
 }
@@ -87,12 +87,15 @@ const programs: ReadonlySet<string> = new Set([
   "StatefulSet",
 ]);
 
-/** Accounts, roles, settings and their like. Of a kind that somebody defined nobody knows what it does. */
+/**
+ * Whether the object is of a built-in kind without a program: accounts, roles, settings and similar. The behaviour of
+ * custom kinds is unknown.
+ */
 function isAid({ apiVersion, kind }: JsonObject): boolean {
   return typeof apiVersion === "string" && isBuiltinGroup(groupOf(apiVersion)) && !programs.has(String(kind));
 }
 
-/** Whether an object is run and not kept: by its marks, as far as they can be read. */
+/** Whether an object is a hook, according to its readable marks. */
 export function isHook(object: ManifestObject): boolean {
   const hook = hookMarksOf(object);
   return hook !== undefined && !("problem" in hook);
@@ -100,11 +103,11 @@ export function isHook(object: ManifestObject): boolean {
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** Argo CD's annotation goes over Helm's, as there. */
+/** Argo CD's annotation takes precedence over Helm's, as in Argo CD. */
 function hookOf(annotations: Annotations, aids: boolean): Read<HookMarks> | undefined {
   const argo = itemsOf(annotations[orderAnnotations.argoHook]);
   if (argo.length > 0) return argoHook(argo, { annotations, isAid: aids });
-  // As Helm 3 and later have it, `crd-install` makes an object like any other.
+  // As in Helm 3 and later, an object with `crd-install` is an ordinary object.
   const helm = itemsOf(annotations[orderAnnotations.helmHook])
     .map((event) => event.toLowerCase())
     .filter((event) => event !== "crd-install");
@@ -117,8 +120,8 @@ interface HookSubject {
 }
 
 /**
- * The first and the last of the phases that an object is for. What is an aid stays between them; what runs is run once.
- * @returns nothing where that cannot be.
+ * The first and the last phase of an object. An aid stays between them; a program runs once.
+ * @returns undefined when the phases are impossible for the object.
  */
 function spanOf(phases: readonly ApplyPhase[], aids: boolean): readonly [ApplyPhase, ApplyPhase] | undefined {
   const span = phaseOrder.filter((phase) => phases.includes(phase));
@@ -155,9 +158,9 @@ function argoHook(events: readonly string[], { annotations, isAid: aids }: HookS
   return { ...times, isAid: aids, deletePolicies, annotation, events, unrun: unrunOf(events, argoPhases) };
 }
 
-const twoObjects = "what runs is run once for each apply: write it twice, under two names";
+const twoObjects = "a Job or Pod runs only once in each apply: write two objects with different names";
 
-/** Legend: when, and in which phase; what is run at other times than an apply is run at none. */
+/** The event and the phase of each hook; undefined for events that are not an apply. */
 const helmEvents: Readonly<Record<string, readonly [ApplyEvent, ApplyPhase] | undefined>> = {
   "pre-install": ["install", "PreSync"],
   "pre-upgrade": ["upgrade", "PreSync"],
@@ -219,7 +222,7 @@ function policiesOf(
   return new Set(policies.length === 0 ? ["BeforeHookCreation"] : policies);
 }
 
-/** A hook of Helm's has its weight, where it has no wave. */
+/** A Helm hook without a wave uses its weight. */
 function waveOf(annotations: Annotations): Read<number> {
   const isHelms = itemsOf(annotations[orderAnnotations.helmHook]).length > 0;
   const hasWave = annotations[orderAnnotations.wave] !== undefined;
@@ -246,7 +249,7 @@ function referencesOf(text: string): readonly ObjectId[] | { readonly problem: M
   return twice === undefined ? references : refuse(annotation, `names ${quoted(twice)} twice; remove one of them`);
 }
 
-/** A list may be megabytes long: each name is looked up, not searched for. */
+/** A list can be megabytes long, so that names are looked up in a set. */
 function firstRepeated(names: readonly string[]): string | undefined {
   const seen = new Set<string>();
   for (const name of names) {

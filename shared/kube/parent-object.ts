@@ -16,26 +16,29 @@ import { parentLabel } from "#shared/kube/membership.ts";
 import { formatGroupKind, type GroupKind, parseGroupKind } from "#shared/kube/object-id.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 
-/** What a cluster remembers of a Sync, in words that may be anybody's. */
+/** What a cluster remembers of a Sync. Anyone may have written the texts. */
 export interface Remembered {
-  /** Absent when it remembers nothing. */
+  /** Absent when the cluster remembers nothing. */
   readonly token?: string;
   readonly attempt: number;
   readonly fence: number;
   readonly renderDigest?: string;
   readonly revision?: string;
-  /** The inventory that was stored before the assignment was begun. */
+  /** The inventory that was stored before the assignment began. */
   readonly inventory?: string;
-  /** Whose it is, when it is not this Sync's: an installation's id, or the uid of another Sync. */
+  /** The owner, if it is not this Sync: an installation's id, or the uid of another Sync. */
   readonly owner?: string;
 }
 
-/** Nobody's, or that of whoever is said to be gone. @param from - an installation's id, or the uid of a Sync. */
+/**
+ * Whether nobody owns the parent, or only the owner that a user declares gone. @param from - an installation's id, or
+ * the uid of a Sync.
+ */
 export function mayTakeOver({ owner }: Pick<Remembered, "owner">, from: string | undefined): boolean {
   return owner === undefined || owner === from;
 }
 
-/** The namespace of every parent object; Starling creates it and never deletes it. */
+/** The namespace of all parent objects. Starling creates it and never deletes it. */
 export const parentNamespace = "starling-system";
 const tooling = "starling/v0.1";
 
@@ -55,7 +58,10 @@ const annotation = {
   installing: "starling.dev/installing",
 } as const;
 
-/** More attempts than this without one clean inventory, and the oldest are forgotten: an annotation is not a log. */
+/**
+ * The limit of attempts without a complete inventory. Beyond it, the oldest are forgotten, because an annotation is not
+ * a log.
+ */
 const maxAttempted = 20;
 
 const tokenForm = /^[0-9A-Za-z_-]{1,64}$/;
@@ -63,34 +69,34 @@ const maxOwner = 200;
 const maxRevision = 300;
 const digestForm = /^sha256:[0-9a-f]{1,64}$/;
 
-/** Who works on which Sync, as of which assignment: written to the cluster before anything else is. */
+/** Which worker works on which assignment of which Sync. It is written to the cluster before anything else. */
 export interface SyncClaim {
-  /** Id of this installation of Starling. */
+  /** The id of this installation of Starling. */
   readonly installationId: string;
   readonly syncNamespace: string;
   readonly syncName: string;
-  /** Uid of the Sync on this cluster. */
+  /** The uid of the Sync on this cluster. */
   readonly syncUid: string;
-  /** Number of the planner's assignment; grows. */
+  /** The number of the planner's assignment; it only grows. */
   readonly attempt: number;
-  /** Number of the worker's lease on the cluster; grows. */
+  /** The number of the worker's lease on the cluster; it only grows. */
   readonly fence: number;
-  /** Digest of the rendering about to be applied; absent when the Sync is to be deleted. */
+  /** The digest of the rendering to apply; absent when the Sync is being deleted. */
   readonly renderDigest?: string;
   readonly revision: string;
-  /** Of the assignment; nobody could have guessed it. */
+  /** The assignment's token, which nobody can guess. */
   readonly token: string;
-  /** Of the assignments before: the cluster may remember any of these. */
+  /** The tokens of earlier assignments. The cluster may remember any of them. */
   readonly knownTokens: readonly string[];
-  /** Of an assignment that somebody accepted, whoever's it was. */
+  /** The token of an assignment that a user accepted, whoever owned it. */
   readonly acceptedToken?: string | undefined;
-  /** Digest of the inventory that is stored; what is applied from now on is among `attempted`. */
+  /** The digest of the stored inventory. Everything that is applied from now on is in `attempted`. */
   readonly inventory?: string;
-  /** Whether the cluster may remember nothing: false when this table has written to it before. */
+  /** Whether the cluster may remember nothing; false after this table has written to it. */
   readonly mayBeNew: boolean;
 }
 
-/** What the parent in the cluster remembers. */
+/** The content of the parent in the cluster. */
 export interface ParentRecord {
   readonly installationId: string;
   readonly syncUid: string;
@@ -100,34 +106,37 @@ export interface ParentRecord {
   readonly revision: string | undefined;
   readonly token: string | undefined;
   readonly inventory: string | undefined;
-  /** Renderings tried since the inventory was last stored complete: they may have left objects it does not know. */
+  /**
+   * Renderings that were attempted since the last complete inventory. They may have left objects that the inventory
+   * does not know.
+   */
   readonly attempted: readonly string[];
-  /** Of a first install that had not come to its end when this was written. */
+  /** Whether the first install had not ended when this was written. */
   readonly installing: boolean;
 }
 
-/** What the parent says of installs: that the first is under way, or that what is there was installed before. */
+/** Whether the first install is in progress, or the set was already installed. */
 export type RememberedInstall = "underWay" | "over";
 
 /** What the parent knows of the set. */
 export interface SetMemory {
-  /** Digests of the rendering that was last given, and of those that may have left objects behind. */
+  /** Digests of the last rendering, and of renderings that may have left objects behind. */
   readonly renderings: readonly string[];
-  /** Every kind that a member may have. */
+  /** Every kind that a member can have. */
   readonly groupKinds: readonly GroupKind[];
 }
 
-/** What is known of the set beside its parent. */
+/** What is known of the set from other places than its parent. */
 export interface SetKnowledge {
-  /** Kinds of what is about to be applied and of what the inventory holds. */
+  /** The kinds of the objects to apply, and of the inventory's objects. */
   readonly groupKinds: readonly GroupKind[];
-  /** The newest attempt after which the stored inventory held every member; absent when there never was one. */
+  /** The newest attempt after which the stored inventory contained every member; absent when there was none. */
   readonly settledThrough?: number;
-  /** Of what was attempted up to then, the digests that may have left objects all the same. */
+  /** Digests of renderings attempted up to then that may have left objects nevertheless. */
   readonly unsettled?: readonly string[] | undefined;
-  /** Whether what begins is a first install; absent where nothing is applied: it is what it was. */
+  /** Whether a first install begins; absent when nothing is applied, and the value stays. */
   readonly installing?: boolean;
-  /** The newest attempt of which the rows forgot all that they had seen. */
+  /** The newest attempt for which the rows have lost their observations. */
   readonly keptThrough?: number | undefined;
 }
 
@@ -139,11 +148,11 @@ export interface ParentRefusal {
   readonly kind: "refuse";
   readonly reason: Among<"ForeignOwner" | "ClusterAhead" | "ParentMissing">;
   readonly message: string;
-  /** For people, who may accept it; absent when the parent is another tool's. */
+  /** What a user may accept; absent when the parent belongs to another tool. */
   readonly remembered?: Remembered;
 }
 
-/** Name of the ConfigMap of a Sync: readable, unique, and a DNS name of at most 253 characters. */
+/** The name of a Sync's ConfigMap: readable, unique, and a DNS name of at most 253 characters. */
 export function parentName(claim: Pick<SyncClaim, "syncNamespace" | "syncName">): string {
   const name = `${claim.syncNamespace}.${claim.syncName}`.toLowerCase();
   const readable = /^[a-z0-9][-a-z0-9.]*[a-z0-9]$/.test(name) && !/\.\.|\.-|-\./.test(name);
@@ -155,20 +164,21 @@ export function parentName(claim: Pick<SyncClaim, "syncNamespace" | "syncName">)
     .slice(0, 180)}-${digest}`.replace(/^-/, "");
 }
 
-/** The id of a set, of KEP-3659: `applyset-<base64url(sha256("<name>.<namespace>.<kind>.<group>"))>-v1`. */
+/** The id of a set by KEP-3659: `applyset-<base64url(sha256("<name>.<namespace>.<kind>.<group>"))>-v1`. */
 export function setIdOf(claim: Pick<SyncClaim, "syncNamespace" | "syncName">): string {
   const parent = `${parentName(claim)}.${parentNamespace}.ConfigMap.`;
   return `applyset-${createHash("sha256").update(parent).digest("base64url")}-v1`;
 }
 
 /**
- * Decides what becomes of the parent at the start of an attempt, or that the attempt must not be: another tool's,
- * installation's or Sync's parent is `ForeignOwner`; one of an assignment that these rows do not know, or of a newer
- * worker, is `ClusterAhead`: we are a worker that lost its lease, or our table was restored from a backup. One that these
- * rows have written, and that is gone, is `ParentMissing`.
- * The rendering's digest is added to what was attempted before a single object of it is written; what was attempted up
- * to the attempt whose inventory is stored complete is no longer uncertain, and is forgotten, unless it was not looked
- * for, or something was put back since and no inventory stored.
+ * Decides how the parent changes at the start of an attempt, or refuses the attempt. `ForeignOwner`: the parent belongs
+ * to another tool, installation or Sync. `ClusterAhead`: the parent names an assignment that these rows do not know, or
+ * a newer worker; then this worker has lost its lease, or the table was restored from a backup. `ParentMissing`: these
+ * rows have written a parent, and it is gone.
+ *
+ * The rendering's digest is added to `attempted` before any of its objects is written. Digests up to the attempt whose
+ * inventory is complete are removed, because they are certain. They stay if nobody searched for their objects, or if a
+ * correction of drift happened since and no inventory was stored.
  */
 export function nextParent(current: KubeObject | undefined, claim: SyncClaim, known: SetKnowledge): ParentDecision {
   const before = current === undefined ? undefined : readParent(current);
@@ -178,7 +188,7 @@ export function nextParent(current: KubeObject | undefined, claim: SyncClaim, kn
   const uncertain = settled ? (known.unsettled ?? []) : before.attempted;
   const attempted = uncertain.filter((digest) => digest !== claim.renderDigest);
   if (claim.renderDigest !== undefined) attempted.push(claim.renderDigest);
-  // A parent that is older than what is settled came back with a restored cluster, and other members with it.
+  // A parent older than the settled attempt comes from a restored cluster, together with other members.
   const isRestored = before !== undefined && before.attempt < (known.settledThrough ?? 0);
   const earlier = settled && !isRestored ? [] : containedKinds(current);
   const kinds = new Set([...earlier, ...known.groupKinds.map(formatGroupKind)]);
@@ -186,12 +196,15 @@ export function nextParent(current: KubeObject | undefined, claim: SyncClaim, kn
   return write(current, claim, { attempted: attempted.slice(-maxAttempted), kinds, installing });
 }
 
-/** Whether an inventory was stored since the last claim: what was put back after that may not be in the one before. */
+/**
+ * Whether an inventory was stored since the last claim. A correction of drift after the claim may not be in the older
+ * inventory.
+ */
 function isStored(before: ParentRecord, claim: SyncClaim): boolean {
   return before.inventory === undefined || before.inventory !== claim.inventory;
 }
 
-/** Whether the parent still is as this worker wrote it: checked before anything is deleted. */
+/** Whether the parent is still as this worker wrote it. It is checked before every deletion. */
 export function holdsClaim(current: KubeObject | undefined, claim: SyncClaim): boolean {
   if (current === undefined) return false;
   const known = readParent(current);
@@ -204,7 +217,7 @@ export function holdsClaim(current: KubeObject | undefined, claim: SyncClaim): b
   );
 }
 
-/** What a parent says of the set, for who has lost the inventory; nothing when it is not this Sync's. */
+/** What a parent says about the set, for a worker without an inventory; undefined when it belongs to another Sync. */
 export function memoryOf(parent: KubeObject | undefined, claim: SyncClaim): SetMemory | undefined {
   if (parent === undefined) return undefined;
   const { installationId, syncUid, renderDigest, attempted } = readParent(parent);
@@ -217,8 +230,8 @@ export function memoryOf(parent: KubeObject | undefined, claim: SyncClaim): SetM
 }
 
 /**
- * Whether a rendering of the set was given to the cluster, also by rows that have forgotten it, or that others have: it
- * is no first install then, whatever the inventory does not know.
+ * Whether a rendering of the set was applied to the cluster before, also by rows that have lost it or by another
+ * installation. Then the next apply is not a first install, whatever the inventory lacks.
  * @param keptThrough - see `SetKnowledge`.
  */
 export function rememberedInstall(
@@ -232,12 +245,12 @@ export function rememberedInstall(
   return isOfThese && known.installing ? "underWay" : "over";
 }
 
-/** Every kind that a member may have, as whatever parent is there says; none without one. */
+/** Every kind that a member can have, according to any existing parent; empty without one. */
 export function memberKindsOf(parent: KubeObject | undefined): readonly GroupKind[] {
   return containedKinds(parent).map(parseGroupKind);
 }
 
-/** Whether the cluster remembers something that forbids the assignment, or nothing where it should. */
+/** Whether the cluster remembers something that forbids the assignment, or lacks what it should remember. */
 export function parentRefusal(current: KubeObject | undefined, claim: SyncClaim): ParentRefusal | undefined {
   return current === undefined ? missing(claim) : refuse(current, readParent(current), claim);
 }
@@ -262,50 +275,58 @@ function refuse(current: KubeObject, known: ParentRecord, claim: SyncClaim): Par
   const name = `ConfigMap ${parentNamespace}/${stringAt(current, "metadata", "name")}`;
   const tool = annotationsOf(current)[toolingAnnotation] ?? "";
   if (!tool.startsWith("starling/")) {
-    const mark = tool === "" ? "it has none" : `its is ${JSON.stringify(tool)}`;
-    const message = `${name} exists and is not Starling's by the annotation ${toolingAnnotation}: ${mark}; rename or delete it`;
+    const mark = tool === "" ? "the annotation is missing" : `its value is ${JSON.stringify(tool)}`;
+    const message = `${name} does not belong to Starling according to the annotation ${toolingAnnotation}: ${mark}; rename or delete the ConfigMap`;
     return { kind: "refuse", reason: "ForeignOwner", message };
   }
   const isAccepted = known.token !== undefined && known.token === claim.acceptedToken;
   if (!isAccepted && known.installationId !== claim.installationId) {
     const owner = known.installationId;
-    return foreign(known, owner, `${name} belongs to the installation ${owner}, this is ${claim.installationId}`);
+    return foreign(
+      known,
+      owner,
+      `${name} belongs to the installation ${owner}, but this is the installation ${claim.installationId}`,
+    );
   }
   if (!isAccepted && known.syncUid !== claim.syncUid) {
     const owner = known.syncUid;
-    return foreign(known, owner, `${name} belongs to the Sync with uid ${owner}, this one has ${claim.syncUid}`);
+    return foreign(
+      known,
+      owner,
+      `${name} belongs to the Sync with the uid ${owner}, but this Sync has the uid ${claim.syncUid}`,
+    );
   }
   const isOurs = known.token === claim.token;
   const isKnown = isAccepted || (known.token !== undefined && claim.knownTokens.includes(known.token));
   const isInOrder = known.attempt <= claim.attempt && (!isOurs || known.fence <= claim.fence);
   if ((isOurs || isKnown) && isInOrder) return undefined;
-  const theirs = `the cluster was given attempt ${known.attempt}, fence ${known.fence}`;
+  const theirs = `the cluster has attempt ${known.attempt}, fence ${known.fence}`;
   const ours = `this is attempt ${claim.attempt}, fence ${claim.fence}`;
   const why =
     isOurs || isKnown
-      ? "another worker is at it, or the table was restored from a backup; in that case"
-      : "by rows that this table does not have: it was restored from a backup or begun anew, or a second one is in use;";
+      ? "another worker has written to the cluster, or the table was restored from a backup; in the second case,"
+      : "this table has no rows of that attempt: the table was restored from a backup or is new, or a second table is in use;";
   const message = `${theirs}, ${ours}: ${why} ${recovery}`;
   return { kind: "refuse", reason: "ClusterAhead", message, remembered: rememberedOf(known) };
 }
 
 const recovery =
-  "starling recover --all --dry-run shows what the clusters have, and without --dry-run goes on from there";
+  "`starling recover --all --dry-run` shows what the clusters remember, and `starling recover --all` continues from there";
 
 function foreign(known: ParentRecord, owner: string, message: string): ParentRefusal {
   const remembered = { ...rememberedOf(known), owner: foreignText(owner, maxOwner) };
-  const remedy = `if that one is gone: starling recover --all --from ${quoted(remembered.owner)}`;
+  const remedy = `if that owner no longer exists, run \`starling recover --all --from ${quoted(remembered.owner)}\``;
   return { kind: "refuse", reason: "ForeignOwner", message: `${message}; ${remedy}`, remembered };
 }
 
 function missing(claim: SyncClaim): ParentRefusal | undefined {
   if (claim.mayBeNew) return undefined;
   const name = `ConfigMap ${parentNamespace}/${parentName(claim)}`;
-  const message = `${name}, by which the cluster remembers this Sync, is gone: the Sync was deleted by rows that this table does not have, the cluster was restored from a backup, or somebody deleted it; ${recovery}`;
+  const message = `${name}, with which the cluster remembers this Sync, is missing: an installation with other rows deleted the Sync, the cluster was restored from a backup, or someone deleted the ConfigMap; ${recovery}`;
   return { kind: "refuse", reason: "ParentMissing", message, remembered: { attempt: 0, fence: 0 } };
 }
 
-/** What goes into a row is in the form that Starling writes, or is left out. */
+/** A row only stores values in the form that Starling writes. */
 function rememberedOf(known: ParentRecord): Remembered {
   const { attempt, fence, token, renderDigest, revision, inventory } = known;
   return {
@@ -379,13 +400,13 @@ function numberFrom(text: string | undefined): number {
   return Number.isSafeInteger(value) ? value : 0;
 }
 
-/** An unreadable list counts as none; whoever edits a parent by hand loses only the memory of failed attempts. */
+/** An unreadable list counts as empty. Editing a parent by hand only loses the memory of failed attempts. */
 function digestsFrom(text: string | undefined): readonly string[] {
   if (text === undefined) return [];
   try {
     const list = parseJson(text);
     const digests = Array.isArray(list) ? list.filter((digest) => typeof digest === "string") : [];
-    // They become names of blobs, and whoever may write to the parent could name any.
+    // The digests become names of blobs, and anyone who can write to the parent could name any blob.
     return digests.filter((digest) => digestForm.test(digest));
   } catch {
     return [];

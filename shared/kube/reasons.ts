@@ -1,12 +1,11 @@
 import { errorCodes } from "#shared/base/error-codes.ts";
 
 /**
- * The words that stand as the `reason` of a condition, a failure, a finding or an event, where they are ours: docs/reasons.md says
- * of each what it means and what to do, in this order. A state that is given as a reason is in none of these lists, and
- * in docs/seeing.md.
+ * Starling's own words for the `reason` of a condition, a failure, a finding or an event. docs/reasons.md explains each
+ * of them, in this order. A state that is used as a reason is not in this list; see docs/seeing.md.
  */
 export const reasons = [
-  // One object of a Sync, which could not be applied, run or deleted.
+  // One object of a Sync that could not be applied, run or deleted.
   "Invalid",
   "InvalidName",
   "NoNamespace",
@@ -30,7 +29,7 @@ export const reasons = [
   "NamespaceNotEmpty",
   "DefinitionInUse",
   "DefinitionNotServed",
-  // One object that was applied, and is not as it should be.
+  // One applied object that is not as it should be.
   "NotFound",
   "Missing",
   "Replaced",
@@ -112,7 +111,7 @@ export const reasons = [
   "Answers",
   "Unauthorized",
   "IdentityMismatch",
-  // A group, and what goes through its stages.
+  // A group and its rollouts.
   "AllClustersReady",
   "NothingRolledOut",
   "SourceNotFound",
@@ -148,24 +147,24 @@ export const reasons = [
   "TooLarge",
   "MaxPerDay",
   "Conflict",
-  // An error on the way, by its code; and a request that nobody answered.
+  // An error, by its code; and a request without an answer.
   "NoAnswer",
   ...errorCodes,
 ] as const;
 
 export type Reason = (typeof reasons)[number];
 
-/** Some of them; one that is none of them does not compile. */
+/** Some of the reasons. Another word does not compile. */
 export type Among<Words extends Reason> = Words;
 
-declare const told: unique symbol;
+declare const reported: unique symbol;
 
-/** A word as a server, a controller or a row says it: whichever. */
-export type ReportedReason = string & { readonly [told]: true };
+/** Any word that a server, a controller or a row reports. */
+export type ReportedReason = string & { readonly [reported]: true };
 
 export type AnyReason = Reason | ReportedReason;
 
-/** What is not ours to choose. A word of ours stands as it is: it has to be one of `reasons`. */
+/** Marks a word that Starling does not choose. Starling's own words must be members of `reasons`. */
 export function reportedReason(text: string): ReportedReason {
   return text as ReportedReason;
 }

@@ -3,8 +3,8 @@ import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { objectIdKey } from "#shared/kube/object-id.ts";
 
 /**
- * The objects `before`, each with the namespace that it has in `after`: one that says the default, and one that says none, are
- * the same object. What is cluster-scoped says none in both.
+ * The objects of `before`, each with the namespace that it has in `after`. An object that names the default namespace
+ * and one that names none are the same object. Cluster-scoped objects name none in both lists.
  */
 export function inTheSamePlace(
   before: readonly ManifestObject[],

@@ -1,9 +1,9 @@
-/** Versions of API servers: the oldest has what Starling asks for (aggregated discovery, strict validation of fields). */
+/** The oldest supported API server: it has aggregated discovery and strict field validation. */
 export const oldestSupported = "1.30";
-/** By the suites and recorded answers. */
+/** The newest version in the test suites and recorded answers. */
 export const newestTested = "1.36";
 
-/** What is to be said of `v1.34.2-eks-1a2b3c4`; one that cannot be read is older than what is known. */
+/** Whether a version such as `v1.34.2-eks-1a2b3c4` is out of range. An unreadable version counts as older. */
 export function versionProblem(gitVersion: string): "older" | "newer" | undefined {
   const minor = minorOf(gitVersion);
   if (minor < minorOf(oldestSupported)) return "older";

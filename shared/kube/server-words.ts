@@ -1,35 +1,36 @@
-/** What API servers say that tells a person little, with what it means before it. Texts of kube-apiserver 1.36. */
+/**
+ * Explains unclear messages of API servers, and puts the explanation before the message. The texts are those of
+ * kube-apiserver 1.36.
+ */
 
-/** Legend: what the server says, and what it means to whoever keeps a cluster in sync. */
+/** Pairs of a server's message and its explanation. */
 const known: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [
   [
     /^Operation cannot be fulfilled on .*the object has been modified/,
-    () => "somebody else changed it in between; it is read and tried again",
+    () => "another writer changed the object at the same time; Starling reads it and tries again",
   ],
   [
     /^Apply failed with \d+ conflicts?: conflicts? with "([^"]+)"/,
-    ([, manager = ""]) => `${manager} holds fields of it and does not give them up`,
+    ([, manager = ""]) => `${manager} owns fields of the object and keeps them`,
   ],
   [
     /^namespaces "([^"]+)" not found$/,
-    ([, name = ""]) => `there is no Namespace ${name}; put it among the manifests, or let the template make it`,
+    ([, name = ""]) =>
+      `Namespace ${name} does not exist; add it to the manifests, or set createNamespace in the template`,
   ],
-  [/^etcdserver: /, () => "the cluster's own store (etcd) has trouble; it is tried again"],
-  [
-    /^the server could not find the requested resource$/,
-    () => "the cluster does not know the kind, or not in this version",
-  ],
+  [/^etcdserver: /, () => "the cluster's store (etcd) has a problem; Starling tries again"],
+  [/^the server could not find the requested resource$/, () => "the cluster does not serve the kind in this version"],
   [
     /failed calling webhook "([^"]+)"/,
-    ([, name = ""]) => `the webhook ${name} does not answer; does what serves it run?`,
+    ([, name = ""]) => `the webhook ${name} does not answer; check that its Pods run`,
   ],
   [
     /conversion webhook for ([^,]+?)(?: failed|,)/,
-    ([, kind = ""]) => `the webhook that converts ${kind} does not answer`,
+    ([, kind = ""]) => `the conversion webhook of ${kind} does not answer; check that its Pods run`,
   ],
 ];
 
-/** @returns undefined for no words at all; others that say it themselves as they are. */
+/** @returns undefined for an empty message; other messages unchanged. */
 export function serverWords(message: string): string | undefined {
   if (message === "") return undefined;
   for (const [form, words] of known) {

@@ -10,22 +10,22 @@ import {
   ownApplyEntry,
 } from "#shared/kube/kube-object.ts";
 
-/** Who took fields of a manifest away from Starling. */
+/** Who took fields of a manifest from Starling. */
 export interface Undoing {
   /** `kube-controller-manager`, or `kube-controller-manager (scale)` for a subresource. */
   readonly by: string;
-  /** `spec.replicas, spec.paused and 3 more`; without values. */
+  /** Such as `spec.replicas, spec.paused and 3 more`, without values. */
   readonly fields: string;
 }
 
 const maxName = 100;
 const maxFields = 3;
-/** Field sets nest as deep as their objects; what is deeper is told by its beginning. */
+/** Field sets are as deep as their objects. A deeper field is shown by its beginning. */
 const maxDepth = 20;
 
 /**
- * What others own on the live object of the fields that the manifest sets, by the one who wrote last. A field whose
- * value somebody changes is no longer Starling's, so no values have to be compared: servers write them in their own way.
+ * The fields of the manifest that others own on the live object, by the last writer. When someone changes a field's
+ * value, Starling no longer owns the field. So no values have to be compared, which servers may write differently.
  */
 export function undoing(manifest: ManifestObject, live: KubeObject): Undoing {
   const own = ownApplyEntry(live)?.fieldsV1 ?? {};
@@ -49,7 +49,7 @@ function nameOf({ manager = "somebody", subresource = "" }: ManagedFieldsEntry):
 
 interface Place {
   readonly value: Json;
-  /** What Starling owns there. */
+  /** The fields that Starling owns there. */
   readonly own: FieldsV1;
   readonly path: string;
   readonly depth?: number;
@@ -71,7 +71,7 @@ function* taken(theirs: FieldsV1, { value, own, path, depth = 0 }: Place): Gener
   }
 }
 
-/** The part of a manifest that a key of a field set is about; items are named by their position, not by values. */
+/** The part of a manifest to which a key of a field set refers. Items are named by their position, not by values. */
 function memberAt(value: Json, key: string): { readonly value: Json; readonly step: string } | undefined {
   const text = key.slice(2);
   if (key.startsWith("f:") && isJsonObject(value)) {
@@ -89,7 +89,7 @@ function indexIn(items: readonly Json[], shape: string, text: string): number {
   const desired = parseJson(text);
   if (shape === "v:") return items.findIndex((item) => canonicalJson(item) === canonicalJson(desired));
   if (shape !== "k:" || !isJsonObject(desired)) return -1;
-  // Keys that the manifest leaves to their defaults do not tell items apart.
+  // A key that the manifest leaves to its default does not distinguish items.
   return items.findIndex(
     (item) =>
       isJsonObject(item) &&

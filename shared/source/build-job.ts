@@ -1,18 +1,19 @@
 /**
- * What `render` hands to `build` and gets back. The other side of it runs what a repository says, so an answer is data:
- * parsed, bounded, and believed in nothing that can be checked.
+ * The job that `render` gives to `build`, and the answer. `build` runs code that a repository supplies. Therefore its
+ * answer is only data: it is parsed, its sizes are limited, and `render` checks everything that it can check.
  */
 import * as z from "zod";
 import { buildOptions } from "#shared/source/render-options.ts";
 import { specialisation } from "#shared/source/specialisation.ts";
 
-/** Of what is staged: more than this is no rendering that a worker could apply. */
+/** The limit of a staged rendering. A worker could not apply a larger one. */
 export const maxRenderingBytes = 64 * 1024 * 1024;
 
 const mib = 1024 * 1024;
 /**
- * What comes out is filled up to the first of these that it fits into. Nobody knows its size before it is rendered, and what is
- * presigned is for one size: so a build that was taken over leaves no more than the largest.
+ * The output is padded to the first of these sizes that it fits into. Nobody knows the output's size before the
+ * rendering, and a presigned URL is for one size. So a build that was taken over leaves at most an object of the
+ * largest size.
  */
 export const uploadSizes: readonly number[] = [mib / 16, mib / 4, mib, 4 * mib, 16 * mib, 32 * mib, maxRenderingBytes];
 
@@ -22,9 +23,9 @@ export const buildJob = z.strictObject({
   path: z.string(),
   render: buildOptions.optional(),
   specialise: specialisation.optional(),
-  /** GETs of the artifacts, and PUTs of what comes out, one for each size: all that the job can reach. */
+  /** GET URLs of the artifacts, and one PUT URL of the output for each size. The job can reach nothing else. */
   artifactUrl: z.url(),
-  /** Those that files of values are from. */
+  /** The other artifacts, from which files of values are read. */
   besides: z.array(z.strictObject({ artifactDigest: z.string(), artifactUrl: z.url() })).optional(),
   renderingUrls: z.array(z.strictObject({ bytes: z.int().positive(), url: z.url() })),
 });
@@ -36,10 +37,10 @@ export const buildAnswer = z.discriminatedUnion("outcome", [
   z.strictObject({
     outcome: z.literal("done"),
     digest,
-    /** Of what was left, without what it was filled up with. */
+    /** The size of the output without its padding. */
     bytes: z.int().min(1).max(maxRenderingBytes),
     objects: z.int().min(1).max(1_000_000),
-    /** What was left out, and why, in words. */
+    /** What was left out, and why, as sentences. */
     leftOut: z.array(z.string().max(500)).max(20).optional(),
   }),
   z.strictObject({

@@ -1,4 +1,7 @@
-/** What is done to all objects of a folder, or to some, after it was rendered. The same on every cluster: it is data. */
+/**
+ * The changes that are made to all or some objects of a folder after its rendering. They are the same on every cluster,
+ * because they are data.
+ */
 import * as z from "zod";
 import { boundedList, boundedMap, boundedText } from "#shared/base/bounded.ts";
 import { sourcePath } from "#shared/source/source-path.ts";
@@ -6,7 +9,10 @@ import { sourcePath } from "#shared/source/source-path.ts";
 const selector = boundedText(500).min(1).optional();
 
 const patch = z.strictObject({
-  /** Which objects; names and kinds are regular expressions, as in kustomize. Absent: the one that the patch names. */
+  /**
+   * The objects to patch. Names and kinds are regular expressions, as in kustomize. Default: the object that the patch
+   * names.
+   */
   target: z
     .strictObject({
       group: selector,
@@ -24,24 +30,24 @@ const patch = z.strictObject({
 
 const imageName = boundedText(500).regex(
   /^[A-Za-z0-9]+([._:/-]+[A-Za-z0-9]+)*$/,
-  "must be the name of an image as ghcr.io/acme/shop, without tag and digest",
+  "must be the name of an image without tag and digest, such as ghcr.io/acme/shop",
 );
 
 const image = z
   .strictObject({
-    /** As manifests have it, without tag and digest. */
+    /** The image's name as manifests write it, without tag and digest. */
     name: imageName,
     newName: imageName.optional(),
     newTag: boundedText(128)
-      .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, "must be a tag as 6.9.1: of A-Z, a-z, 0-9, _, . and -")
+      .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, "must be a tag such as 6.9.1: characters of A-Z, a-z, 0-9, _, . and -")
       .optional(),
     digest: boundedText(200)
-      .regex(/^[a-z0-9]+:[0-9a-f]{32,}$/, "must be a digest as sha256:…, in hexadecimal digits")
+      .regex(/^[a-z0-9]+:[0-9a-f]{32,}$/, "must be a digest such as sha256:…, in hexadecimal digits")
       .optional(),
   })
   .refine(
     ({ newName, newTag, digest }) => newName !== undefined || newTag !== undefined || digest !== undefined,
-    "needs newName, newTag or digest; it would change nothing",
+    "needs newName, newTag or digest: without them it changes nothing",
   )
   .refine(
     ({ newTag, digest }) => newTag === undefined || digest === undefined,
@@ -58,16 +64,16 @@ export const editFields = {
   /** Folders with a Component of kustomize, from the root of the repository. */
   components: boundedList(sourcePath, 20).optional(),
   patches: boundedList(patch, 50).optional(),
-  /** Before the name of every object, and of what refers to it. */
+  /** Put before the name of every object, and before that name in references to it. */
   namePrefix: affix.optional(),
   nameSuffix: affix.optional(),
   images: boundedList(image, 100).optional(),
-  /** On every object, over its own; not in the templates of Pods, nor in selectors. */
+  /** Set on every object, over its own values, but not in templates of Pods and not in selectors. */
   commonMetadata: marks.optional(),
-  /** The Namespace `targetNamespace` comes with the objects, and has these. */
+  /** Adds the Namespace `targetNamespace` to the objects, with these labels and annotations. */
   createNamespace: marks.optional(),
 };
 
-/** As a rendering has it. */
+/** The edits as a part of a rendering's key. */
 export const edits = z.strictObject(editFields);
 export type Edits = z.infer<typeof edits>;

@@ -1,6 +1,7 @@
 /**
- * Digests of an artifact's folders, each with what is referred to outside of it: what a template takes of a repository of
- * many. They are made from bytes: nothing of a repository is parsed where it is fetched. So they may count too much, never too little.
+ * Digests of an artifact's folders. The digest of a folder covers the files that the folder refers to outside of
+ * itself: what a template takes from a repository that has many. The digests are made from bytes, because nothing of a
+ * repository is parsed where it is fetched. Therefore a digest may cover too much, but never too little.
  */
 import { digestOf, sha256 } from "#shared/base/digest.ts";
 import { compareText } from "#shared/base/text-order.ts";
@@ -8,23 +9,26 @@ import { chartFile } from "#shared/source/helm/chart-folders.ts";
 import { kustomizationNames } from "#shared/source/kustomization.ts";
 import { isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
 
-/** By the folder's path, without the root; of one that is not there its parent counts. */
+/** By the folder's path, without the root. The digest of a missing folder is that of its parent. */
 export type FolderDigests = Readonly<Record<string, string>>;
 
-/** A Source's row holds them, and has 400 KB. */
+/** A Source's row, which DynamoDB limits to 400 KB, holds the digests. */
 const maxCharacters = 100_000;
-/** Of one folder: with more, its parent counts. */
+/** References of one folder. A folder with more of them has no digest, and its parent's counts. */
 const maxOutside = 100;
 const digestLength = 32;
 
 interface Entry {
   readonly path: string;
   readonly digest: string;
-  /** A folder's kustomizations; a file is none. */
+  /** Whether the entry is a folder with kustomizations; false for a file. */
   readonly isKustomized: boolean;
-  /** A file that is no kustomization may lead out of its folder: a generator's does, from where the kustomization is. */
+  /**
+   * Whether the content can refer to files outside of its folder. A file that is not a kustomization can do so for a
+   * generator, relative to the kustomization's folder.
+   */
   readonly mayLead: boolean;
-  /** What its kustomizations refer to outside of it; `unknown` for what their bytes do not tell. */
+  /** The paths outside of the folder that its kustomizations refer to; `unknown` when their bytes do not say. */
   readonly outside: readonly string[] | "unknown";
 }
 
@@ -49,7 +53,7 @@ export function folderDigests(files: readonly ListedFile[]): FolderDigests {
   const known: Known = { entries, cut: new Set([...entries.keys()].flatMap((path) => cutShort(path) ?? [])) };
   const own = new Set(files.map(({ path }) => path));
   const isPart = (path: string) => path !== "" && !own.has(path);
-  // The nearest to the root first: where there are too many, a folder's parent counts.
+  // Folders near the root come first. When there are too many folders, the digest of a folder's parent counts.
   const folders = [...entries.keys()].filter((path) => isPart(path) && !isInside(path, charts));
   for (const path of folders.sort((a, b) => depthOf(a) - depthOf(b) || compareText(a, b))) {
     const digest = partDigest(path, known);
@@ -61,7 +65,10 @@ export function folderDigests(files: readonly ListedFile[]): FolderDigests {
   return digests;
 }
 
-/** The digest of what a template takes: of the folder, or of the nearest around it that is known; undefined for all. */
+/**
+ * The digest of what a template takes: that of the folder, or of its nearest parent with a digest. Undefined means the
+ * whole artifact.
+ */
 export function digestAt(path: string, folders: FolderDigests): string | undefined {
   for (let at = path; at !== "" && at !== "."; at = parentOf(at)) {
     if (Object.hasOwn(folders, at)) return folders[at];
@@ -81,7 +88,7 @@ function folderAt(root: Folder, parts: readonly string[]): Folder {
 
 interface Known {
   readonly entries: ReadonlyMap<string, Entry>;
-  /** What a path may be that was not read to its end. */
+  /** Paths at which a reference may be cut short, because the real name goes on with a character that ends a word. */
   readonly cut: ReadonlySet<string>;
 }
 
@@ -90,7 +97,7 @@ interface Found {
   readonly charts: Set<string>;
 }
 
-/** Deeper ones first: a folder's digest is made of those in it. */
+/** Adds the inner folders first, because a folder's digest is made of theirs. */
 function addFolder({ files, folders }: Folder, path: string, found: Found): Entry {
   const below = [...folders].map(([name, folder]) => addFolder(folder, path === "" ? name : `${path}/${name}`, found));
   const all = [...files, ...below].sort((a, b) => compareText(a.path, b.path));
@@ -124,7 +131,7 @@ function fileEntry({ path, executable, content }: ListedFile): Entry {
   };
 }
 
-/** A segment `..`, or an escape of YAML by which one may be written. */
+/** A segment `..`, or a YAML escape that could write one. */
 const upwards = /(^|[^.\w])\.\.($|[^.\w])/;
 const escapes = /\\(?:[xuU/]|\r?\n)/;
 
@@ -134,17 +141,17 @@ function leads(bytes: Buffer): boolean {
   return upwards.test(text) || escapes.test(text);
 }
 
-/** A path in YAML, if no name in it has what ends a word here. */
+/** A path in YAML, if no name in it has a character that ends a word here. */
 const words = /[^\s"'`,;=:[\]{}()<>|&*!]+/g;
 const endOfWord = /[\s"'`,;=:[\]{}()<>|&*!]/;
 
-/** Where a path ends too early, because the name of what it leads to has what ends a word. */
+/** The path up to the first character that ends a word, or undefined when its name has none. */
 function cutShort(path: string): string | undefined {
   const at = nameOf(path).search(endOfWord);
   return at < 0 ? undefined : path.slice(0, path.length - nameOf(path).length + at);
 }
 
-/** Whatever looks like a path that leads out of the kustomization's folder. */
+/** Every word that looks like a path out of the kustomization's folder. */
 function outsideOf(path: string, bytes: Buffer): readonly string[] | "unknown" {
   const text = bytes.toString("utf8");
   if (escapes.test(text)) return "unknown";
@@ -158,7 +165,7 @@ function outsideOf(path: string, bytes: Buffer): readonly string[] | "unknown" {
   return [...targets];
 }
 
-/** Undefined for the root itself, and what is outside of it. */
+/** Undefined for the root itself and for paths outside of it. */
 function resolved(folder: string, text: string): string | undefined {
   const parts = folder === "" ? [] : folder.split("/");
   for (const part of text.split("/")) {
@@ -169,7 +176,7 @@ function resolved(folder: string, text: string): string | undefined {
   return parts.length === 0 ? undefined : parts.join("/");
 }
 
-/** Undefined where only all of the artifact is sure to have everything. */
+/** Undefined when only the whole artifact surely contains everything that the path needs. */
 function partDigest(path: string, known: Known): string | undefined {
   const parts = new Map<string, Entry>();
   const desired = [path];
@@ -188,7 +195,7 @@ function partDigest(path: string, known: Known): string | undefined {
   return digestOf(listing).slice("sha256:".length).slice(0, digestLength);
 }
 
-/** What is there, or the folder in which it would be; that one, too, where the path may be longer. */
+/** The entry at the path, or its nearest existing parent. A path that may be cut short counts as its parent. */
 function nearest(path: string, { entries, cut }: Known): Entry | undefined {
   for (let at = path; at !== ""; at = parentOf(at)) {
     const entry = entries.get(at);

@@ -1,11 +1,13 @@
-/** Files that mean something to another tool, and are no manifests: said as what they are. */
+/** Refuses files that belong to another tool and are not manifests, and names that tool. */
 import { chartFile, chartFolders } from "#shared/source/helm/chart-folders.ts";
 import { isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 /**
- * @param part - of the artifact, that is read as plain manifests.
- * @throws ManifestError `NotKubernetes` for a folder that is in a chart, or holds one, and for a file of Fleet's.
+ *
+ * @param part - the part of the artifact that is read as plain manifests.
+ * @throws ManifestError `NotKubernetes` for a folder that is inside a chart or contains one, and for a file of Rancher
+ * Fleet.
  */
 export function refuseForeignFiles(
   files: readonly ListedFile[],
@@ -30,7 +32,7 @@ export function refuseForeignFiles(
   if (fleet !== undefined) {
     throw foreign(
       fleet.path,
-      "is a file of Rancher Fleet's: say what it says in the template (render.helm, path, apply.defaultNamespace), and leave the file out by a path beside it",
+      "is a file of Rancher Fleet; write its settings in the template (render.helm, path, apply.defaultNamespace), and set a path that does not contain the file",
     );
   }
 }

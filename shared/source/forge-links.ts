@@ -1,10 +1,11 @@
 /**
- * Where a forge shows a commit, and what is between two, by the patterns of their addresses: GitHub and its Enterprise
- * Server, GitLab, Bitbucket Cloud, Gitea and Forgejo. A host of another name has none: nobody is asked what it is.
+ * Links to a commit, and to the difference between two commits, by the address patterns of GitHub (also Enterprise
+ * Server), GitLab, Bitbucket Cloud, Gitea and Forgejo. The host's name decides; no request is made. An unknown host has
+ * no links.
  */
 export interface ForgeLinks {
   readonly commit: string;
-  /** What came after the commit before; absent where none is named. */
+  /** The changes since the previous commit; absent when no previous commit is given. */
   readonly compare?: string;
 }
 
@@ -42,12 +43,13 @@ export function commitOf(revision: string): string | undefined {
   return /(?:^|@)sha1:([0-9a-f]{7,40})$/.exec(revision)?.[1];
 }
 
-/** @param url - of the repository, as a Source has it. @returns undefined where it is nobody's that is known. */
+/** @param url - of the repository, as the Source's spec gives it. @returns undefined when the forge is unknown. */
 export function forgeLinks(url: string, to: string, from?: string): ForgeLinks | undefined {
   const repository = URL.parse(url);
   const forge = forges.find(({ hosts }) => hosts.test(repository?.hostname ?? ""));
   if (repository === null || forge === undefined) return undefined;
-  // Never the user or the password that the address may have; what is not the forge's own port is not its pages' either.
+  // The links never contain the user or the password of the address. A port of another scheme than https is not the
+  // port of the web pages.
   const port = repository.protocol === "https:" && repository.port !== "" ? `:${repository.port}` : "";
   const path = repository.pathname.replace(/\/+$/, "").replace(/\.git$/, "");
   const pages = `https://${repository.hostname}${port}${path}`;

@@ -5,7 +5,7 @@ const refName = boundedText(500)
   .min(1, "must not be empty")
   .regex(/^[^\s\p{Cc}~^:?*[\\]+$/u, "is not a git reference name");
 
-/** Exactly one of branch, tag, semver or commit; none of them: the remote's HEAD. */
+/** Exactly one of branch, tag, semver or commit. Without a ref, the remote's HEAD counts. */
 export const gitRefSchema = z
   .strictObject({
     branch: refName.optional(),
@@ -22,7 +22,7 @@ export const gitRefSchema = z
     "needs exactly one of branch, tag, semver or commit (leave ref out to follow the remote's HEAD)",
   )
   .refine((ref) => ref.tagPrefix === undefined || ref.semver !== undefined, {
-    message: "goes with semver only",
+    message: "may be set only together with semver",
     path: ["tagPrefix"],
   });
 export type GitReference = z.infer<typeof gitRefSchema>;

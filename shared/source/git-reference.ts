@@ -1,8 +1,8 @@
-/** What a Source's `ref` means among the references of a repository. */
+/** Resolves a Source's `ref` among the references of a repository. */
 import type { GitReference } from "#shared/source/git-ref-schema.ts";
 import { bestTags, parseVersionConstraint, selectTag, type VersionTag } from "#shared/source/version-constraint.ts";
 
-/** A reference of a listing, as the port gives it. */
+/** One reference of a listing from the git port. */
 export interface ListedRef {
   readonly ref: string;
   readonly oid: string;
@@ -10,7 +10,7 @@ export interface ListedRef {
   readonly target?: string;
 }
 
-/** An exact commit, and the name it goes by: `main`, `v1.2.0`; a pinned commit has none. */
+/** An exact commit and the name of the reference, such as `main` or `v1.2.0`. A pinned commit has no name. */
 export interface ResolvedReference {
   readonly name?: string;
   readonly commit: string;
@@ -18,7 +18,7 @@ export interface ResolvedReference {
 
 export type Resolution =
   | { readonly kind: "resolved"; readonly reference: ResolvedReference }
-  /** Tags of equal versions on several commits: their times decide. */
+  /** Tags of equal versions point to several commits. The commits' times decide. */
   | { readonly kind: "tied"; readonly tags: readonly VersionTag[] }
   | { readonly kind: "missing"; readonly message: string };
 
@@ -34,8 +34,8 @@ export function prefixesOf(ref: GitReference | undefined): readonly string[] {
 }
 
 /**
- * Finds the commit in a listing. Names are compared whole: a listing by the prefix `refs/heads/main` has `main-2` too.
- * Annotated tags mean the commit they point to.
+ * Finds the commit in a listing. Names are compared whole, because a listing by the prefix `refs/heads/main` also
+ * contains `main-2`. An annotated tag means the commit that it points to.
  */
 export function resolveReference(ref: GitReference | undefined, listed: readonly ListedRef[]): Resolution {
   if (ref?.commit !== undefined) return { kind: "resolved", reference: { commit: ref.commit } };
@@ -49,19 +49,28 @@ export function resolveReference(ref: GitReference | undefined, listed: readonly
   return { kind: "resolved", reference: { name: shortName(found.target ?? found.ref), commit: commitOf(found) } };
 }
 
-/** What a name that somebody types may be: a branch or a tag, or a reference by its whole name, as `refs/pull/318/head`. */
+/**
+ * The full names that a typed name can mean: a branch or a tag, or one reference by its full name, such as
+ * `refs/pull/318/head`.
+ */
 export function referencesNamed(name: string): readonly string[] {
   return name === "HEAD" || name.startsWith("refs/") ? [name] : [`${heads}${name}`, `${tags}${name}`];
 }
 
-/** Finds it in a listing by `referencesNamed`; a branch and a tag of one name are one only where they are one commit. */
+/**
+ * Finds a typed name in a listing of `referencesNamed`. A branch and a tag of the same name must point to the same
+ * commit.
+ */
 export function resolveNamed(name: string, listed: readonly ListedRef[]): Resolution {
   const desired = referencesNamed(name);
   const found = listed.filter(({ ref }) => desired.includes(ref));
   const [first] = found;
   if (first === undefined) return { kind: "missing", message: `the repository has no ${desired.join(" and no ")}` };
   if (found.some((other) => commitOf(other) !== commitOf(first)))
-    return { kind: "missing", message: `${desired.join(" and ")} are different commits; say which, by its whole name` };
+    return {
+      kind: "missing",
+      message: `${desired.join(" and ")} are different commits; give the full name of the one that you mean`,
+    };
   return { kind: "resolved", reference: { name: shortName(first.target ?? first.ref), commit: commitOf(first) } };
 }
 
@@ -75,14 +84,14 @@ function resolveVersion(semver: string, tagPrefix: string, listed: readonly List
     const prefixed = tagPrefix === "" ? "" : ` with the prefix ${tagPrefix}`;
     return {
       kind: "missing",
-      message: `no tag${prefixed} matches ${semver} among ${candidates.length}; push one, or widen spec.git.ref.semver`,
+      message: `no tag${prefixed} matches ${semver} among ${candidates.length} tags; push one, or widen spec.git.ref.semver`,
     };
   }
   if (best.some((tag) => tag.commit !== first.commit)) return { kind: "tied", tags: best };
   return { kind: "resolved", reference: chosen(best, semver, tagPrefix) ?? first };
 }
 
-/** Ends a tie: the later commit, then the greater name. */
+/** Breaks a tie: the latest commit wins, then the greatest name. */
 export function breakTie(ref: GitReference, tied: readonly VersionTag[]): ResolvedReference | undefined {
   return chosen(tied, ref.semver ?? "*", ref.tagPrefix ?? "");
 }
@@ -101,7 +110,7 @@ function shortName(ref: string): string {
   return ref.startsWith(heads) ? ref.slice(heads.length) : ref.startsWith(tags) ? ref.slice(tags.length) : ref;
 }
 
-/** As Flux writes it: `main@sha1:<commit>`, `v1.2.0@sha1:<commit>`, `sha1:<commit>`. */
+/** The revision in Flux's format: `main@sha1:<commit>`, `v1.2.0@sha1:<commit>` or `sha1:<commit>`. */
 export function formatRevision({ name, commit }: ResolvedReference): string {
   return name === undefined ? `sha1:${commit}` : `${name}@sha1:${commit}`;
 }
@@ -111,14 +120,17 @@ export function commitIn(revision: string): string {
   return revision.slice(revision.lastIndexOf(":") + 1);
 }
 
-/** What a push moved, of what a webhook says. */
+/** The reference that a push moved, as a webhook reports it. */
 export interface PushedRef {
   /** Full name. */
   readonly ref: string;
   readonly defaultBranch?: string;
 }
 
-/** Whether a push of this reference can change what the Source resolves to; the answer is looked up afresh anyway. */
+/**
+ * Whether a push of this reference can change the commit that the Source resolves to. The Source is resolved again
+ * anyway.
+ */
 export function mayFollow(ref: GitReference | undefined, pushed: PushedRef): boolean {
   if (ref?.branch !== undefined) return pushed.ref === `${heads}${ref.branch}`;
   if (ref?.tag !== undefined) return pushed.ref === `${tags}${ref.tag}`;

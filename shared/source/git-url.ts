@@ -5,31 +5,31 @@
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const defaultPorts: Readonly<Record<string, string>> = { "http:": "80", "https:": "443", "ssh:": "22", "git:": "9418" };
 
-/** It is a partition's key with `REPO#` before it, of which DynamoDB takes 2,048 bytes. */
+/** The address is a part of a partition key after `REPO#`. DynamoDB allows 2,048 bytes for the key. */
 const maxAddressBytes = 2000;
 
-/** `git@github.com:acme/app.git`; a Windows path or a URL with a scheme is none. */
+/** `git@github.com:acme/app.git`, but not a Windows path and not a URL with a scheme. */
 const scpForm = /^(?:[^@/:\s]+@)?([^@/:\s]{2,}|\[[0-9a-fA-F:]+\]):(?!\/\/)(.+)$/;
 
 /**
- * @returns what is wrong with the URL of a Source and what to write instead, or undefined. Only `https` is fetched;
- *   `http` is for a server on the same machine, which the fetch refuses anyway unless the operator allows the address.
+ * @returns what is wrong with a Source's URL and what to write instead, or undefined. Only `https` is fetched. `http`
+ * is for a server on the same machine, and the fetch refuses it unless the operator allows the address.
  */
 export function checkGitUrl(text: string): string | undefined {
-  // Browsers read a backslash as a slash and leave out line ends; git and others do not, and mean another host.
-  if (/[\\\s\p{Cc}]/u.test(text)) return "holds a backslash, a space or a line end; write it as https://HOST/PATH";
+  // Browsers read a backslash as a slash and drop line ends. Git does not, so that it would reach another host.
+  if (/[\\\s\p{Cc}]/u.test(text)) return "contains a backslash, a space or a line end; write it as https://HOST/PATH";
   const scp = scpForm.exec(text);
   if (scp !== null)
     return `is an SSH address; use ${httpsForm(scp[1] ?? "", scp[2] ?? "")} and credentials with a token`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined) return "is no URL; write it as https://HOST/PATH";
+  if (url === undefined) return "is not a URL; write it as https://HOST/PATH";
   if (url.protocol === "ssh:")
     return `is an SSH address; use ${httpsForm(url.hostname, url.pathname)} and credentials with a token`;
   if (url.username !== "" || url.password !== "") {
-    return "holds a user name or password; remove it and name a secret in credentials";
+    return "contains a user name or a password; remove it and name a secret in credentials";
   }
   if (url.protocol === "http:" && !loopback.has(url.hostname)) {
-    return `would be fetched in clear text; use ${httpsForm(url.host, url.pathname)}`;
+    return `would be fetched unencrypted; use ${httpsForm(url.host, url.pathname)}`;
   }
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     return `has the scheme ${url.protocol.slice(0, -1)}; only https is fetched`;
@@ -46,10 +46,10 @@ function httpsForm(host: string, path: string): string {
 }
 
 /**
- * `host/path` in lower case, without scheme, user, default port, `.git` and slashes at the end: equal for every
- * spelling of one repository. Made for comparing, not for fetching; that hosts differ on the case of paths only means
- * that a Source is looked at once too often.
- * @returns undefined when the text is no repository's address, or one that is too long to be kept.
+ * `host/path` in lower case, without scheme, user, default port, `.git` and trailing slashes: equal for every spelling
+ * of one repository. It is for comparing, not for fetching. On hosts whose paths are case-sensitive, two repositories
+ * can look equal, and a Source is then polled once too often.
+ * @returns undefined when the text is not the address of a repository, or when it is too long for a key.
  */
 export function normaliseGitUrl(text: string): string | undefined {
   const scp = scpForm.exec(text);
@@ -65,7 +65,8 @@ function join(host: string, path: string): string | undefined {
   let start = 0;
   let end = path.length;
   while (path[start] === "/") start++;
-  // Not by an expression: one that is anchored at the end only starts anew at every slash.
+  // A loop instead of a regular expression, because an expression that is anchored only at its end starts again at
+  // every slash.
   while (end > start && path[end - 1] === "/") end--;
   const repository = path.slice(start, end).replace(/\.git$/i, "");
   if (repository === "") return undefined;

@@ -10,23 +10,22 @@ import { normaliseManifest } from "#shared/source/normalise-manifest.ts";
 import { type ManifestDocument, placeOf } from "#shared/source/yaml/manifest-documents.ts";
 import { describeValue, ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
 
-/** One object that may be applied: checked, normalised, and with the place it came from. */
+/** One object that may be applied: checked and normalised, with the place it comes from. */
 export interface Manifest {
   readonly object: ManifestObject;
   readonly id: ObjectId;
   readonly place: ManifestPlace;
 }
 
-/** Changes an object before it is checked; what it refuses is told with the object's place. */
+/** Changes an object before it is checked. Its refusals are reported with the object's place. */
 export type ChangeObject = (object: JsonObject, refuse: (field: string, reason: string) => never) => JsonObject;
 
 /**
- * Turns decoded documents into the objects to apply: each checked and normalised, the result sorted by identity so that
- * moving an object from one file to another changes nothing.
- * @throws ManifestError naming file, document, object and field:
- *   `InvalidObject` for a missing apiVersion, kind or name, a generateName, labels or annotations that are no strings,
- *   or a foreign ApplySet label; `DuplicateObject` for two objects of one (group, kind, namespace, name), whatever
- *   their versions.
+ * Turns decoded documents into the objects to apply. Each is checked and normalised. The result is sorted by identity,
+ * so that moving an object from one file to another changes nothing.
+ * @throws ManifestError with file, document, object and field: `InvalidObject` for a missing apiVersion, kind or name,
+ * a generateName, labels or annotations that are not strings, or a foreign ApplySet label; `DuplicateObject` for two
+ * objects with the same (group, kind, namespace, name), whatever their versions.
  */
 export function readManifests(
   documents: readonly ManifestDocument[],
@@ -37,7 +36,7 @@ export function readManifests(
   return manifests.toSorted(compareManifests);
 }
 
-/** By identity. */
+/** Compares by identity. */
 export function compareManifests(a: Manifest, b: Manifest): number {
   return compareText(objectIdKey(a.id), objectIdKey(b.id));
 }
@@ -59,13 +58,16 @@ function check(found: ManifestDocument): Manifest {
   }
 
   if (object.apiVersion === undefined && object.kind === undefined) throw notKubernetes(found);
-  requireText(object.apiVersion, "apiVersion", "one such as v1 or apps/v1", refuse);
-  requireText(object.kind, "kind", "one such as ConfigMap", refuse);
+  requireText(object.apiVersion, "apiVersion", "a value such as v1 or apps/v1", refuse);
+  requireText(object.kind, "kind", "a value such as ConfigMap", refuse);
   if (groupOf(object.apiVersion as string) === ownGroup) throw ofStarling(found);
   const metadata = object.metadata;
   if (!isJsonObject(metadata)) refuse("metadata", `${gotInstead(metadata)}, expected a map with a name`);
   if (metadata.name === undefined && metadata.generateName !== undefined) {
-    refuse("metadata.generateName", "cannot be synced: every run would create another object; give it a name");
+    refuse(
+      "metadata.generateName",
+      "cannot be synced, because every apply would create another object; set metadata.name",
+    );
   }
   requireText(metadata.name, "metadata.name", "a name", refuse);
   if (metadata.namespace !== undefined && metadata.namespace !== null && typeof metadata.namespace !== "string") {
@@ -88,24 +90,24 @@ function check(found: ManifestDocument): Manifest {
     if (member === "labels" && values[partOfLabel] !== undefined) {
       refuse(
         `metadata.labels["${partOfLabel}"]`,
-        `is set to "${values[partOfLabel]}"; the label marks who owns an object in the cluster and is Starling's to set: remove it`,
+        `is set to "${values[partOfLabel]}"; Starling sets this label itself to mark the owner of an object: remove it`,
       );
     }
   }
   if (isJsonObject(object.sops) && !isLeftEncrypted(metadata)) {
     refuse(
       "sops",
-      `is there: the object is encrypted with SOPS, and nothing is decrypted here; have an operator in the cluster make the Secret, or mark it ${decryptMark}: disabled where it is to be applied as it is`,
+      `is set, so the object is encrypted with SOPS, and Starling decrypts nothing; let an operator in the cluster create the Secret, or annotate the object with ${decryptMark}: disabled to apply it as it is`,
     );
   }
   const { stringData } = object;
   if (object.kind === "Secret" && object.apiVersion === "v1" && stringData !== undefined && stringData !== null) {
     if (!isJsonObject(stringData))
-      return refuse("stringData", "is no map; write a key and a text, as `password: text`");
+      return refuse("stringData", "must be a map of keys and texts, such as `password: text`");
     for (const [key, value] of Object.entries(stringData)) {
       // The value itself is never shown: it is a secret.
       if (typeof value !== "string")
-        refuse(`stringData["${key}"]`, `is a ${typeof value}, expected a string; quote it`);
+        refuse(`stringData["${key}"]`, `is a ${typeof value}, expected a string; put it in quotes`);
     }
   }
   const normalised = normaliseManifest(object as ManifestObject);
@@ -115,13 +117,13 @@ function check(found: ManifestDocument): Manifest {
 const ownGroup = "starling.dev";
 const decryptMark = "kustomize.toolkit.fluxcd.io/decrypt";
 
-/** As Flux has it. */
+/** The same rule as Flux's. */
 function isLeftEncrypted({ annotations }: JsonObject): boolean {
   const mark = isJsonObject(annotations) ? annotations[decryptMark] : undefined;
   return typeof mark === "string" && mark.toLowerCase() === "disabled";
 }
 
-/** Where a file of a folder is meant for something else, its key tells whoever wrote it which it is. */
+/** The error names the document's first key, so that the author of a file that has another purpose recognises it. */
 function notKubernetes(found: ManifestDocument): ManifestError {
   const { at, prefix } = placeOf(found);
   const [first] = Object.keys(found.object);
@@ -129,17 +131,17 @@ function notKubernetes(found: ManifestDocument): ManifestError {
   const isRendered = found.file.endsWith(")");
   const remedy = isRendered
     ? ""
-    : "; all *.yaml, *.yml and *.json below the path are read as manifests: move it, choose a path without it, or list the manifests in a kustomization.yaml";
+    : "; all *.yaml, *.yml and *.json files below the path are read as manifests: move the file, choose a path without it, or list the manifests in a kustomization.yaml";
   const place = prefix === "" ? at : { ...at, field: prefix.slice(0, -1) };
   return new ManifestError(
     "NotKubernetes",
     place,
-    `is no Kubernetes object (it has neither apiVersion nor kind, and ${begins})${remedy}`,
+    `is not a Kubernetes object (it has neither apiVersion nor kind, and ${begins})${remedy}`,
   );
 }
 
 function ofStarling(found: ManifestDocument): ManifestError {
-  const reason = `is for Starling, and no cluster knows it; \`starling apply -f ${quoted(excerpt(found.file))}\`, and keep it out of the path`;
+  const reason = `is an object of Starling, which no cluster knows; run \`starling apply -f ${quoted(excerpt(found.file))}\`, and move the file out of the path`;
   return new ManifestError("NotKubernetes", placeOf(found).at, reason);
 }
 
@@ -148,11 +150,11 @@ function requireText(
   field: string,
   ...[example, refuse]: readonly [string, (field: string, reason: string) => never]
 ): void {
-  if (value === undefined) refuse(field, `is missing; every Kubernetes object has one, expected ${example}`);
+  if (value === undefined) refuse(field, `is missing, but every Kubernetes object needs it; expected ${example}`);
   if (typeof value !== "string" || value === "") refuse(field, `${gotInstead(value)}, expected ${example}`);
 }
 
-/** Only an apiVersion has a slash, between its two parts. */
+/** An apiVersion has a slash between its two parts. No other field may have one. */
 function nameProblem(field: string, value: string): string | undefined {
   const parts = field === "apiVersion" ? [groupOf(value), versionOf(value)] : [value];
   return parts.map(pathSegmentProblem).find((problem) => problem !== undefined);
@@ -183,9 +185,9 @@ function refuseDuplicates(manifests: readonly Manifest[]): void {
   }
 }
 
-/** Of two overlays in one folder each has all of their base: nobody means both. */
+/** In one folder, two overlays both contain the objects of their base, and nobody intends to apply both. */
 function twiceRemedy(file: string, earlier: string): string {
   const [own, other] = [file, earlier].map((name) => / \(as built by kustomize\)$/.exec(name)?.index);
   if (own === undefined || other === undefined || file === earlier) return "remove one of them";
-  return `each kustomization below the path is built: set the path to one of them, as ${file.slice(0, own)}`;
+  return `each kustomization below the path is built: set the path to one of them, such as ${file.slice(0, own)}`;
 }

@@ -3,7 +3,9 @@ import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { groupOf } from "#shared/kube/object-id.ts";
 
-/** What only a server may write; a stale resourceVersion or a foreign uid would make the apply fail with 409. */
+/**
+ * Metadata that only a server may write. A stale resourceVersion or a foreign uid would make the apply fail with 409.
+ */
 const serverMetadata = new Set([
   "creationTimestamp",
   "deletionGracePeriodSeconds",
@@ -16,17 +18,18 @@ const serverMetadata = new Set([
 ]);
 
 /**
- * The object without what a server writes, and with what server-side apply needs:
- * - `status` and server-written metadata are gone, also an empty namespace;
- * - a Secret's `stringData` is merged into `data`, where it wins: an apply never removes a key that was set through
- *   stringData (kubernetes#108008);
- * - ports of containers and Services have a protocol: it is part of the list's key, and a missing one gives wrong merges
- *   (structured-merge-diff#130, kubernetes#98576);
- * - empty labels, annotations and data are gone, and empty lists of a ServiceAccount's Secrets: they say nothing, and an
- *   apply that owns such a map loses it to the first controller that writes into it, which looks like drift;
- * - a ClusterRole with an `aggregationRule` has no `rules`: a controller of Kubernetes writes them, over whatever is there;
- * - a CRD's conversion webhook loses a caBundle that is no certificate: a placeholder for cert-manager's injector, which
- *   newer servers reject.
+ * The object without the fields that a server writes, and with the fields that server-side apply needs:
+ * - It has no `status`, no server-written metadata, and no empty namespace.
+ * - A Secret's `stringData` is merged into `data` and takes precedence. An apply never removes a key that was set
+ *   through stringData (kubernetes#108008).
+ * - Ports of containers and Services have a protocol. The protocol is part of the list's key, and without it
+ *   server-side apply merges wrongly (structured-merge-diff#130, kubernetes#98576).
+ * - Empty labels, annotations and data are removed, and empty lists of a ServiceAccount's Secrets. They have no
+ *   meaning. An apply that owns such a map loses it to the first controller that writes into it, and that looks like
+ *   drift.
+ * - A ClusterRole with an `aggregationRule` has no `rules`, because a controller of Kubernetes overwrites them.
+ * - The conversion webhook of a CRD has no caBundle that is not a certificate. This is a placeholder for cert-manager's
+ *   injector, which newer servers reject.
  */
 export function normaliseManifest(manifest: ManifestObject): ManifestObject {
   const { status: _status, metadata, ...rest } = manifest;
@@ -37,7 +40,7 @@ export function normaliseManifest(manifest: ManifestObject): ManifestObject {
   return withoutEmptyParts(withoutCaPlaceholder(withProtocols(withSecretData(withoutAggregated(object)))));
 }
 
-/** Legend: group and kind, the maps and lists that others fill and that are the same as none while they are empty. */
+/** By group and kind, the maps and lists that controllers fill. An empty one means the same as a missing one. */
 const fillable: Readonly<Record<string, readonly string[]>> = {
   "/ConfigMap": ["data", "binaryData"],
   "/Secret": ["data"],
@@ -46,7 +49,7 @@ const fillable: Readonly<Record<string, readonly string[]>> = {
 
 function withoutEmptyParts(object: ManifestObject): ManifestObject {
   const group = groupOf(object.apiVersion);
-  // Of a custom resource only its own metadata is known to be metadata.
+  // In a custom resource, only its own metadata is known to be metadata.
   const depth = isBuiltinGroup(group) ? "everywhere" : "own";
   const names = fillable[`${group}/${object.kind}`] ?? [];
   return withoutEmpty(withBareMetadata(object, depth), names) as ManifestObject;
@@ -86,7 +89,7 @@ function withSecretData(object: ManifestObject): ManifestObject {
   return { ...rest, data } as ManifestObject;
 }
 
-/** Where the built-in kinds keep their pod's spec. */
+/** Where the built-in kinds contain the spec of their Pods. */
 const podSpecPaths: Readonly<Record<string, readonly string[]>> = {
   "/Pod": ["spec"],
   "/PodTemplate": ["template", "spec"],
@@ -131,7 +134,7 @@ function withoutCaPlaceholder(object: ManifestObject): ManifestObject {
   }) as ManifestObject;
 }
 
-/** A copy of `value` with the member at `path` changed; the same value where the path leads nowhere. */
+/** A copy of `value` with the member at `path` changed, or the same value when the path does not exist. */
 function changeAt(value: Json, path: readonly string[], change: (member: Json) => Json): Json {
   const [key, ...rest] = path;
   if (key === undefined) return change(value);

@@ -1,7 +1,7 @@
 /**
- * Labels and annotations by which objects tell the tool that applies them what to do: Flux's, Argo CD's, Helm's,
- * cli-utils', kapp's, kluctl's and Starling's own. Each is carried out, told of as not carried out, or refused where the
- * cluster would come to hold something that nobody meant. None is passed over in silence.
+ * Labels and annotations with which objects instruct the tool that applies them: those of Flux, Argo CD, Helm,
+ * cli-utils, kapp, kluctl and Starling. Each is followed, reported as not followed, or refused when the cluster would
+ * otherwise contain something that nobody intended. None is silently ignored.
  */
 import { annotationsOf, labelsOf } from "#shared/kube/kube-object.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
@@ -9,9 +9,9 @@ import { isHook } from "#shared/kube/order-marks.ts";
 import type { Manifest } from "#shared/source/manifests.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-/** Why a mark is not carried out; `undefined` for one that is, and for one that asks for nothing. */
-type Verdict = { readonly told: string } | { readonly refused: string } | undefined;
-/** @param isHook - the object is run, and not there to stay. */
+/** Why a mark is not followed; `undefined` for a mark that is followed or has no effect. */
+type Verdict = { readonly remark: string } | { readonly refused: string } | undefined;
+/** @param isHook - whether the object is a hook, which runs and does not stay. */
 type Judge = (value: string, isHook: boolean) => Verdict;
 
 const fine: Judge = () => undefined;
@@ -24,11 +24,12 @@ function values(verdicts: Readonly<Record<string, Verdict>>, otherwise: Verdict)
   };
 }
 
-const unknownMark: Verdict = { told: "is a mark that Starling does not know" };
-const unknownValue: Verdict = { told: "has a value that Starling does not know" };
+const unknownMark: Verdict = { remark: "is a mark that Starling does not know" };
+const unknownValue: Verdict = { remark: "has a value that Starling does not know" };
 const leave = "take the object out of the template's path, or remove the mark";
 
-const ofHooks: Judge = (_value, isHook) => (isHook ? undefined : { told: "is of no use: the object is no hook" });
+const ofHooks: Judge = (_value, isHook) =>
+  isHook ? undefined : { remark: "has no effect, because the object is not a hook" };
 
 const flux: Readonly<Record<string, Judge>> = {
   name: fine,
@@ -38,13 +39,13 @@ const flux: Readonly<Record<string, Judge>> = {
   decrypt: values({ disabled: undefined }, unknownValue),
   force: values(
     { disabled: undefined },
-    { told: "is not honoured: an object of which a field cannot be changed fails, and is not made anew" },
+    { remark: "is ignored: when a field is immutable, the apply fails, and Starling does not recreate the object" },
   ),
   reconcile: values({ enabled: undefined, disabled: undefined }, unknownValue),
   ssa: values({ override: undefined, ignore: undefined, ifnotpresent: undefined, merge: undefined }, unknownValue),
 };
 
-/** One by one, as they stand between commas; where the value is the default there is nothing to do. */
+/** The options, which a value separates by commas. Values that are Starling's default need no action. */
 const argoSyncOptions: Readonly<Record<string, Verdict>> = {
   "prune=false": undefined,
   "prune=confirm": undefined,
@@ -57,12 +58,13 @@ const argoSyncOptions: Readonly<Record<string, Verdict>> = {
   "validate=true": undefined,
   "replace=false": undefined,
   "force=false": undefined,
-  "serversideapply=false": { told: "is not honoured: objects are applied by the server" },
-  "validate=false": { told: "is not honoured: the API server checks each object" },
-  "replace=true": { told: "is not honoured: objects are applied, and none is replaced" },
-  "force=true": { told: "is not honoured: no object is deleted to be made anew" },
+  "serversideapply=false": { remark: "is ignored: Starling always uses server-side apply" },
+  "validate=false": { remark: "is ignored: the API server validates each object" },
+  "replace=true": { remark: "is ignored: Starling applies objects and never replaces them" },
+  "force=true": { remark: "is ignored: Starling does not delete objects to recreate them" },
   "prunelast=true": {
-    told: "is honoured in part: what git has no more is deleted after all else was applied, and the last wave is not waited for",
+    remark:
+      "is followed in part: Starling deletes the objects that git no longer has after it has applied all others, but it does not wait for the last wave",
   },
 };
 
@@ -76,11 +78,11 @@ const argo: Readonly<Record<string, Judge>> = {
   "compare-options": fine,
   "ignore-resource-updates": fine,
   "sync-options": argoSyncOption,
-  // What they say is checked with the order that it makes: see `requireOrder`.
+  // Their values are checked together with the order that they define: see `requireOrder`.
   "sync-wave": fine,
   hook: fine,
   "hook-delete-policy": ofHooks,
-  "ignore-healthcheck": values({ false: undefined }, { told: "is not honoured: its health counts" }),
+  "ignore-healthcheck": values({ false: undefined }, { remark: "is ignored: Starling checks the object's health" }),
 };
 
 const helm: Readonly<Record<string, Judge>> = {
@@ -95,11 +97,11 @@ const config: Readonly<Record<string, Judge>> = {
   "depends-on": fine,
   "apply-time-mutation": () => ({
     refused:
-      "takes a value from another object in the cluster, which Starling does not; write the value, or use a parameter",
+      "takes a value from another object in the cluster, which Starling does not support; write the value, or use a parameter",
   }),
   "local-config": values(
     { false: undefined },
-    { refused: `says that it is not for the cluster, and Starling would apply it; ${leave}` },
+    { refused: `says that the object is not for the cluster, but Starling would apply it; ${leave}` },
   ),
   function: fine,
   index: fine,
@@ -111,14 +113,14 @@ const config: Readonly<Record<string, Judge>> = {
 
 const kapp: Readonly<Record<string, Judge>> = {
   "delete-strategy": values({ "": undefined, orphan: undefined }, unknownValue),
-  exists: () => ({ refused: `says that another makes the object, and Starling would; ${leave}` }),
-  noop: () => ({ refused: `keeps an object from being applied, which Starling would do; ${leave}` }),
+  exists: () => ({ refused: `says that another tool creates the object, but Starling would create it; ${leave}` }),
+  noop: () => ({ refused: `says that the object is not applied, but Starling would apply it; ${leave}` }),
 };
 
 const kluctl: Readonly<Record<string, Judge>> = {
   "skip-delete": values({ true: undefined, false: undefined }, unknownValue),
   hook: () => ({
-    refused: `makes it a hook of kluctl's, and Starling would apply it with the other objects; ${leave}`,
+    refused: `makes the object a hook of kluctl, but Starling would apply it with the other objects; ${leave}`,
   }),
 };
 
@@ -131,7 +133,7 @@ const own: Readonly<Record<string, Judge>> = {
 };
 
 const leftToCluster: Judge = values(
-  { ignore: { refused: `keeps an object from being changed, and Starling would apply over it; ${leave}` } },
+  { ignore: { refused: `says that the object is not changed, but Starling would overwrite it; ${leave}` } },
   unknownValue,
 );
 
@@ -139,7 +141,7 @@ interface Family {
   readonly prefix: string;
   readonly places: readonly ("label" | "annotation")[];
   readonly marks: Readonly<Record<string, Judge>>;
-  /** Of the prefix, and none of these. */
+  /** The verdict of a mark with this prefix that is none of `marks`. */
   readonly otherwise: Verdict;
 }
 
@@ -170,8 +172,7 @@ const families: readonly Family[] = [
     places: onBoth,
     marks: own,
     otherwise: {
-      refused:
-        "is no mark of Starling's; those that there are on objects are starling.dev/prune and starling.dev/apply",
+      refused: "is not a mark of Starling; the marks of objects are starling.dev/prune and starling.dev/apply",
     },
   },
 ];
@@ -188,19 +189,22 @@ const mostNamed = 10;
 const maxValue = 60;
 
 /**
- * What the objects ask for by marks and do not get, in words, one for each mark and value.
- * @throws ManifestError `MarkRefused` for what would come out otherwise than the mark says, naming all of them.
+ * The marks of the objects that Starling does not follow, one sentence for each mark and value.
+ * @throws ManifestError `MarkRefused` that names all marks whose objects would end up differently from what the mark
+ * says.
  */
 export function readMarks(manifests: readonly Manifest[]): readonly string[] {
   const found = manifests.flatMap(marksOf);
   const refused = found.filter(({ verdict }) => "refused" in verdict);
   if (refused.length > 0) throw refusalOf(refused);
-  const told = new Map<string, Found[]>();
+  const remarks = new Map<string, Found[]>();
   for (const mark of found) {
     const key = `${mark.name}=${mark.value}`;
-    told.set(key, [...(told.get(key) ?? []), mark]);
+    remarks.set(key, [...(remarks.get(key) ?? []), mark]);
   }
-  return [...told.values()].flatMap(([first, ...others]) => (first === undefined ? [] : [toldText(first, others)]));
+  return [...remarks.values()].flatMap(([first, ...others]) =>
+    first === undefined ? [] : [remarkText(first, others)],
+  );
 }
 
 function marksOf(manifest: Manifest): readonly Found[] {
@@ -218,9 +222,9 @@ function marksOf(manifest: Manifest): readonly Found[] {
   );
 }
 
-function toldText(first: Found, others: readonly Found[]): string {
+function remarkText(first: Found, others: readonly Found[]): string {
   const more = others.length === 0 ? "" : ` and of ${others.length} more`;
-  const why = "told" in first.verdict ? first.verdict.told : "";
+  const why = "remark" in first.verdict ? first.verdict.remark : "";
   return `${shortValue(first)} of ${describeObject(first.manifest.id)}${more} ${why}`;
 }
 
@@ -233,7 +237,7 @@ function refusalOf(refused: readonly Found[]): ManifestError {
   if (first === undefined || !("refused" in first.verdict)) throw new Error("no mark was refused");
   const names = others.slice(0, mostNamed).map((mark) => `${shortValue(mark)} of ${describeObject(mark.manifest.id)}`);
   const more = others.length > mostNamed ? ` and ${others.length - mostNamed} more` : "";
-  const also = names.length === 0 ? "" : ` (refused, too: ${names.join(", ")}${more})`;
+  const also = names.length === 0 ? "" : ` (also refused: ${names.join(", ")}${more})`;
   const { place, id } = first.manifest;
   const field = `metadata.${first.place}s["${first.name}"]`;
   const reason = `is ${JSON.stringify(first.value.slice(0, maxValue))}${also}: it ${first.verdict.refused}`;

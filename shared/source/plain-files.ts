@@ -4,15 +4,15 @@ import { isWithin, type ListedFile } from "#shared/source/tree-listing.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-/** By its name. */
+/** Decided by the file's name. */
 export function isManifestFile({ path }: ListedFile): boolean {
   return /\.(yaml|yml|json)$/.test(path);
 }
 
 /**
- * Decodes every `*.yaml`, `*.yml` and `*.json` below `folder`, in the order of their paths, leaving out what lies below
- * one of `without`.
- * @throws ManifestError for a file that is no YAML, or holds something else than objects.
+ * Decodes every `*.yaml`, `*.yml` and `*.json` file below `folder` in the order of their paths, except those below one
+ * of `without`.
+ * @throws ManifestError for a file that is not YAML, or that contains something other than objects.
  */
 export function readPlainFiles(
   files: readonly ListedFile[],
@@ -24,7 +24,7 @@ export function readPlainFiles(
     .flatMap((file) => parseManifests(textOf(file), file.path));
 }
 
-/** @throws ManifestError `InvalidYaml` for what some editors write. */
+/** @throws ManifestError `InvalidYaml` for another encoding, which some editors write. */
 function textOf({ path, content }: ListedFile): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(content);
@@ -33,12 +33,12 @@ function textOf({ path, content }: ListedFile): string {
   }
 }
 
-/** Each is a run of kustomize: more would take all the time that a rendering has. */
+/** Each is a run of kustomize. More runs could take all the time of a rendering. */
 const maxBuilds = 1000;
 
 /**
- * The topmost folders below `folder` that have a kustomization of their own: each is one build, as in Flux.
- * @throws ManifestError `KustomizationRefused` for more than can be built in one rendering.
+ * The topmost folders below `folder` that have a kustomization. Each of them is one build, as in Flux.
+ * @throws ManifestError `KustomizationRefused` when there are more than one rendering can build.
  */
 export function nestedKustomizations(files: readonly ListedFile[], folder: string): string[] {
   const found = new Set(
@@ -52,7 +52,7 @@ export function nestedKustomizations(files: readonly ListedFile[], folder: strin
   throw new ManifestError(
     "KustomizationRefused",
     { file: folder },
-    `holds ${topmost.length} kustomizations, more than ${maxBuilds}; give parts of it templates of their own, or include them in one kustomization`,
+    `contains ${topmost.length} kustomizations, more than ${maxBuilds}; write several templates for parts of the folder, or include its kustomizations in one`,
   );
 }
 

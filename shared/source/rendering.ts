@@ -3,19 +3,22 @@ import { canonicalJson, type Json, parseJson } from "#shared/base/json.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { ApplyEvent } from "#shared/kube/order-marks.ts";
 
-/** The objects that a cluster gets at a first install, and at anything that follows: one list where these are the same. */
+/**
+ * The objects that a cluster gets at the first install and at every later apply. Both are the same list when nothing
+ * differs.
+ */
 export type Rendering = Readonly<Record<ApplyEvent, readonly ManifestObject[]>>;
 
 export interface EncodedRendering {
-  /** `sha256:<hex>` of the bytes: equal objects in equal order, equal digest. */
+  /** `sha256:<hex>` of the bytes. Equal objects in equal order have an equal digest. */
   readonly digest: string;
   readonly bytes: Uint8Array;
 }
 
 /**
- * The stored form of what one distinct input renders to, read back with `decodeRendering` from the blob at
- * `blobKeys.rendering(digest)`: a JSON list of the objects, or, where an upgrade has others than an install, what both have
- * and what only the one or the other has.
+ * Encodes a rendering for storage at `blobKeys.rendering(digest)`; `decodeRendering` reads it. The form is a JSON list
+ * of the objects. When an upgrade has other objects than an install, it holds the common objects and the objects of
+ * each event.
  */
 export function encodeRendering(
   install: readonly ManifestObject[],
@@ -38,7 +41,7 @@ function inParts({ install, upgrade }: Rendering): readonly ManifestObject[] | P
   return { both: install.filter((object) => !isOwn(object)), ...own };
 }
 
-/** @param text - of bytes that have the digest of the rendering. */
+/** @param text - the bytes, whose digest was checked. */
 export function decodeRendering(text: string): Rendering {
   const stored = parseJson(text) satisfies Json as unknown as readonly ManifestObject[] | Parts;
   if (!("both" in stored)) return { install: stored, upgrade: stored };
@@ -46,7 +49,7 @@ export function decodeRendering(text: string): Rendering {
   return { install: [...both, ...install], upgrade: [...both, ...upgrade] };
 }
 
-/** What a cluster may have of it: an object that is another at an upgrade is there twice. */
+/** Everything that a cluster can have of the rendering. An object that differs at an upgrade appears twice. */
 export function everyObject({ install, upgrade }: Rendering): readonly ManifestObject[] {
   if (install === upgrade) return install;
   const known = new Set(install);

@@ -5,7 +5,9 @@ import type { ByEvent } from "#shared/source/helm/both-events.ts";
 import type { Manifest } from "#shared/source/manifests.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-/** @throws ManifestError `OrderRefused` where waves, hooks and dependencies make no order, at an install or an upgrade. */
+/**
+ * @throws ManifestError `OrderRefused` when waves, hooks and dependencies define no order for an install or an upgrade.
+ */
 export function requireOrder(byEvent: ByEvent<readonly Manifest[]>): void {
   for (const event of applyEvents) {
     const manifests = byEvent[event];

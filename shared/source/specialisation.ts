@@ -1,14 +1,14 @@
-/** What is done to the objects of an artifact for some clusters: data, written out, in the order in which it is done. */
+/** How the objects of an artifact are changed for some clusters: plain data, in the order of the changes. */
 import * as z from "zod";
 import { edits } from "#shared/source/edits.ts";
 
 export const specialisation = z.strictObject({
   edits: edits.optional(),
-  /** Of all objects that are in one. */
+  /** The namespace of all namespaced objects. */
   namespace: z.string().optional(),
-  /** What `${NAME}` in texts comes to. Absent: texts stay as they are. */
+  /** The values of `${NAME}` in strings. Absent: strings stay as they are. */
   variables: z.record(z.string(), z.string()).optional(),
-  /** In the YAML that Flux would write of the objects, and not in their texts. */
+  /** Substitutes in the YAML that Flux would write of the objects, and not in their strings. */
   mode: z.literal("text").optional(),
 });
 export type Specialisation = z.infer<typeof specialisation>;

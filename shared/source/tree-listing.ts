@@ -2,17 +2,17 @@ import { sha256 } from "#shared/base/digest.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { compareText } from "#shared/base/text-order.ts";
 
-/** A regular file of a tree; a link is there as what it leads to. */
+/** A regular file of a tree. A link appears as the file that it points to. */
 export interface ListedFile {
-  /** Relative to the repository, `/` separated. */
+  /** Relative to the repository, separated by `/`. */
   readonly path: string;
   readonly executable: boolean;
   readonly content: Uint8Array;
 }
 
 /**
- * `sha256:<hex>` over the canonical listing (path, mode, hash of the content) in code-point order of the paths: the
- * same for equal trees on any machine, whatever the archive that carries them looks like.
+ * `sha256:<hex>` over the canonical listing (path, mode, hash of the content) in code-point order of the paths. Equal
+ * trees have equal digests on any machine, independent of the archive's format.
  */
 export function treeDigest(files: readonly ListedFile[]): string {
   const listing = files
@@ -21,18 +21,18 @@ export function treeDigest(files: readonly ListedFile[]): string {
   return sha256(stringifyJson(listing));
 }
 
-/** True when `path` is one of `paths` or below one; `.` stands for everything. */
+/** True when `path` is one of `paths` or lies below one; `.` means everything. */
 export function isWithin(path: string, paths: readonly string[]): boolean {
   return paths.some((part) => part === "." || path === part || path.startsWith(`${part}/`));
 }
 
-/** `./deploy/` is `deploy`, and `./` is `.`: as users write folders, and as artifacts have them. */
+/** The artifact's form of a folder that users write: `./deploy/` becomes `deploy`, and `./` becomes `.`. */
 export function normalFolder(path: string): string {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   return parts.length === 0 ? "." : parts.join("/");
 }
 
-/** The list Flux leaves out of an artifact by default, so that a Source means the same to both. */
+/** Flux's default list of ignored files, so that a Source means the same in both tools. */
 const ignoredNames = new Set([
   ".git",
   ".gitignore",
@@ -53,7 +53,10 @@ const ignoredNames = new Set([
 ]);
 const ignoredEndings = [".jpg", ".jpeg", ".gif", ".png", ".wmv", ".flv", ".tar.gz", ".zip"];
 
-/** Files of version control, of CI systems and media, which are no part of an artifact. */
+/**
+ * Whether the file belongs to version control or a CI system, or is a media file. Such files are not part of an
+ * artifact.
+ */
 export function isIgnored(path: string): boolean {
   const name = path.slice(path.lastIndexOf("/") + 1);
   if (ignoredEndings.some((ending) => name.endsWith(ending))) return true;

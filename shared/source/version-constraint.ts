@@ -1,8 +1,8 @@
 /**
- * Version ranges with the rules of Masterminds/semver v3.4, the ones Flux users know: comma or space for AND, `||` for
- * OR, partial versions compare at their own precision, and a prerelease is considered only by a group of comparators
- * one of which names a prerelease. The npm package `semver` parses and compares single versions; its own ranges follow
- * other rules (no comma, no `!=`, `>=1.0.0-0` does not match 1.1.0-rc.1) and are not used.
+ * Version ranges with the rules of Masterminds/semver v3.4, which Flux users know: a comma or space means AND, `||`
+ * means OR, a partial version is compared at its own precision, and a group considers prereleases only when one of its
+ * comparators names a prerelease. The npm package `semver` parses and compares single versions. Its ranges have other
+ * rules (no comma, no `!=`, `>=1.0.0-0` does not match 1.1.0-rc.1), so they are not used.
  */
 import { SemVer } from "semver";
 import { compareText } from "#shared/base/text-order.ts";
@@ -12,7 +12,7 @@ type Operator = "=" | "!=" | ">" | "<" | ">=" | "<=" | "~" | "^";
 interface Comparator {
   readonly operator: Operator;
   readonly version: SemVer;
-  /** Some part was left out or is a wildcard. */
+  /** Whether a part was left out or is a wildcard. */
   readonly partial: boolean;
   /** `1` or `1.x`: the minor version is open. */
   readonly anyMinor: boolean;
@@ -20,19 +20,19 @@ interface Comparator {
   readonly anyPatch: boolean;
 }
 
-/** All comparators of a group must hold; one group must hold. */
+/** All comparators of a group must hold. At least one group must hold. */
 export interface VersionConstraint {
   readonly text: string;
   readonly groups: readonly (readonly Comparator[])[];
 }
 
-/** The text of a range is wrong; only a change of the Source helps. */
+/** An invalid range; only a change of the Source helps. */
 export class VersionConstraintError extends Error {
   readonly code = "InvalidVersionConstraint";
 
   constructor(text: string) {
     super(
-      `improper constraint: ${JSON.stringify(text)}; expected a range such as ">=1.2.0 <2", "~1.4", "1.x" or "1.2 - 1.9 || ^2"`,
+      `invalid version range: ${JSON.stringify(text)}; expected a range such as ">=1.2.0 <2", "~1.4", "1.x" or "1.2 - 1.9 || ^2"`,
     );
     this.name = "VersionConstraintError";
   }
@@ -62,10 +62,11 @@ const rangeToken = /\s+-\s+/y;
 const andToken = /\s*,\s*|\s+/y;
 
 /**
- * @throws VersionConstraintError naming the text, for an empty text, `latest`, `==1.0.0` and whatever else is no range.
+ * @throws VersionConstraintError with the text, for an empty text, `latest`, `==1.0.0` and anything else that is not a
+ * range.
  */
 export function parseVersionConstraint(text: string): VersionConstraint {
-  // Longer than anything people write; bounds the work below.
+  // Longer than any range that people write. The limit bounds the work below.
   if (text.length > 512) throw new VersionConstraintError(`${text.slice(0, 60)}...`);
   return { text, groups: text.split("||").map((group) => parseGroup(group.trim())) };
 }
@@ -125,8 +126,8 @@ function toVersion(parts: readonly (string | undefined)[], prerelease: string, b
 const tagPattern = new RegExp(`^v?(\\d+)\\.(\\d+)\\.(\\d+)${suffix}$`);
 
 /**
- * The version a tag names: three numbers, an optional `v` before them, leading zeros allowed.
- * @returns undefined for every other tag, which is then no candidate.
+ * The version that a tag names: three numbers after an optional `v`. Leading zeros are allowed.
+ * @returns undefined for every other tag, which is then not a candidate.
  */
 function parseVersionTag(tag: string): SemVer | undefined {
   const match = tagPattern.exec(tag);
@@ -185,7 +186,7 @@ function isAfter(v: SemVer, { version: c, partial, anyMinor, anyPatch }: Compara
 
 function withinTilde(v: SemVer, { version: c, anyMinor, anyPatch }: Comparator): boolean {
   if (v.compare(c) < 0) return false;
-  // `*`, and `~0.0.0` with it, is everything.
+  // `*` and `~0.0.0` match everything.
   if (c.major === 0 && c.minor === 0 && c.patch === 0 && !anyMinor && !anyPatch) return true;
   return v.major === c.major && (anyMinor || v.minor === c.minor);
 }
@@ -202,17 +203,20 @@ export interface VersionTag {
   readonly name: string;
   /** The commit it points to, annotated tags dereferenced. */
   readonly commit: string;
-  /** ISO 8601 UTC; only ties need it. */
+  /** ISO 8601 UTC; needed only for ties. */
   readonly committedAt?: string;
 }
 
 export interface TagChoice {
   readonly constraint: VersionConstraint;
-  /** What a candidate's name begins with, as `app/`; the version is what follows. */
+  /** The prefix of the candidates' names, such as `app/`. The version follows it. */
   readonly tagPrefix?: string;
 }
 
-/** The tags of the highest version that satisfies; several when versions differ in build metadata or spelling only. */
+/**
+ * The tags of the highest version that satisfies the constraint. There are several when versions differ only in build
+ * metadata or spelling.
+ */
 export function bestTags<Tag extends VersionTag>(tags: readonly Tag[], choice: TagChoice): Tag[] {
   const prefix = choice.tagPrefix ?? "";
   let best: Tag[] = [];
@@ -233,9 +237,9 @@ export function bestTags<Tag extends VersionTag>(tags: readonly Tag[], choice: T
 }
 
 /**
- * The tag to follow: highest version; among equal ones the later commit; among those the greater name, so that the
- * choice never depends on the order of a listing.
- * @returns undefined when no tag satisfies.
+ * The tag to follow: the highest version, then the latest commit, then the greatest name. So the choice does not depend
+ * on the order of a listing.
+ * @returns undefined when no tag satisfies the constraint.
  */
 export function selectTag<Tag extends VersionTag>(tags: readonly Tag[], choice: TagChoice): Tag | undefined {
   const order = (a: Tag, b: Tag): number =>

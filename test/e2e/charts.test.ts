@@ -247,7 +247,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: "m:
         return found.length > 0 && found;
       });
       expect(targets[0]?.reason).toMatch(
-        /charts\/shop\/templates\/secret\.yaml \(as rendered\), Secret pw, data\.pw: is another each time the chart is rendered \(NonDeterministicRender\)/,
+        /charts\/shop\/templates\/secret\.yaml \(as rendered\), Secret pw, data\.pw: changes each time the chart is rendered \(NonDeterministicRender\)/,
       );
       for (const cluster of ["one", "two", "three"]) {
         const path = `/api/v1/namespaces/${namespace}/secrets/pw`;

@@ -151,7 +151,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         expect(await untilPhase(world, "all-1", "Failed")).toMatchObject({
           reason: "ForeignOwner",
           message: expect.stringMatching(
-            /belongs to the installation the-other-one, this is starling\.000000000000\.us-east-1; if that one is gone: starling recover --all --from the-other-one/,
+            /belongs to the installation the-other-one, but this is the installation starling\.000000000000\.us-east-1; if that owner no longer exists, run `starling recover --all --from the-other-one/,
           ),
         });
         await world.waitFor("the group is halted", async () => (await world.group("web")).status.state === "Halted");

@@ -131,7 +131,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       await world.apply(sourceDocument("app", { git: { url: world.git.url("app"), ref: { branch: "main" } } }));
       await world.apply(group({ OTHER: "x" }));
       expect(await failure("DOMAIN")).toBe(
-        `RenderFailed: deploy/a.yaml:2, document 1, ConfigMap ${namespace}/settings, data.url: \${DOMAIN} is not set; set parameters.DOMAIN, give it a default as \${DOMAIN:=text}, or write $\${DOMAIN} for that text itself; an object with the annotation kustomize.toolkit.fluxcd.io/substitute: disabled is left as it is`,
+        `RenderFailed: deploy/a.yaml:2, document 1, ConfigMap ${namespace}/settings, data.url: \${DOMAIN} is not set; set parameters.DOMAIN, give it a default as \${DOMAIN:=text}, or write $\${DOMAIN} for that text itself; annotate the object with kustomize.toolkit.fluxcd.io/substitute: disabled to leave it as it is`,
       );
       await world.apply(group({ DOMAIN: "{{ cluster.values.domain }}" }));
       expect(await failure("cluster.values.domain")).toBe(

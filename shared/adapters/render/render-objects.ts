@@ -128,7 +128,7 @@ function emptyRender(path: string, files: readonly TreeFile[]): ManifestError {
   const jsonnet = inside.some((file) => /\.(jsonnet|libsonnet)$/.test(file.path)) && other !== "";
   const instead = jsonnet ? "; Jsonnet is not run: commit the manifests that it makes" : "";
   const component = isComponent(new Map(files.map((file) => [file.path, file])), path) ? `; ${componentAlone}` : "";
-  const reason = `holds no objects${other}${instead}${component}; an empty rendering is never applied, delete the Sync to delete its objects`;
+  const reason = `contains no objects${other}${instead}${component}; an empty rendering is never applied, delete the Sync to delete its objects`;
   return new ManifestError("EmptyRender", { file: path }, reason);
 }
 

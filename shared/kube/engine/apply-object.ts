@@ -31,8 +31,8 @@ import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";
 import type { AnyReason } from "#shared/kube/reasons.ts";
 
 /**
- * What became of one object. `unchanged` means that Starling's fields hold what they held after its last apply.
- * `waiting` is no failure: something has to end first.
+ * The result of applying one object. `unchanged` means that Starling's fields have the same values as after its last
+ * apply. `waiting` is not a failure: something else has to end first.
  */
 export type AppliedObject =
   | {
@@ -41,7 +41,7 @@ export type AppliedObject =
       readonly entry: InventoryEntry;
       readonly health: Health;
       readonly warnings: readonly string[];
-      /** It was there before and not of this set; from now on it is. */
+      /** The object existed before and did not belong to this set. Now it does. */
       readonly adopted?: true;
     }
   /** An earlier run of the same attempt applied it. */
@@ -58,23 +58,26 @@ export interface ApplyObjectRequest extends OwnDeadline {
   readonly clock: SleepingClock;
   readonly target: ResolvedObject;
   readonly setId: string;
-  /** What the inventory says of it. */
+  /** The object's entry in the inventory. */
   readonly known?: InventoryEntry;
-  /** Its metadata, read just before: it is unknown, or is not as it was recorded. Undefined when it is not there. */
+  /**
+   * The object's metadata, read just before because the object is unknown or has changed since it was recorded.
+   * Undefined when it does not exist.
+   */
   readonly existing?: KubeObject;
   readonly adopt: readonly ForeignTool[];
   readonly standingOf?: StandingOf;
 }
 
-/** How often an object may turn out to be another one than was known of, or changed; each time it is read anew. */
+/** How often an object may prove to be replaced or changed. Each time, it is read again. */
 const maxReadings = 3;
-/** Steps of taking over other managers, with a writer coming between each time. */
+/** Attempts to take over other managers' fields, when another writer interferes each time. */
 const maxTakeOvers = 3;
 
 /**
- * Applies one object and reads everything that is to be remembered from the server's answer.
- * What is wrong with the object is in the result.
- * @throws KubeError when what became of an object that changed meanwhile cannot be read.
+ * Applies one object, and reads everything that must be recorded from the server's answer. Problems of the object are
+ * part of the result.
+ * @throws KubeError when an object that changed in the meantime cannot be read again.
  */
 export async function applyObject(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
   let asked = request;
@@ -88,12 +91,12 @@ export async function applyObject(client: ClusterClient, request: ApplyObjectReq
   }
 }
 
-/** The object is another one, or changed since it was recorded: somebody else may have taken it. */
+/** The object was replaced, or changed since it was recorded, so that it may belong to someone else. */
 function isOutdated(result: AppliedObject): boolean {
   return result.outcome === "failed" && (result.failure.class === "replaced" || result.failure.class === "conflict");
 }
 
-/** What is recorded of another object of its name says nothing of this one. */
+/** The record of a replaced object does not apply to the new object. */
 function asRead(request: ApplyObjectRequest, existing: KubeObject): ApplyObjectRequest {
   const isKnown = request.known?.uid === stringAt(existing, "metadata", "uid");
   return { ...(isKnown ? request : withoutRecord(request)), existing };
@@ -104,8 +107,8 @@ function withoutRecord({ known: _, ...request }: ApplyObjectRequest): ApplyObjec
 }
 
 /**
- * Applies it to the very object that is known of, as it was recorded or was just read: another one of its name, or one
- * that was changed, may be somebody else's.
+ * Applies to exactly the object that was recorded or just read. A different object of the same name, or a changed one,
+ * may belong to someone else.
  */
 async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
   const { target, setId, existing, known } = request;
@@ -135,7 +138,7 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
   }
 }
 
-/** Made where it is not there, and otherwise as it is, whosever it is. */
+/** Creates the object when it is missing, and otherwise leaves it as it is, whoever owns it. */
 async function makeOnce(client: ClusterClient, kind: KindInfo, request: ApplyObjectRequest): Promise<AppliedObject> {
   const { target, clock } = request;
   const live = await client.get(kind, target.id, { metadataOnly: true });
@@ -145,7 +148,7 @@ async function makeOnce(client: ClusterClient, kind: KindInfo, request: ApplyObj
   return "entry" in result ? { ...result, entry: { ...result.entry, watched: "presence" } } : result;
 }
 
-/** The server refuses it then when there is no object of this uid; nobody owns the field. */
+/** With the uid, the server refuses the apply when no object has this uid. Nobody owns the field. */
 function withUid(object: ManifestObject, uid = ""): ManifestObject {
   return uid === "" ? object : { ...object, metadata: { ...object.metadata, uid } };
 }
@@ -159,15 +162,16 @@ function failed(request: ApplyObjectRequest, error: unknown): AppliedObject {
 function withRemedy(failure: ObjectFailure, object: ManifestObject): ObjectFailure {
   if (failure.class === "invalid") return withFields(failure, object);
   if (failure.class !== "immutable") return failure;
-  const remedy = "the field cannot be changed: delete the object to have it made anew, or put the old value back";
+  const remedy =
+    "the field cannot be changed: delete the object so that Starling creates it again, or restore the old value";
   return { ...failure, message: `${failure.message}; ${remedy}` };
 }
 
 const maxFields = 3;
-/** Where text goes that is not base64. */
+/** The field for a text that is not base64. */
 const textFields: Readonly<Record<string, string>> = { Secret: "stringData", ConfigMap: "data" };
 
-/** The server does not say which field it could not decode, and of Secrets its words are withheld. */
+/** The server does not say which field it could not decode, and its message about a Secret is withheld. */
 function withFields(failure: ObjectFailure, object: ManifestObject): ObjectFailure {
   const fields = notBase64(object);
   if (fields.length === 0) return failure;
@@ -178,8 +182,8 @@ function withFields(failure: ObjectFailure, object: ManifestObject): ObjectFailu
 }
 
 /**
- * Takes the fields of kubectl and of earlier updates over and applies again, which removes what the manifest lacks.
- * Does nothing, and costs nothing, where no such manager is left.
+ * Takes over the fields of kubectl and of earlier updates, and applies again, which removes the fields that the
+ * manifest lacks. Without such a manager it makes no request.
  */
 async function takeOver(
   client: ClusterClient,
@@ -225,33 +229,33 @@ function applied(request: ApplyObjectRequest, kind: KindInfo, answer: WriteAnswe
   };
 }
 
-/** Without it nothing could prove later that the object is the one that was applied. */
+/** Without the uid, nothing could prove later that this object is the applied one. */
 function withoutUid(id: ObjectId): ObjectFailure {
   const message = `the server's answer for ${describeObject(id)} has no uid; check what answers at the cluster's address`;
   return definiteFailure({ class: "malformed", reason: "AnswerMalformed", message, retryable: true });
 }
 
-/** Of what was applied before, or of what is there; of nothing when nothing is. */
+/** The recorded object, or the existing one; empty when neither exists. */
 type Before = { readonly [Field in keyof InventoryEntry]?: InventoryEntry[Field] | undefined };
 
 function existingRecord(existing: KubeObject | undefined): Before {
   return { resourceVersion: stringAt(existing, "metadata", "resourceVersion") };
 }
 
-/** Both are of the object that was applied: a record of another one is not gone by. */
+/** Compares two records of the same object. */
 function holdsSame(before: Before, after: InventoryEntry): boolean {
   if (before.resourceVersion === after.resourceVersion) return true;
   return before.ownedHash === after.ownedHash && before.valuesHash === after.valuesHash;
 }
 
 function terminating(id: ObjectId, live: KubeObject): AppliedObject {
-  const message = `${describeObject(id)} is being deleted${heldBy(live)}; it is applied again when it is gone`;
+  const message = `${describeObject(id)} is being deleted${heldBy(live)}; Starling applies it again after the deletion`;
   return { id, outcome: "waiting", reason: "Terminating", message };
 }
 
 /**
- * A finished Job that removed itself must not run again at every sync, only when its manifest changes. One that is lost is
- * made anew.
+ * A finished Job that removed itself must not run again at every sync, only when its manifest changes. A Job that was
+ * lost is created again.
  */
 async function hasExpired(client: ClusterClient, { target, known, clock }: ApplyObjectRequest): Promise<boolean> {
   if (known?.expiring === undefined || known.expiring !== digestOf(target.object)) return false;

@@ -1,4 +1,4 @@
-/** One apply, over what passes by itself and what stands in its way for the server's sake. */
+/** Applies one object, and retries over problems that pass by themselves or come from the server's own data. */
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/kube/cluster-client.ts";
@@ -9,12 +9,12 @@ import { retagPatch } from "#shared/kube/managed-fields.ts";
 /** A kind may answer 404 for a moment after its definition says Established (kustomize-controller#98). */
 const noMatchRetryDelaysMs = [100, 250, 500, 1000, 1500];
 
-/** The server refuses it then when anybody has written to the object since, were it only its status. */
+/** With the version, the server refuses the apply when anyone has written the object since, even only its status. */
 export function withVersion(object: ManifestObject, resourceVersion = ""): ManifestObject {
   return resourceVersion === "" ? object : { ...object, metadata: { ...object.metadata, resourceVersion } };
 }
 
-/** The server makes it where it is not there, and refuses it where it is: no object has this version. */
+/** With this version, which no object has, the server creates a missing object and refuses an existing one. */
 export function overNothing(object: ManifestObject): ManifestObject {
   return withVersion(object, "1");
 }
@@ -39,8 +39,8 @@ export async function applyOverObstacles(
 }
 
 /**
- * Entries of an older version in managedFields make the apply fail: tags them with the version that is applied.
- * @returns the object, over the version that this made of the one it was to be applied over.
+ * Entries of an older version in managedFields make the apply fail. Tags them with the version that is applied.
+ * @returns the object with the new resourceVersion, when the old one was the expected one.
  */
 async function retagged(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<ManifestObject> {
   const { namespace = "", name, resourceVersion } = object.metadata;

@@ -27,19 +27,22 @@ export interface ApplySetRequest {
   /** The rendering. */
   readonly objects: readonly ManifestObject[];
   readonly setId: string;
-  /** For namespaced objects that name none; absent: they are refused. */
+  /** The namespace of namespaced objects that name none; absent: such objects are refused. */
   readonly defaultNamespace?: string | undefined;
-  /** What is known of the set from before. */
+  /** The set's inventory from earlier runs. */
   readonly inventory: Inventory;
-  /** `objectIdKey` of what an earlier run of the same attempt applied and recorded: it is not applied again. */
+  /**
+   * The `objectIdKey` of objects that an earlier run of the same attempt applied and recorded. They are not applied
+   * again.
+   */
   readonly done?: ReadonlySet<string>;
-  /** Those of the objects that are applied, where not all are; the others are only checked. */
+  /** The objects to apply, when not all of them are; the others are only validated. */
   readonly part?: ReadonlySet<ManifestObject>;
-  /** Which of the objects are hooks, and what they are run for; absent: none is. */
+  /** The objects that are hooks, and the event of this run; absent: no object is a hook. */
   readonly hooks?: { readonly of: ReadonlyMap<ManifestObject, HookMarks>; readonly run: HookRun };
-  /** Tools whose objects may be taken over; objects that nobody marked always may. */
+  /** Tools whose objects may be taken over. Objects without any tool's mark may always be taken over. */
   readonly adopt?: readonly ForeignTool[];
-  /** Of the other sets of the same owner; absent: there are none. */
+  /** The other sets of the same owner; absent: there are none. */
   readonly standingOf?: StandingOf;
   readonly clock: SleepingClock;
   /** No write is begun after this. */
@@ -47,16 +50,17 @@ export interface ApplySetRequest {
 }
 
 /**
- * - `applied`: every object was;
- * - `waiting`: nothing failed, but something has to end first, or the time was up: call again;
- * - `failed`: at least one object failed; others may have been applied. Nothing may be pruned;
+ *
+ * - `applied`: every object was applied.
+ * - `waiting`: nothing failed, but something has to end first, or the time was up; call again.
+ * - `failed`: at least one object failed, and others may have been applied. Nothing may be pruned.
  * - `unreachable`: the cluster stopped answering, or could not be asked any more.
  */
 export interface ApplySetResult {
   readonly outcome: "applied" | "waiting" | "failed" | "unreachable";
-  /** Some of it was not begun, or cut off, because the time was up: another run with what is `done` gets further. */
+  /** Some objects were not begun, or were cut off, because the time was up. Another run with `done` continues. */
   readonly timeWasUp: boolean;
-  /** One for each object that was to be applied, in the order of application. */
+  /** One result for each object to apply, in the order of application. */
   readonly objects: readonly AppliedObject[];
   /** For the inventory; see `Inventory.definitions`. */
   readonly definitions: Readonly<Record<string, number>>;
@@ -66,10 +70,11 @@ const concurrency = 12;
 const definitionWaitMs = 10_000;
 
 /**
- * Applies a rendering, or a part of it, without what git says is left alone: validates all, then rank by rank, every rank at once up to a limit. A failing object does
- * not hide the others; only Namespaces and definitions hold back what comes after them, because it depends on them.
- * The answers say everything about each object; nothing is stored here.
- * @throws KubeError when the cluster cannot even be asked for its kinds.
+ * Applies a rendering or a part of it, except the objects that marks in git exclude. It validates all objects and then
+ * applies them rank by rank, each rank concurrently up to a limit. A failing object does not hide the others. Only
+ * Namespaces and definitions hold back later objects, which depend on them. The results say everything about each
+ * object; this function stores nothing.
+ * @throws KubeError when the cluster does not even answer which kinds it serves.
  */
 export async function applySet(client: ClusterClient, request: ApplySetRequest): Promise<ApplySetResult> {
   const resolved = await resolveObjects(client, request.objects, request);
@@ -116,7 +121,7 @@ class ApplyRun {
   constructor(client: ClusterClient, request: ApplySetRequest) {
     this.#client = client;
     this.#request = request;
-    // What is recorded without a uid was not there: who has its name now may be somebody else.
+    // An entry without a uid stands for an object that did not exist. The name may now belong to someone else's object.
     const known = request.inventory.entries.filter(({ uid, expiring }) => uid !== "" || expiring !== undefined);
     this.#known = entriesById({ ...request.inventory, entries: known });
     this.#time = new RunTime(request);
@@ -137,7 +142,7 @@ class ApplyRun {
     await this.#afterRank(targets);
   }
 
-  /** What was never applied is not even recorded. */
+  /** An excluded object that was never applied is not recorded. */
   leave(targets: readonly Target[]): void {
     const kept = targets.map((target) =>
       leftInPeace({ target, ...defined({ known: this.#known.get(objectIdKey(target.id)) }) }),
@@ -159,26 +164,26 @@ class ApplyRun {
   }
 
   /**
-   * Reads the generations of definitions as they are when all that are in the rendering were applied, and before anything of
-   * their kinds is: what changes while objects are applied is then looked for by the next look.
+   * Reads the generations of definitions after all definitions of the rendering were applied, and before any object of
+   * their kinds is. A change during the apply is then found by the next check.
    */
   beginDefinitions(targets: readonly Target[]): void {
     if (this.#definitions !== undefined || this.obstacle !== undefined) return;
     const kinds = targets.map(({ id }) => id);
     this.#definitions = definitionGenerations(this.#client, kinds);
-    // Where the run ends otherwise nobody asks what became of it.
+    // When the run ends early, nobody awaits the result.
     this.#definitions.catch(() => {});
   }
 
-  /** Before the first object that has one is applied. */
+  /** Awaited before the first object of a custom kind is applied. */
   async definitionsRead(): Promise<void> {
     await this.#definitions?.catch(() => {});
   }
 
   /**
-   * Of the kinds of which everything that is recorded was applied by this run. What an earlier part of the attempt applied, or
-   * was only compared, is as the definition of then made it: the generation that is recorded stays, and the next look compares.
-   * Another run reads them where there is no time left.
+   * The generations of kinds whose recorded objects were all applied by this run. Objects of an earlier part of the
+   * attempt were applied under the definition of that time: their recorded generation stays, and the next check
+   * compares it. When the time is up, another run reads the generations.
    */
   async definitions(): Promise<Readonly<Record<string, number>>> {
     if (this.unreachable) return {};
@@ -198,7 +203,7 @@ class ApplyRun {
     }
   }
 
-  /** The metadata of objects that the inventory does not know: somebody else may have made them. */
+  /** The metadata of objects that the inventory does not know. Someone else may have created them. */
   async #existingOf(targets: readonly Target[]): Promise<ReadonlyMap<string, KubeObject> | undefined> {
     const desired: { id: ResolvedObject["id"]; kind: KindInfo }[] = [];
     for (const { id, object, hook } of targets) {
@@ -210,7 +215,7 @@ class ApplyRun {
     try {
       return await readExisting(this.#client, desired);
     } catch (error) {
-      // One kind that cannot be read must not hide the others: each object is then read alone, and fails alone.
+      // A kind that cannot be read must not hide the others. Each object is then read alone, and fails alone.
       failureOf(error);
       return undefined;
     }
@@ -242,8 +247,8 @@ class ApplyRun {
   }
 
   /**
-   * Not a Job that was not there when it was recorded, for who has its name now may be somebody else; nor what was left as it
-   * is, which may be marked in the cluster.
+   * Whether the object itself was recorded. The name of a Job that did not exist at the time of its record may belong
+   * to someone else's object. An object that was left alone may be marked in the cluster.
    */
   #isSeen(id: ResolvedObject["id"]): boolean {
     const known = this.#known.get(objectIdKey(id));
@@ -268,7 +273,7 @@ class ApplyRun {
     return { id, outcome: "skipped", ...this.obstacle };
   }
 
-  /** What one result means for those after it, of its own rank too. */
+  /** Applies the consequences of one result to later objects, including those of its own rank. */
   #note(result: AppliedObject): void {
     if (result.outcome === "created" && result.id.kind === "Namespace" && result.id.group === "") {
       this.#newNamespaces.add(result.id.name);
@@ -281,12 +286,12 @@ class ApplyRun {
     }
   }
 
-  /** What later ranks need of this one: Namespaces that are there, definitions that are established and served. */
+  /** Provides what later ranks need: existing Namespaces, and definitions that are established and served. */
   async #afterRank(targets: readonly ResolvedObject[]): Promise<void> {
     const { clock, deadline } = this.#request;
     const failed = this.objects.find(({ id, outcome }) => outcome === "failed" && rankOf(id) <= ranks.definition);
     if (failed !== undefined) {
-      const message = `not begun, because ${describeObject(failed.id)} failed`;
+      const message = `not started, because ${describeObject(failed.id)} failed`;
       this.obstacle ??= { reason: "DependencyFailed", message };
     }
     const waiting = this.objects.find(({ id, outcome }) => outcome === "waiting" && rankOf(id) <= ranks.definition);
@@ -310,9 +315,12 @@ class ApplyRun {
   }
 }
 
-/** Nothing is written while any object is invalid; all that are get named. */
+/** Writes nothing while any object is invalid, and names all invalid objects. */
 function refused(resolved: readonly ResolvedObject[], { definitions }: Inventory): ApplySetResult {
-  const skipped = { reason: "SetInvalid", message: "not begun, because another object of the set is invalid" } as const;
+  const skipped = {
+    reason: "SetInvalid",
+    message: "not started, because another object of the set is invalid",
+  } as const;
   const objects = resolved.map(
     ({ id, invalid }): AppliedObject =>
       invalid === undefined ? { id, outcome: "skipped", ...skipped } : { id, outcome: "failed", failure: invalid },

@@ -7,14 +7,14 @@ import type { ManifestObject } from "#shared/kube/kube-object.ts";
 const pollMs = 150;
 
 export interface AwaitRequest {
-  /** Definitions that were applied and are not known to be established. */
+  /** Applied definitions that are not known to be established. */
   readonly definitions: readonly ManifestObject[];
   readonly clock: SleepingClock;
   readonly until: Date;
 }
 
 /**
- * Waits until definitions are established and discovery shows their kinds, but not beyond `until`.
+ * Waits until the definitions are established and discovery shows their kinds, but not beyond `until`.
  * @returns the names of those that are not, with the reason; empty when all are.
  */
 export async function awaitDefinitions(client: ClusterClient, request: AwaitRequest): Promise<readonly string[]> {

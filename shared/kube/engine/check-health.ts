@@ -22,27 +22,27 @@ export interface UnreadyObject extends Health {
 export interface HealthReport {
   readonly total: number;
   readonly ready: number;
-  /** How many kstatus calls Failed. */
+  /** The number of objects with kstatus Failed. */
   readonly failed: number;
-  /** The least ready of all: `Current` when every object is. */
+  /** The worst status of all objects: `Current` when every object is ready. */
   readonly worst: Health["status"];
   /** Worst first, at most 20. */
   readonly notReady: readonly UnreadyObject[];
-  /** Records of Jobs that remove themselves and were seen complete for the first time. */
+  /** Records of Jobs that remove themselves and that were seen complete for the first time. */
   readonly complete: readonly InventoryEntry[];
 }
 
 const maxNotReady = 20;
-/** Up to so many objects of a kind are read one by one; a LIST makes the server look at the whole kind. */
+/** Up to this many objects of a kind are read one by one. A LIST makes the server read the whole kind. */
 const maxSingleReads = 4;
 const concurrency = 8;
-/** For how many workloads the reason is looked for among their Pods, and among how many. */
+/** The limit of workloads whose Pods are searched for a reason, and of Pods read for each. */
 const maxExplained = 5;
 const maxPods = 50;
-/** Nodes that start for a Pod take minutes. */
+/** Starting a node for a Pod takes minutes. */
 const unschedulableGraceSeconds = 600;
 
-/** Kinds without a status: their metadata says all that there is to know. */
+/** Kinds without a status. Their metadata is enough for their health. */
 const statusless = new Set([
   "/ConfigMap",
   "/Secret",
@@ -64,7 +64,7 @@ const statusless = new Set([
 
 const workloads = new Set(["apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job"]);
 
-/** Whether health needs more of an object than its metadata. */
+/** Whether the health of this kind needs more than metadata. */
 export function needsWholeObjects(kind: GroupKind): boolean {
   return !statusless.has(kindKey(kind));
 }
@@ -72,17 +72,23 @@ export function needsWholeObjects(kind: GroupKind): boolean {
 export interface HealthRequest {
   readonly inventory: Inventory;
   readonly clock: Clock;
-  /** By `describeObject`, the Jobs that had failed at the last look: of one that removes itself that is the last word. */
+  /**
+   * By `describeObject`, the Jobs that had failed at the last check. For a Job that removes itself, that result is
+   * final.
+   */
   readonly failedJobs?: ReadonlySet<string>;
-  /** What was read just before, by `objectIdKey`, whole where `needsWholeObjects`: kinds that are complete here are not read. */
+  /**
+   * Objects that were read just before, by `objectIdKey`, whole where `needsWholeObjects` requires it. Kinds that are
+   * complete here are not read again.
+   */
   readonly live?: ReadonlyMap<string, KubeObject>;
 }
 
 /**
- * Looks once at every object of the inventory that is there to stay and looked after, and computes its health. Waits for nothing: the caller looks again.
- * What cannot be read is `Unknown`; what is gone is `NotFound`, also where another object has its name. For workloads that are not ready the message ends with
- * what their Pods say.
- * @throws KubeError when the cluster as a whole does not answer or does not let us in.
+ * Checks once the health of every lasting object of the inventory, without hooks and excluded objects. It waits for
+ * nothing; the caller checks again. An unreadable object is `Unknown`. A missing object is `NotFound`, also when
+ * another object has its name. For workloads that are not ready, the message ends with the problems of their Pods.
+ * @throws KubeError when the cluster as a whole does not answer or refuses access.
  */
 export async function checkHealth(client: ClusterClient, request: HealthRequest): Promise<HealthReport> {
   const { inventory, clock, failedJobs = new Set(), live = new Map() } = request;
@@ -161,15 +167,15 @@ async function readServedKind(
   return { info, objects };
 }
 
-/** Nobody knows what it has done: neither is it put back, nor does it count as done. */
+/** The result of the Job is unknown. It is therefore not created again, and does not count as complete. */
 function lostJob({ id }: InventoryEntry): Health {
-  const message = `${describeObject(id)} was deleted before anybody saw it complete; another attempt runs it again`;
+  const message = `${describeObject(id)} was deleted before Starling saw it complete; the next attempt runs it again`;
   return failed("JobLost", message);
 }
 
-const removedJob = failed(jobFailed, "Job Failed, and removed itself");
+const removedJob = failed(jobFailed, "the Job failed and removed itself");
 
-/** Or has done so: where its kind could be read. */
+/** Whether it is removing itself or already has, provided that its kind could be read. */
 function isRemovingItself(entry: InventoryEntry, { failure, objects }: KindReading): boolean {
   if (entry.expiring === undefined || failure !== undefined) return false;
   const object = objects?.get(objectIdKey(entry.id));
@@ -189,8 +195,8 @@ function healthOf(entry: InventoryEntry, read: KindReading, now: Date): Health {
     const message = `another object has its name: uid ${uid}, applied ${entry.uid}`;
     return { status: "NotFound", reason: "Replaced", message };
   }
-  // Who marked it in the cluster looks after it.
-  if (isLeftAlone(object)) return { status: "Current", message: "it is left as it is" };
+  // The mark in the cluster says that someone else is responsible for the object.
+  if (isLeftAlone(object)) return { status: "Current", message: "its mark says that Starling leaves it alone" };
   return computeStatus(object, {
     now,
     minimumGeneration: entry.generation,
@@ -207,8 +213,8 @@ interface Explanation {
 }
 
 /**
- * The health with what the workload's Pods say. A StatefulSet or ReplicaSet in progress is Failed when a Pod of it is,
- * as kstatus' readers have it; a Deployment has its own deadline for that.
+ * Adds the problems of the workload's Pods to its health. A StatefulSet or ReplicaSet in progress is Failed when one of
+ * its Pods is, as in kstatus' readers. A Deployment has its own deadline for that.
  */
 async function explained(client: ClusterClient, { entry, object, health, now }: Explanation): Promise<Health> {
   const pods = await podsOf(client, entry.id.namespace, object);
@@ -233,7 +239,7 @@ async function podsOf(client: ClusterClient, namespace: string, workload: KubeOb
     if (found.outcome !== "found") return [];
     return await client.list(found.info, { namespace, labelSelector, maxItems: maxPods });
   } catch (error) {
-    // The reason is a courtesy; without it the health still stands.
+    // The reason is optional. The health is valid without it.
     failureOf(error);
     return [];
   }

@@ -2,11 +2,14 @@ import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { namespaceKind } from "#shared/kube/engine/core-kinds.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 
-/** What Kubernetes makes; anything else is some server's text, and goes into no row and no command to be typed. */
+/**
+ * The form of a uid of Kubernetes. Any other text may come from some other server, and must not get into a row or a
+ * command to type.
+ */
 const uid = /^[A-Za-z0-9-]{1,64}$/;
 
 /**
- * The uid of a cluster's kube-system, which stays the same for as long as the cluster does; undefined where it has none.
+ * The uid of the cluster's namespace kube-system, which never changes; undefined when the cluster has none.
  * @throws KubeError when the cluster cannot be read.
  */
 export async function clusterUidOf(client: Pick<ClusterClient, "get">): Promise<string | undefined> {

@@ -16,8 +16,8 @@ const codes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Without credentials there is no cluster to reach: somebody has to act, and no rollout is to fail for it meanwhile. A service
- * that has them and does not answer says nothing of the cluster.
+ * Whether the error means that Starling has no valid credentials for the cluster. A person has to act, and no rollout
+ * may fail because of it. A credential service that does not answer says nothing about the cluster.
  * @param code - of a `StarlingError`.
  */
 export function isOfCredentials(code: string): boolean {

@@ -5,7 +5,7 @@ import { annotationsOf, type KubeObject, managedFieldsOf, stringAt, valueAt } fr
 import { hasController } from "#shared/kube/membership.ts";
 import type { GroupKind } from "#shared/kube/object-id.ts";
 
-/** Kinds whose objects come and go by themselves, or that nobody can put there. */
+/** Kinds whose objects appear and disappear by themselves, or that nobody can create. */
 export function isFleeting({ group, kind, verbs }: KindInfo): boolean {
   const isEvent = kind === "Event" && (group === "" || group === "events.k8s.io");
   return isEvent || group === "metrics.k8s.io" || !verbs.includes("create");
@@ -13,12 +13,15 @@ export function isFleeting({ group, kind, verbs }: KindInfo): boolean {
 
 type Names = Readonly<Record<string, ReadonlySet<string>>>;
 
-/** By group and kind, what controllers of Kubernetes and Istio put into every Namespace, and again. */
+/**
+ * By group and kind, the objects that controllers of Kubernetes and Istio create in every Namespace, and create again
+ * after a deletion.
+ */
 const wellKnown: Names = {
   "/ServiceAccount": new Set(["default"]),
   "/ConfigMap": new Set(["kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert", "istio-ca-crl"]),
 };
-/** And those of OpenShift; elsewhere such names are people's own. */
+/** OpenShift's objects in addition. On other clusters, such names belong to users. */
 const ofOpenShift: Names = {
   "/ServiceAccount": new Set(["default", "builder", "deployer"]),
   "/ConfigMap": wellKnown["/ConfigMap"] ?? new Set(),
@@ -28,16 +31,16 @@ const ofOpenShift: Names = {
     "system:image-pullers",
   ]),
 };
-/** Served by every OpenShift, and by nothing else. */
+/** Every OpenShift serves this group, and nothing else does. */
 const openShiftGroup = "project.openshift.io";
 
-/** Where a controller writes the ServiceAccount of a Secret that it makes. */
+/** The annotations in which a controller names the ServiceAccount of a Secret that it creates. */
 const accountAnnotations = [
   "kubernetes.io/service-account.name",
   "openshift.io/internal-registry-auth-token.service-account",
 ];
 
-/** @returns whether every Namespace of a cluster that serves these kinds holds such an object unasked. */
+/** @returns whether an object is a default object, which every Namespace of a cluster with these kinds contains. */
 export function defaultObjectsOf(served: readonly GroupKind[]): (kind: GroupKind, object: KubeObject) => boolean {
   const names = served.some(({ group }) => group === openShiftGroup) ? ofOpenShift : wellKnown;
   return (kind, object) => {
@@ -49,21 +52,24 @@ export function defaultObjectsOf(served: readonly GroupKind[]): (kind: GroupKind
   };
 }
 
-/** A token or pull secret that a controller made for one of the accounts above; those made by hand have other names. */
+/**
+ * A token or pull secret that a controller created for one of the accounts above. Secrets created by hand have other
+ * names.
+ */
 function isOfAccount(name: string, object: KubeObject, accounts: ReadonlySet<string>): boolean {
   const [, account] = /^(.+)-(?:token|dockercfg)-[a-z0-9]{5}$/.exec(name) ?? [];
   if (account === undefined || !accounts.has(account)) return false;
   return accountAnnotations.some((annotation) => annotationsOf(object)[annotation] === account);
 }
 
-/** The addresses of a Service, by the controller that takes them away with it; others are written by hand. */
+/** The addresses of a Service. Its controller deletes them together with the Service; others are written by hand. */
 function isOfService(key: string, object: KubeObject): boolean {
   if (key === "discovery.k8s.io/EndpointSlice") return hasController(object);
   if (key !== "/Endpoints") return false;
   return managedFieldsOf(object).some(({ manager }) => manager === "kube-controller-manager");
 }
 
-/** What other controllers copy into every Namespace. */
+/** Kinds that other controllers copy into every Namespace. */
 const copiedKinds = new Set([
   "/ConfigMap",
   "/LimitRange",
@@ -74,20 +80,20 @@ const copiedKinds = new Set([
   "rbac.authorization.k8s.io/Role",
   "rbac.authorization.k8s.io/RoleBinding",
 ]);
-/** Of these a copy is only what holds the same: other data would be lost. */
+/** An object of these kinds is a copy only if its data is the same. Different data would be lost. */
 const dataKinds = new Set(["/ConfigMap", "/Secret"]);
-/** The cluster's own Namespaces: what is in all of them, nobody put there for himself. */
+/** The cluster's own Namespaces. A user did not create an object that is in all of them. */
 const [first, ...others] = ["kube-node-lease", "kube-public", "kube-system", "default"] as const;
 
 export interface Copied {
-  /** The name of such an object; whether it is a copy, only the whole object tells. */
+  /** Whether an object of this name can be a copy. Only the whole object decides. */
   isName(name: string): boolean;
   isCopy(object: KubeObject): boolean;
-  /** How much of an object has to be read for `isCopy`. */
+  /** Which part of an object `isCopy` needs. */
   readonly extent: { readonly metadataOnly?: true };
 }
 
-/** What somebody's controller puts into every Namespace, the cluster's own among them. */
+/** Finds the objects that a controller copies into every Namespace, including the cluster's own. */
 export async function copiedEverywhere(client: ClusterClient, kind: KindInfo): Promise<Copied> {
   const extent = dataKinds.has(keyOf(kind)) ? {} : ({ metadataOnly: true } as const);
   const copies = await readCopies(client, kind, extent);
@@ -98,7 +104,7 @@ export async function copiedEverywhere(client: ClusterClient, kind: KindInfo): P
   };
 }
 
-/** By name, what they hold. */
+/** By name, the content of the copies. */
 async function readCopies(
   client: ClusterClient,
   kind: KindInfo,
@@ -117,13 +123,13 @@ async function readCopies(
     }
     return copies;
   } catch (error) {
-    // Who may not read there takes every object for somebody's own.
+    // Without permission to read there, every object counts as a user's own.
     failureOf(error);
     return new Map();
   }
 }
 
-/** Of metadata alone that is nothing, and the same for all. */
+/** From metadata alone, the digest of empty content, which is the same for all. */
 function contentOf(object: KubeObject): string {
   const [type, data, binaryData] = ["type", "data", "binaryData"].map((field) => valueAt(object, field) ?? null);
   return digestOf([type ?? null, data ?? null, binaryData ?? null]);

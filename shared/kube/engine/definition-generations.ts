@@ -8,9 +8,9 @@ import type { GroupKind } from "#shared/kube/object-id.ts";
 const concurrency = 8;
 
 /**
- * The generation of the definition behind each custom kind, by the definition's name. A definition that is changed may
- * prune fields of its objects without moving their resourceVersion. Kinds of aggregated servers have none; where
- * definitions may not be read, none is known.
+ * The generation of the definition of each custom kind, by the definition's name. A changed definition can prune fields
+ * of its objects without a new resourceVersion. Kinds of aggregated servers have no definition. Without permission to
+ * read definitions, the result is empty.
  */
 export async function definitionGenerations(
   client: ClusterClient,
@@ -28,7 +28,7 @@ export async function definitionGenerations(
   return Object.fromEntries([...generations].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Of those kinds that are served and may have a definition. */
+/** The names of the definitions of those kinds that are served and can have one. */
 export async function definitionNames(
   client: ClusterClient,
   kinds: readonly GroupKind[],

@@ -10,13 +10,13 @@ import type { SyncClaim } from "#shared/kube/parent-object.ts";
 
 export interface DeleteSetRequest {
   readonly inventory: Inventory;
-  /** Members that the inventory does not know, and that somebody wants gone, by their uid. */
+  /** Members that the inventory does not know, and whose deletion a user accepted, by their uid. */
   readonly accepted?: PruneSetRequest["candidates"];
-  /** Objects of attempted renderings that the inventory does not know; see `PruneRequest.unrecorded`. */
+  /** Objects of attempted renderings that the inventory does not know; see `PruneSetRequest.unrecorded`. */
   readonly unrecorded: readonly ObjectId[];
-  /** See `PruneRequest.heldFor`. The parent stays while anything is held: it says whose that is. */
+  /** See `PruneSetRequest.heldFor`. The parent stays while any object is held, because it names the owner. */
   readonly heldFor?: ReadonlyMap<string, string>;
-  /** Stays while members are left that nobody recorded: it says whose they are. */
+  /** The parent stays while unrecorded members exist, because it names their owner. */
   readonly parent?: "keep";
   readonly claim: SyncClaim;
   readonly clock: Clock;
@@ -24,9 +24,9 @@ export interface DeleteSetRequest {
 }
 
 /**
- * Deletes a whole Sync: its members in the order of deletion, and, when every one is settled, its parent object.
- * Call it again, with the settled objects out of the inventory, until the outcome is `done`.
- * @throws KubeError when the cluster as a whole does not answer or does not let us in.
+ * Deletes a whole Sync: its members in the order of deletion, and then its parent object. Call it again without the
+ * settled objects in the inventory until the outcome is `done`.
+ * @throws KubeError when the cluster as a whole does not answer or refuses access.
  */
 export async function deleteSet(client: ClusterClient, request: DeleteSetRequest): Promise<PruneResult> {
   const { inventory, accepted = [], unrecorded, heldFor, parent, claim, clock, deadline } = request;
@@ -52,7 +52,7 @@ export async function deleteSet(client: ClusterClient, request: DeleteSetRequest
   }
 }
 
-/** All is settled but the parent, which the next run deletes. */
+/** Everything is settled except the parent, which the next run deletes. */
 function unfinished(result: PruneResult): PruneResult {
   return result.outcome === "refused" ? result : { ...result, outcome: "waiting", timeWasUp: true };
 }

@@ -12,15 +12,15 @@ const concurrency = 12;
 const maxNamed = 3;
 
 export interface GuardRefusal {
-  /** `keep`: it is settled and stays; `wait`: it goes when what is named has gone. */
+  /** `keep`: the object is settled and stays. `wait`: it is deleted when the named objects are gone. */
   readonly kind: "keep" | "wait";
   readonly reason: Reason;
   readonly message: string;
 }
 
-/** Why an object is never deleted by Starling: it is one of the cluster's own, or is marked. */
+/** Why Starling never deletes an object: it is one of the cluster's own, or it is marked. */
 export function reasonToKeep(id: ObjectId, live: KubeObject): string | undefined {
-  if (isProtected(id)) return `${describeObject(id)} is never deleted by Starling`;
+  if (isProtected(id)) return `Starling never deletes ${describeObject(id)}`;
   const mark = keepMark(live);
   return mark === undefined ? undefined : `it is marked ${mark}`;
 }
@@ -30,24 +30,25 @@ function isProtected({ group, kind, name }: ObjectId): boolean {
 }
 
 /**
- * Whether a Namespace may be deleted: never those of the cluster and of Starling, and only when nothing is in it any
- * more but what controllers put into every one, because a deletion takes everything along, whosever it is.
+ * Whether a Namespace may be deleted. Namespaces of the cluster and of Starling never are. Others are deleted only when
+ * they contain nothing but default objects and copies of controllers, because the deletion removes everything in them,
+ * whoever owns it.
  */
 export async function guardNamespace(client: ClusterClient, id: ObjectId): Promise<GuardRefusal | undefined> {
   if (isProtected(id)) {
-    const message = `Namespace ${id.name} is never deleted by Starling; it is left as it is`;
+    const message = `Starling never deletes Namespace ${id.name}; it stays as it is`;
     return { kind: "keep", reason: "Protected", message };
   }
   const left = await objectsIn(client, id.name);
   if (left.length === 0) return undefined;
   const remedy = `delete them, or the Namespace by hand with kubectl delete namespace ${id.name}`;
-  const message = `Namespace ${id.name} still holds ${named(left)}; it is deleted when they are gone: ${remedy}`;
+  const message = `Namespace ${id.name} still contains ${named(left)}; Starling deletes it when they are gone: ${remedy}`;
   return { kind: "wait", reason: "NamespaceNotEmpty", message };
 }
 
 /**
- * Whether a definition may be deleted: only when none of its objects is left, because a deletion takes them all along,
- * in every namespace.
+ * Whether a definition may be deleted: only when none of its objects exists, because the deletion removes them all, in
+ * every namespace.
  */
 export async function guardDefinition(client: ClusterClient, id: ObjectId): Promise<GuardRefusal | undefined> {
   const definitions = await client.lookup({ group: id.group, kind: id.kind });
@@ -59,7 +60,7 @@ export async function guardDefinition(client: ClusterClient, id: ObjectId): Prom
   if (found.outcome === "unavailable") return { kind: "wait", reason: "KindUnavailable", message: found.message };
   const items = await client.list(found.info, { metadataOnly: true, maxItems: maxNamed + 1 });
   if (items.length === 0) return undefined;
-  const message = `CustomResourceDefinition ${id.name} still has ${named(idsOf(items, found.info))}; it is deleted when they are gone`;
+  const message = `CustomResourceDefinition ${id.name} still has the objects ${named(idsOf(items, found.info))}; Starling deletes it when they are gone`;
   return { kind: "wait", reason: "DefinitionInUse", message };
 }
 
@@ -68,12 +69,15 @@ async function lookupDefined(client: ClusterClient, definition: KubeObject): Pro
   const kind = stringAt(definition, "spec", "names", "kind") ?? "";
   const found = await client.lookup({ group, kind });
   if (found.outcome !== "absent") return found;
-  // It may have been asked for a moment ago, before the definition was served.
+  // The catalog of kinds may be older than the definition.
   client.forgetKinds();
   return client.lookup({ group, kind });
 }
 
-/** Whether objects of a definition may be stored: once it was established they may be, served or not. */
+/**
+ * Whether objects of the definition can be stored. They can since the definition was established, even if no version is
+ * served.
+ */
 function isStored(definition: KubeObject): boolean {
   const established = listAt(definition, "status", "conditions").some(
     (condition) => stringAt(condition, "type") === "Established" && stringAt(condition, "status") === "True",
@@ -83,12 +87,12 @@ function isStored(definition: KubeObject): boolean {
 
 function notServed({ name }: ObjectId): GuardRefusal {
   const remedy = `serve one of its versions again, or delete it by hand with kubectl delete customresourcedefinition ${name}`;
-  const message = `CustomResourceDefinition ${name} is not served, so nobody can see whether objects of it are stored; a deletion would take them along: ${remedy}`;
+  const message = `CustomResourceDefinition ${name} is not served, so that Starling cannot see whether it still has objects, which the deletion would remove: ${remedy}`;
   return { kind: "wait", reason: "DefinitionNotServed", message };
 }
 
 async function objectsIn(client: ClusterClient, namespace: string): Promise<readonly ObjectId[]> {
-  // A stranger's kind may be younger than what is known of the cluster, and a server that was down be up again.
+  // A kind of another owner can be newer than the catalog of kinds, and a server that was down can be up again.
   client.forgetKinds();
   const served = await client.listableKinds();
   const isDefaultObject = defaultObjectsOf(served);

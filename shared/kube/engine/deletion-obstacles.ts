@@ -1,4 +1,7 @@
-/** What an object that is to be deleted waits for, or stays for: by what became of those that go before it. */
+/**
+ * Decides what a deletion waits for, or why an object stays, from the results of the objects that are deleted before
+ * it.
+ */
 
 import { rankOf, ranks } from "#shared/kube/apply-order.ts";
 import { type DeletionNote, type DeletionOrder, definedGroup } from "#shared/kube/deletion-order.ts";
@@ -8,21 +11,21 @@ import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-
 export interface DeletionObstacle {
   readonly outcome: "waiting" | "kept";
   readonly message: string;
-  /** Of what is kept: what depends on it and stays. */
+  /** For a kept object: the object that depends on it and stays. */
   readonly staysFor?: ObjectId;
 }
 
 const unsettled: ReadonlySet<PrunedObject["outcome"]> = new Set(["terminating", "waiting", "failed"]);
 
-/** To be told of each object in the order of deletion, and asked of those of the next step. */
+/** It must be given every result in the order of deletion, before it is asked about the next step. */
 export class DeletionObstacles {
-  /** What stays for what depends on it: nobody would look for that. */
+  /** Objects that stay because of their dependents. Without the note, nobody would find the reason. */
   readonly notes: DeletionNote[] = [];
 
   readonly #order: DeletionOrder;
   readonly #definedGroups: ReadonlySet<string>;
   readonly #verdicts = new Map<string, PrunedObject>();
-  /** Of what is not gone, by its wave: the first of each. */
+  /** By wave, the first object that is not deleted yet. */
   readonly #heldWaves = new Map<number, PrunedObject>();
   #heldResource: PrunedObject | undefined;
 
@@ -48,7 +51,7 @@ export class DeletionObstacles {
       (dependent) => this.#verdicts.get(objectIdKey(dependent)) ?? [],
     );
     const left = dependents.find(({ outcome }) => unsettled.has(outcome));
-    if (left !== undefined) return waiting(`${describeObject(left.id)} is gone, which depends on it${whyOf(left)}`);
+    if (left !== undefined) return waiting(`${describeObject(left.id)}, which depends on it, is deleted${whyOf(left)}`);
     const obstacle = this.#heldDefined(id) ?? this.#heldWave(id);
     if (obstacle !== undefined) return obstacle;
     const staying = dependents.find(({ outcome }) => outcome === "kept" || outcome === "foreign");
@@ -56,19 +59,19 @@ export class DeletionObstacles {
   }
 
   /**
-   * Custom resources whose definition goes too are an operator being removed: what finalises them must stay until they
-   * are gone.
+   * When custom resources and their definition are deleted together, an operator is being removed. The objects that
+   * finalise the custom resources must stay until these are gone.
    */
   #heldDefined({ group }: ObjectId): DeletionObstacle | undefined {
     if (this.#heldResource === undefined || this.#definedGroups.has(group)) return undefined;
-    return waiting(`${describeObject(this.#heldResource.id)} is gone`);
+    return waiting(`${describeObject(this.#heldResource.id)} is deleted`);
   }
 
   #heldWave(id: ObjectId): DeletionObstacle | undefined {
     const own = this.#order.waves.get(objectIdKey(id));
     if (own === undefined) return undefined;
     for (const [wave, verdict] of this.#heldWaves) {
-      if (wave > own) return waiting(`${describeObject(verdict.id)} of wave ${wave} is gone${whyOf(verdict)}`);
+      if (wave > own) return waiting(`${describeObject(verdict.id)} of wave ${wave} is deleted${whyOf(verdict)}`);
     }
     return undefined;
   }
@@ -78,7 +81,7 @@ function waiting(what: string): DeletionObstacle {
   return { outcome: "waiting", message: `waits until ${what}` };
 }
 
-/** What waits itself is told beside it. */
+/** An object that waits itself reports its own reason separately. */
 function whyOf({ outcome, message }: PrunedObject): string {
   return outcome === "waiting" || message === undefined ? "" : `: ${message}`;
 }
@@ -87,7 +90,7 @@ function staysFor({ id, message, staysFor: other }: PrunedObject): DeletionObsta
   const why = other !== undefined || message === undefined ? "" : `: ${message}`;
   return {
     outcome: "kept",
-    message: `it stays, for ${describeObject(id)} depends on it and stays${why}`,
+    message: `it stays, because ${describeObject(id)} depends on it and stays${why}`,
     staysFor: id,
   };
 }

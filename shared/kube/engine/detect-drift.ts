@@ -24,47 +24,51 @@ import { type GroupKind, type ObjectId, objectIdKey } from "#shared/kube/object-
 export interface DriftedObject {
   readonly id: ObjectId;
   /**
-   * - `missing`: nothing of this name carries the set's label;
-   * - `replaced`: another object has its name;
-   * - `changed`: fields or values that Starling owns are not as they were applied;
-   * - `terminating`: it is being deleted.
+   *
+   * - `missing`: no object of this name has the set's label.
+   * - `replaced`: another object has its name.
+   * - `changed`: fields or values that Starling owns differ from the applied ones.
+   * - `terminating`: the object is being deleted.
    */
   readonly how: "missing" | "replaced" | "changed" | "terminating";
-  /** Who wrote to it last, besides Starling: `kubectl-edit at 2026-05-01T03:12:09Z`. */
+  /** The last writer besides Starling, such as `kubectl-edit at 2026-05-01T03:12:09Z`. */
   readonly lastWriter?: string;
-  /** Of what was changed: the object as it is. */
+  /** For a changed object: its live state. */
   readonly live?: KubeObject;
 }
 
 export interface DriftReport {
-  /** Nothing of what was applied has changed, and everything could be read. */
+  /** Whether no applied object has changed, and everything could be read. */
   readonly clean: boolean;
   readonly drifted: readonly DriftedObject[];
-  /** Objects that carry the set's label and are not its members: reported, never touched. */
+  /** Objects that have the set's label and are not its members. They are reported and never changed. */
   readonly foreign: readonly ForeignObject[];
-  /** New records of objects that moved, or were put back, and still hold what was applied: for the inventory. */
+  /**
+   * New records for the inventory: objects whose resourceVersion changed, or whose change was undone, with the applied
+   * values.
+   */
   readonly moved: readonly InventoryEntry[];
-  /** Generations of definitions whose objects are as they were applied, for the inventory. */
+  /** For the inventory: the generations of definitions whose objects are unchanged. */
   readonly definitions: Readonly<Record<string, number>>;
-  /** Every object of the inventory that was read, by `objectIdKey`: whole where `isWhole` asked for it. */
+  /** Every object of the inventory that was read, by `objectIdKey`; whole where `isWhole` says so. */
   readonly live: ReadonlyMap<string, KubeObject>;
-  /** Kinds that could not be read. Nothing is known of their objects: neither drifted nor clean. */
+  /** Kinds that could not be read. Whether their objects have drifted is unknown. */
   readonly unread: readonly { readonly group: string; readonly kind: string; readonly failure: ObjectFailure }[];
 }
 
 export interface DriftQuestion {
-  /** Foreign objects that were seen before: their kinds are looked at, where they were. */
+  /** Foreign objects that were seen before. Their kinds are read in their namespaces. */
   readonly also?: readonly Omit<ObjectId, "name">[];
-  /** Kinds that are read in full at once, because the caller needs their objects too. None by default. */
+  /** Kinds that are read in full at once, because the caller also needs their objects. Default: none. */
   readonly isWhole?: (kind: GroupKind) => boolean;
 }
 
 interface KindGroup {
   readonly group: string;
   readonly kind: string;
-  /** Absent: the one that the server prefers. */
+  /** Default: the version that the server prefers. */
   readonly version?: string;
-  /** Besides those of the entries. */
+  /** In addition to the namespaces of the entries. */
   readonly namespaces: string[];
   readonly entries: InventoryEntry[];
 }
@@ -79,11 +83,11 @@ interface Findings {
 const concurrency = 8;
 
 /**
- * Finds what changed of what was applied, at the cost of kinds: one metadata-only LIST for each kind by the set's
- * label. Equal uid and resourceVersion are proof that nothing changed. Only a kind with any difference is read in full,
- * to compare what Starling owns; so a controller that only writes status costs one more LIST, and is no drift. What another
- * made, and has only to be there, costs a GET each.
- * @throws KubeError when the cluster as a whole does not answer or does not let us in.
+ * Finds changes of the applied objects. The cost grows with the number of kinds: one metadata-only LIST for each kind
+ * by the set's label. An equal uid and resourceVersion prove that an object is unchanged. Only a kind with a difference
+ * is read in full, to compare the fields that Starling owns. A controller that only writes status therefore costs one
+ * more LIST and is not drift. An object of another owner that only has to exist costs one GET.
+ * @throws KubeError when the cluster as a whole does not answer or refuses access.
  */
 export async function detectDrift(
   client: ClusterClient,
@@ -97,7 +101,7 @@ export async function detectDrift(
   const findings = noFindings();
   const unread: DriftReport["unread"][number][] = [];
   const recorded = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
-  // A hook is run, and nobody minds what becomes of it then.
+  // A hook runs and ends; what happens to it later is no drift.
   const lasting = inventory.entries.filter(({ hook, watched }) => hook === undefined && watched !== "nothing");
   await runConcurrently(groupByKind(lasting, also), concurrency, async (kindGroup) => {
     try {
@@ -120,9 +124,9 @@ export async function detectDrift(
 }
 
 /**
- * A new generation may be remembered only when every object of its kind was compared and found as it was applied: else
- * the difference would never be looked for again. The plural of a kind is not known here, so one drifted object of a
- * group holds back the group.
+ * A new generation may be recorded only after every object of its kind was compared and found unchanged. Otherwise a
+ * difference would never be searched for again. The plural of a kind is not known here, so that one drifted object
+ * blocks all definitions of its group.
  */
 function definitionsOfClean(found: {
   readonly inventory: Inventory;
@@ -165,11 +169,13 @@ async function readKind(client: ClusterClient, question: KindQuestion): Promise<
 
 interface KindComparison {
   readonly kindGroup: KindGroup;
-  /** The kind's definition changed since: fields may be gone although no resourceVersion moved. */
+  /**
+   * Whether the definition of the kind changed since. Then fields can be missing although no resourceVersion changed.
+   */
   readonly redefined: boolean;
   /** `objectIdKey` of everything in the inventory. */
   readonly recorded: ReadonlySet<string>;
-  /** Read in full at once. */
+  /** Whether the kind is read in full at once. */
   readonly whole: boolean;
   readonly setId: string;
   readonly findings: Findings;
@@ -194,7 +200,10 @@ async function compareKind(client: ClusterClient, info: KindInfo, comparison: Ki
   for (const entry of entries) compareObject(entry, full.get(objectIdKey(entry.id)), findings);
 }
 
-/** Without what is there, and has only to be: whosever it is, so by its name where it does not carry the set's label. */
+/**
+ * Removes entries that only have to exist and do. An object of another owner has no label of the set, and is read by
+ * its name.
+ */
 async function toCompare(
   client: ClusterClient,
   info: KindInfo,
@@ -221,7 +230,7 @@ function isAsRecorded(entry: InventoryEntry, live: ReadonlyMap<string, KubeObjec
 function compareObject(entry: InventoryEntry, live: KubeObject | undefined, findings: Findings): void {
   const { id } = entry;
   if (live === undefined) {
-    // A Job that removes itself when finished is meant to be gone.
+    // A Job that removes itself after its end is expected to be missing.
     if (entry.expiring === undefined) findings.drifted.push({ id, how: "missing" });
     return;
   }
@@ -240,23 +249,28 @@ function compareObject(entry: InventoryEntry, live: KubeObject | undefined, find
   findings.moved.push({ ...asApplied(entry), resourceVersion, generation: generationOf(live) });
 }
 
-/** It is there, and that is all. The record of one that is marked in the cluster stays: an apply has to find the mark. */
+/**
+ * Whether the object's existence is enough. The record of an object that is marked in the cluster stays, because the
+ * next apply must find the mark.
+ */
 function isWatchedNoFurther({ watched }: InventoryEntry, live: KubeObject): boolean {
   return watched === "presence" || isLeftAlone(live);
 }
 
-/** What was put back is as it was applied: nobody undid it. */
+/** The object has its applied values, so that nothing is recorded as undone any more. */
 function asApplied({ undone: _, ...entry }: InventoryEntry): InventoryEntry {
   return entry;
 }
 
-/** The newest foreign entry of managedFields that is about the object itself and not about its status. */
+/** The newest entry of managedFields by another manager that is not about the status. */
 function lastWriterOf(live: KubeObject): string | undefined {
   const writers = managedFieldsOf(live)
     .filter(({ manager, subresource = "" }) => manager !== fieldManager && subresource !== "status")
     .sort((a, b) => (b.time ?? "").localeCompare(a.time ?? ""));
   const [last] = writers;
-  return last === undefined ? undefined : `${last.manager ?? "somebody"} at ${last.time ?? "an unknown time"}`;
+  return last === undefined
+    ? undefined
+    : `${last.manager ?? "an unknown manager"} at ${last.time ?? "an unknown time"}`;
 }
 
 function noFindings(): Findings {

@@ -1,4 +1,4 @@
-/** What an apply of a rendering would change in a cluster now. Nothing is written, and hooks are not looked at. */
+/** Computes what an apply of a rendering would change in a cluster now. Nothing is written, and hooks are ignored. */
 import { canonicalJson } from "#shared/base/json.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { compareText } from "#shared/base/text-order.ts";
@@ -23,22 +23,22 @@ import {
 } from "#shared/kube/object-id.ts";
 import { isHook } from "#shared/kube/order-marks.ts";
 
-/** Both sides without what only the server writes. */
+/** Both sides without the fields that only the server writes. */
 export interface SetDifference {
   readonly id: ObjectId;
   readonly how: "created" | "changed" | "deleted";
   readonly before?: KubeObject;
-  /** Of what is new: as git has it. Of what changes: as the server would store it, its defaults included. */
+  /** For a new object: as in git. For a changed object: as the server would store it, including defaults. */
   readonly after?: KubeObject;
 }
 
 export interface SetDiff {
   readonly differences: readonly SetDifference[];
-  /** Objects that would not be taken, and why; their differences are not known. */
+  /** Objects that the apply would refuse, and why. Their differences are unknown. */
   readonly refused: readonly { readonly id: ObjectId; readonly failure: ObjectFailure }[];
-  /** Kinds that could not be read: nothing is known of what would be deleted of them. */
+  /** Kinds that could not be read. What would be deleted of them is unknown. */
   readonly unread: readonly { readonly kind: string; readonly failure: ObjectFailure }[];
-  /** Members that git has no more, and that stay. */
+  /** Members that are not in git any more, and that stay. */
   readonly kept: readonly { readonly id: ObjectId; readonly why: string }[];
 }
 
@@ -46,18 +46,17 @@ export interface DiffRequest {
   readonly objects: readonly ManifestObject[];
   readonly setId: string;
   readonly defaultNamespace?: string | undefined;
-  /** Kinds that members may have besides those of the objects. */
+  /** Kinds that members can have in addition to those of the objects. */
   readonly groupKinds: readonly GroupKind[];
   readonly prune: boolean;
 }
 
-/** Kinds, and then objects, that are asked for at once. */
+/** The limit of concurrent requests, for kinds and then for objects. */
 const concurrency = 12;
 
 /**
- * At the cost of one LIST for each kind, and of one dry run for each object that does not prove to be as it would be
- * applied.
- * @throws KubeError when the cluster as a whole does not answer or does not let us in.
+ * It costs one LIST for each kind, and one dry run for each object that may differ.
+ * @throws KubeError when the cluster as a whole does not answer or refuses access.
  */
 export async function diffSet(client: ClusterClient, request: DiffRequest): Promise<SetDiff> {
   const { objects, setId, groupKinds, prune } = request;
@@ -71,7 +70,7 @@ export async function diffSet(client: ClusterClient, request: DiffRequest): Prom
   const kinds = [...ofTargets, ...groupKinds.filter((kind) => !here.has(formatGroupKind(kind)))];
   const { live, unread } = await membersOf(client, { kinds, setId, targets });
   const found = new DiffRun(client, request, live);
-  // A hook is run, and nobody minds what becomes of it then; nor of what git says is left alone.
+  // Hooks run and end, and objects with a mark in git are left alone.
   const lasting = targets.filter(({ object }) => !isHook(object) && !isLeftAlone(object));
   await runConcurrently(lasting, concurrency, (target) => found.check(target));
   const kept: SetDiff["kept"][number][] = [];
@@ -87,13 +86,13 @@ export async function diffSet(client: ClusterClient, request: DiffRequest): Prom
 }
 
 interface MemberQuestion {
-  /** In the versions of the manifests, so that both sides are of one. */
+  /** In the versions of the manifests, so that both sides have the same version. */
   readonly kinds: readonly KindQuery[];
   readonly setId: string;
   readonly targets: readonly ResolvedObject[];
 }
 
-/** Whatever carries the set's label, by `objectIdKey`. */
+/** All objects with the set's label, by `objectIdKey`. */
 async function membersOf(client: ClusterClient, { kinds, setId, targets }: MemberQuestion) {
   const live = new Map<string, KubeObject>();
   const unread: SetDiff["unread"][number][] = [];
@@ -121,7 +120,7 @@ class DiffRun {
   readonly #client: ClusterClient;
   readonly #request: DiffRequest;
   readonly #members: ReadonlyMap<string, KubeObject>;
-  /** Namespaces and kinds that the set itself brings: what is of them cannot be asked for before they are there. */
+  /** Namespaces and kinds that the set itself creates. Their objects cannot be requested before. */
   readonly #brings: ReadonlySet<string>;
 
   constructor(client: ClusterClient, request: DiffRequest, members: ReadonlyMap<string, KubeObject>) {
@@ -169,12 +168,12 @@ class DiffRun {
   }
 }
 
-/** An apply would leave it as it is. */
+/** An apply would leave the object as it is. */
 function isKept(object: ManifestObject, live: KubeObject): boolean {
   return isOnlyMade(object) || isLeftAlone(live);
 }
 
-/** What only the server writes, and what changes without anybody's doing. */
+/** Fields that only the server writes, or that change by themselves. */
 const serverFields: ReadonlySet<string> = new Set([
   "managedFields",
   "resourceVersion",

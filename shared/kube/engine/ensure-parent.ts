@@ -26,7 +26,7 @@ export type ParentResult =
       readonly kind: "refused";
       readonly reason: RefusalReason;
       readonly message: string;
-      /** Of the cluster that refuses, when it is the one it was. */
+      /** The uid of the refusing cluster, when it is the expected one. */
       readonly clusterUid?: string;
       /** What the cluster remembers instead. */
       readonly remembered?: Remembered;
@@ -36,40 +36,40 @@ export type ParentResult =
 
 export interface ParentRequest extends SetKnowledge {
   readonly claim: SyncClaim;
-  /** The uid of the cluster's kube-system; absent the first time, when the answer tells it. */
+  /** The uid of the cluster's kube-system; absent the first time, when the answer supplies it. */
   readonly expectedClusterUid?: string;
-  /** Where they are under way already. */
+  /** Reads that have already begun. */
   readonly reads?: ParentReads;
 }
 
-/** What an attempt in a cluster begins by, asked for side by side. */
+/** The first reads of an attempt, which run concurrently. */
 export interface ParentReads {
   readonly clusterUid: Promise<string | undefined>;
   readonly parent: Promise<KubeObject | undefined>;
 }
 
-/** What fails of them is for whoever waits for it. */
+/** Errors reach the caller who awaits the reads. */
 export function beginParent(client: ClusterClient, claim: SyncClaim): ParentReads {
   const reads = { clusterUid: clusterUidOf(client), parent: client.get(configMapKind, parentKey(claim)) };
   for (const read of Object.values(reads)) read.catch(() => {});
   return reads;
 }
 
-/** How often another writer may come between before we give up; each time the decision is made anew. */
+/** How often another writer may interfere before Starling gives up. Each time the decision is made again. */
 const maxConflicts = 5;
 
 /**
- * Begins an attempt in the cluster: makes sure that it is the cluster it was, and writes who is at work on which
- * assignment to the Sync's parent object. Nothing is written when the identity differs or the parent refuses.
+ * Begins an attempt in the cluster: checks the cluster's identity, and writes into the Sync's parent object which
+ * worker works on which assignment. Nothing is written when the identity differs or the parent refuses.
  * @throws KubeError when the cluster cannot be read or written.
  */
 export async function ensureParent(client: ClusterClient, request: ParentRequest): Promise<ParentResult> {
   const { reads = beginParent(client, request.claim) } = request;
-  // Who the cluster is comes first, also where it does not let its parent be read.
+  // The identity is checked first, also when the cluster does not allow reading the parent.
   const clusterUid = (await reads.clusterUid) ?? "";
   const { expectedClusterUid = clusterUid } = request;
   if (clusterUid === "" || clusterUid !== expectedClusterUid) {
-    const message = "this is another cluster than before";
+    const message = "the cluster's uid has changed, so that this is a different cluster";
     const other = clusterUid === "" ? {} : { otherUid: clusterUid };
     return { kind: "refused", reason: "IdentityMismatch", message, ...other };
   }
@@ -80,17 +80,19 @@ export async function ensureParent(client: ClusterClient, request: ParentRequest
   return { kind: "refused", ...refusal, clusterUid };
 }
 
-/** What the cluster remembers of the set: nothing when there is no parent, or it is not this Sync's. */
+/**
+ * What the cluster remembers of the set; undefined when it has no parent, or when the parent belongs to another Sync.
+ */
 export async function readMemory(client: ClusterClient, claim: SyncClaim): Promise<SetMemory | undefined> {
   return memoryOf(await client.get(configMapKind, parentKey(claim)), claim);
 }
 
-/** Whether the cluster was last given this very claim; checked before anything is deleted. */
+/** Whether the cluster's newest claim is this one. It is checked before every deletion. */
 export async function stillHolds(client: ClusterClient, claim: SyncClaim): Promise<boolean> {
   return holdsClaim(await client.get(configMapKind, parentKey(claim)), claim);
 }
 
-/** Deletes the parent of a Sync that has no members left; a parent that is not ours is left alone. */
+/** Deletes the parent of a Sync without members. The parent of another claim stays. */
 export async function deleteParent(client: ClusterClient, claim: SyncClaim): Promise<void> {
   const parent = await client.get(configMapKind, parentKey(claim));
   const uid = stringAt(parent, "metadata", "uid");
@@ -125,7 +127,7 @@ async function ensureNamespace(client: ClusterClient): Promise<void> {
 
 interface ParentWriting {
   readonly claim: SyncClaim;
-  /** As it is read already. */
+  /** The object as it was already read. */
   readonly first: Promise<KubeObject | undefined>;
   readonly decide: (current: KubeObject | undefined) => ParentDecision;
 }

@@ -3,13 +3,13 @@ import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { type KubeObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
-/** From this many objects of one kind in one namespace, one LIST is cheaper than GETs. */
+/** From this many objects of one kind in one namespace on, one LIST is cheaper than GETs. */
 const listFrom = 6;
 const concurrency = 12;
 
 /**
- * The metadata of those of the objects that are there, by `objectIdKey`. Many of one kind and namespace are read with
- * one metadata-only LIST, few with a GET each.
+ * The metadata of the objects that exist, by `objectIdKey`. Many objects of one kind and namespace are read with one
+ * metadata-only LIST, a few with one GET each.
  */
 export async function readExisting(
   client: ClusterClient,

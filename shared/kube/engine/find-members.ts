@@ -9,31 +9,32 @@ import { formatGroupKind, type GroupKind, type ObjectId } from "#shared/kube/obj
 
 export interface MemberSearch {
   readonly setId: string;
-  /** The kinds that members may have; undefined: every kind there is. */
+  /** The kinds that members can have; undefined means every kind. */
   readonly kinds: readonly GroupKind[] | undefined;
-  /** Where namespaced members may be, for kinds that may not be listed over all namespaces. */
+  /** Namespaces of members, for kinds that Starling may not list over all namespaces. */
   readonly namespaces: readonly string[];
 }
 
 export interface FoundObject {
   readonly id: ObjectId;
-  /** The version that it was read in. */
+  /** The version in which the object was read. */
   readonly version: string;
   readonly live: KubeObject;
 }
 
 export interface FoundMembers {
-  /** Everything that carries the set's label: members, and what only copied the label. */
+  /** All objects with the set's label: members, and objects that only copied the label. */
   readonly objects: readonly FoundObject[];
-  /** Kinds that may not be listed: nothing is known of their objects. */
+  /** Kinds that Starling may not list. Their objects are unknown. */
   readonly unread: readonly string[];
 }
 
 const concurrency = 8;
 
 /**
- * Looks for what carries a set's label, whoever knows of it, at one LIST for each kind.
- * @throws KubeError, or StarlingError `KindUnavailable`, when a kind cannot be read for the moment: half of the members are not all of them.
+ * Searches for all objects with the set's label, recorded or not, with one LIST for each kind.
+ * @throws KubeError, or StarlingError `KindUnavailable`, when a kind is temporarily unreadable, because an incomplete
+ * list must not pass for a complete one.
  */
 export async function findMembers(client: ClusterClient, search: MemberSearch): Promise<FoundMembers> {
   const kinds = distinct(search.kinds ?? (await client.listableKinds()));

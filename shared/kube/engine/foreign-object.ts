@@ -11,22 +11,25 @@ import {
 } from "#shared/kube/membership.ts";
 import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";
 
-/** What carries a set's label and is not recorded, as people are told of it. */
+/** Describes an object that has a set's label and is not recorded. */
 export function foreignObject(id: ObjectId, live: KubeObject, setId: string): ForeignObject {
   const keep = reasonToKeep(id, live);
   const uid = stringAt(live, "metadata", "uid") ?? "";
-  // What another tool has taken over is never pruned, and holds no deletion back.
+  // An object that another tool has taken over is never pruned, and blocks no deletion.
   const member = isMember(live, setId) && foreignOwner(live, setId) === undefined;
   return { id, uid, member, ...defined({ keep }) };
 }
 
-/** How an object gets here from its owner. Two owners know nothing of each other: the one that loses it would prune it. */
+/**
+ * How an object moves here from its owner. Two owners do not know each other, and the former owner would prune the
+ * object.
+ */
 function wayOf({ tool, mark }: ForeignOwner): string {
-  if (tool !== "applyset") return `take it out there, or remove its ${mark}`;
-  return `take it out there without deleting it (a Sync keeps what is annotated starling.dev/prune: disabled), then remove its ${mark}`;
+  if (tool !== "applyset") return `remove it from ${tool}, or remove its ${mark}`;
+  return `remove it there without deleting it (a Sync keeps objects with the annotation starling.dev/prune: disabled), then remove its ${mark}`;
 }
 
-/** What another set of the same owner is to have of an object: `undefined` of a set of somebody else. */
+/** Whether a sibling set desires an object; `undefined` when the set belongs to another owner. */
 export type StandingOf = (setId: string, id: ObjectId) => Promise<"desires" | "lacks" | undefined>;
 
 interface TakeOver {
@@ -38,9 +41,9 @@ interface TakeOver {
 }
 
 /**
- * Why a live object is not applied over: it is another tool's, or another set's. What a sibling does not desire any more
- * has moved, and is taken over from it.
- * @throws what `standingOf` does.
+ * Why an apply must not overwrite a live object: it belongs to another tool or another set. An object that a sibling
+ * does not desire any more has moved, and is taken over.
+ * @throws the errors of `standingOf`.
  */
 export async function foreignFailure(
   id: ObjectId,
@@ -50,12 +53,12 @@ export async function foreignFailure(
   const owner = foreignOwner(live, setId);
   if (owner === undefined || adopt.includes(owner.tool)) return undefined;
   const standing = owner.tool === "applyset" ? await standingOf?.(owner.owner, id) : undefined;
-  // What the sibling applied are no marks of others; somebody else may have marked it since.
+  // The sibling's own marks do not count as foreign. Someone else may have marked the object since.
   if (standing === "lacks") return foreignFailure(id, live, { setId: owner.owner, adopt });
   if (standing === "desires") {
-    const message = `${describeObject(id)} is in two templates: applyset (${owner.owner}) has it too; leave it in one of them`;
+    const message = `${describeObject(id)} is in two templates: applyset (${owner.owner}) also applies it; remove it from one of them`;
     return definiteFailure({ class: "foreign", reason: "DuplicateObject", message });
   }
-  const message = `${describeObject(id)} belongs to ${owner.tool} (${owner.owner}); ${wayOf(owner)}, and it is adopted`;
+  const message = `${describeObject(id)} belongs to ${owner.tool} (${owner.owner}); ${wayOf(owner)}, then Starling adopts it`;
   return definiteFailure({ class: "foreign", reason: "ForeignOwner", message });
 }

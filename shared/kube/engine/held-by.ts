@@ -3,7 +3,7 @@ import { type KubeObject, listAt } from "#shared/kube/kube-object.ts";
 
 const maxNamed = 3;
 
-/** What is said of an object that is being deleted, with whoever holds it. */
+/** Says that an object is being deleted, and which finalizers hold it. */
 export function beingDeleted(live: KubeObject): string {
   return `it is being deleted${heldBy(live)}`;
 }

@@ -8,7 +8,7 @@ import type { InventoryEntry } from "#shared/kube/inventory.ts";
 import { generationOf, type KubeObject, type ManifestObject, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 import type { ObjectId } from "#shared/kube/object-id.ts";
 
-/** The record of an object as it is in the cluster now. */
+/** The record of an object's live state. */
 export function entryOf(
   live: KubeObject,
   { id, version }: { readonly id: ObjectId } & Pick<KindInfo, "version">,
@@ -26,30 +26,30 @@ export function entryOf(
   };
 }
 
-/** For the record of a Job that removes itself when finished. @param object - as it is sent. */
+/** For the record of a Job that removes itself after its end. @param object - as it is sent. */
 export function expiringPart(object: ManifestObject): Pick<InventoryEntry, "expiring" | "ttlSeconds"> {
   const ttlSeconds = object.kind === "Job" ? valueAt(object, "spec", "ttlSecondsAfterFinished") : undefined;
   return typeof ttlSeconds === "number" ? { expiring: digestOf(object), ttlSeconds } : {};
 }
 
-/** The same of one that has done its work, for as long as it is there to be seen. */
+/** For such a Job when it is complete, as long as it can be seen. */
 export function completePart(entry: InventoryEntry, live: KubeObject): Pick<InventoryEntry, "complete"> {
   return entry.expiring !== undefined && isCompleteJob(live) ? { complete: true } : {};
 }
 
-/** Of a Job for which `hasRemovedItself` holds. */
+/** The health of a Job for which `hasRemovedItself` holds. */
 export const removedItself: Health = { status: "Current", message: "Job has finished and removed itself" };
 
-/** Clocks of a cluster and of a worker differ by so much at most. */
+/** The most that the clocks of a cluster and a worker differ. */
 const clockSkewMs = 60_000;
 
 /**
- * Whether a Job that is gone has done its work and removed itself: it was seen complete, or the time after which it
- * removes itself can have passed since it was made. Else somebody deleted it, and nobody knows what it has done.
+ * Whether a missing Job completed and removed itself: it was seen complete, or the time after which it removes itself
+ * may have passed since its creation. Otherwise someone deleted it, and its result is unknown.
  */
 export function hasRemovedItself({ expiring, ttlSeconds, complete, createdAt }: InventoryEntry, now: Date): boolean {
   if (expiring === undefined) return false;
-  // What older versions recorded, or what was recorded again after a loss, says neither: it is believed.
+  // Older records, and records made again after a loss, contain neither. They count as complete.
   if (complete === true || ttlSeconds === undefined || createdAt === undefined) return true;
   return Date.parse(createdAt) + ttlSeconds * 1000 <= now.getTime() + clockSkewMs;
 }

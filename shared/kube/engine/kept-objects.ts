@@ -1,4 +1,4 @@
-/** What becomes of objects that are there and that marks say to leave as they are: see `apply-marks.ts`. */
+/** The results for existing objects that marks exclude from changes: see `apply-marks.ts`. */
 import { isLeftAlone, isOnlyMade } from "#shared/kube/apply-marks.ts";
 import { entryOf, expiringPart } from "#shared/kube/engine/inventory-entry.ts";
 import type { ResolvedObject } from "#shared/kube/engine/resolve-objects.ts";
@@ -9,11 +9,11 @@ import { type ObjectId, versionOf } from "#shared/kube/object-id.ts";
 
 interface Request {
   readonly target: ResolvedObject;
-  /** What the inventory says of it. */
+  /** The object's entry in the inventory. */
   readonly known?: InventoryEntry;
 }
 
-/** Nothing was written. */
+/** The result for an object that was not written. */
 interface KeptObject {
   readonly id: ObjectId;
   readonly outcome: "unchanged";
@@ -22,9 +22,12 @@ interface KeptObject {
   readonly warnings: readonly [];
 }
 
-const asItIs: Health = { status: "Current", message: "it is left as it is" };
+const asItIs: Health = { status: "Current", message: "its mark says that Starling leaves it alone" };
 
-/** Of what is only made where it is not there. What another made is looked after, too: when that is gone, this one makes it. */
+/**
+ * For an object that is only created when it is missing. An object that someone else created is watched, too: after its
+ * deletion, Starling creates it.
+ */
 export function foundThere({ target: { id, object } }: Pick<Request, "target">, live: KubeObject): KeptObject {
   const entry = {
     ...entryOf(live, { id, version: versionOf(object.apiVersion) }),
@@ -34,19 +37,22 @@ export function foundThere({ target: { id, object } }: Pick<Request, "target">, 
   return { id, outcome: "unchanged", entry, health: asItIs, warnings: [] };
 }
 
-/** Marked in the cluster. What is recorded of it stays; of what was never applied nothing is looked after, nor deleted. */
+/**
+ * For an object marked in the cluster. Its record stays. An object that was never applied is neither watched nor
+ * deleted.
+ */
 export function keptAsItIs({ target: { id, object }, known }: Request, live: KubeObject): KeptObject {
   const unknown = { ...entryOf(live, { id, version: versionOf(object.apiVersion) }), watched: "nothing" } as const;
   return { id, outcome: "unchanged", entry: known ?? unknown, health: asItIs, warnings: [] };
 }
 
-/** Marked in git: what was applied before stays, and is not looked after any more. */
+/** For an object marked in git. If it was applied before, it stays and is no longer watched. */
 export function leftInPeace({ target: { id }, known }: Pick<Request, "target" | "known">): KeptObject | undefined {
   if (known === undefined) return undefined;
   return { id, outcome: "unchanged", entry: { ...known, watched: "nothing" }, health: asItIs, warnings: [] };
 }
 
-/** What is looked after of an object that is there, by its marks in git and in the cluster. */
+/** What is watched of an existing object, according to its marks in git and in the cluster. */
 export function watchedPart(object: ManifestObject, live: KubeObject): Pick<InventoryEntry, "watched"> {
   if (isLeftAlone(object) || isLeftAlone(live)) return { watched: "nothing" };
   return isOnlyMade(object) ? { watched: "presence" } : {};

@@ -6,9 +6,9 @@ import { partOfLabel } from "#shared/kube/membership.ts";
 
 export interface MemberQuery {
   readonly setId: string;
-  /** The namespaces the members are known to be in. */
+  /** The namespaces in which the members are known to be. */
   readonly namespaces: readonly string[];
-  /** Look everywhere, though the members are known to be in one namespace. */
+  /** Search everywhere, even if all known members are in one namespace. */
   readonly scope?: "everywhere";
   readonly metadataOnly?: true;
 }
@@ -16,8 +16,8 @@ export interface MemberQuery {
 const concurrency = 6;
 
 /**
- * Everything of a kind that carries the set's label: members, and what only copied the label. One LIST over the cluster
- * where that is allowed; else one for each namespace the members are known to be in.
+ * All objects of a kind with the set's label: members, and objects that only copied the label. It makes one LIST over
+ * the cluster if that is allowed, otherwise one for each namespace of known members.
  */
 export async function listMembers(
   client: ClusterClient,

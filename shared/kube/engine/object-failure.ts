@@ -6,24 +6,24 @@ import { isOfCredentials } from "#shared/kube/engine/credential-codes.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { type AnyReason, type Reason, reportedReason } from "#shared/kube/reasons.ts";
 
-/** Why something could not be done to one object; bounded, without values of Secrets. */
+/** Why an operation on one object failed. The message is bounded, and contains no values of Secrets. */
 export interface ObjectFailure {
-  /** `ours`: what is needed to ask the cluster could not be had, for the moment. */
+  /** `ours`: Starling temporarily lacks something that it needs to ask the cluster. */
   readonly class: ApplyErrorClass | "foreign" | "ours";
-  /** CamelCase, for conditions: `Invalid`, `NoMatch`, `ForeignOwner`. */
+  /** CamelCase, for conditions, such as `Invalid`, `NoMatch` or `ForeignOwner`. */
   readonly reason: AnyReason;
   readonly message: string;
-  /** Whether the same revision may succeed later. */
+  /** Whether the same revision can succeed later. */
   readonly retryable: boolean;
-  /** Whether a write may have been carried out all the same. */
+  /** Whether a write may have happened nevertheless. */
   readonly outcomeUnknown: boolean;
-  /** What the server asked us to wait. */
+  /** How long the server asked Starling to wait. */
   readonly retryAfterSeconds?: number;
 }
 
 /**
- * The failure of one object, from what a client threw. Anything but a failed request or a failed credential is a fault
- * of ours and thrown on.
+ * Converts an error of a client to the failure of one object. An error that is neither a failed request nor a
+ * credential failure is Starling's own fault, and is thrown again.
  */
 export function failureOf(error: unknown): ObjectFailure {
   if (isOwnFault(error)) throw error;
@@ -57,21 +57,24 @@ export function definiteFailure(
   return { retryable: false, ...failure, outcomeUnknown: false };
 }
 
-/** The longest that the server asked us to wait for one of them. */
+/** The longest wait that the server asked for. */
 export function longestAskedOf(failures: readonly ObjectFailure[]): { readonly notBeforeSeconds?: number } {
   const asked = failures.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
   return asked.length === 0 ? {} : { notBeforeSeconds: Math.max(...asked) };
 }
 
 /**
- * The cluster as a whole does not answer or does not let us in, or cannot be asked: there is no point in trying the next
- * object.
+ * The cluster as a whole does not answer, refuses access, or cannot be asked, so that trying the next object is
+ * useless.
  */
 export function endsTheRun(failure: ObjectFailure): boolean {
   return failure.class === "unreachable" || failure.class === "auth" || failure.class === "ours";
 }
 
-/** What was answered to a list was not taken: nothing can be said of the Sync as a whole, and that is to be told. */
+/**
+ * Starling did not accept the answer to a list. Nothing can then be said about the whole Sync, and the failure is
+ * reported.
+ */
 export function endsTheCheck(failure: ObjectFailure): boolean {
   return endsTheRun(failure) || notTaken.has(failure.reason);
 }

@@ -4,13 +4,13 @@ import type { Reason } from "#shared/kube/reasons.ts";
 
 export interface OwnDeadline {
   readonly clock: Clock;
-  /** Nothing is begun after this. */
+  /** Nothing begins after this time. */
   readonly deadline: Date;
 }
 
 export const outOfTime = {
   reason: "OutOfTime",
-  message: "the time of this run was up; the next one goes on",
+  message: "the time of this run is up; the next run continues",
 } as const satisfies {
   readonly reason: Reason;
   readonly message: string;
@@ -20,7 +20,9 @@ export function isOutOfTime({ clock, deadline }: OwnDeadline): boolean {
   return clock.now() >= deadline;
 }
 
-/** Cut off by our own deadline: that says nothing of the cluster, and what became of the request is seen next time. */
+/**
+ * Starling's own deadline cut off the request. This says nothing about the cluster, and the next run sees the outcome.
+ */
 export function isCutOff(error: unknown, own: OwnDeadline): boolean {
   return error instanceof KubeError && error.status === undefined && isOutOfTime(own);
 }

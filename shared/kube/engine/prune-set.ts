@@ -25,24 +25,27 @@ import type { Among } from "#shared/kube/reasons.ts";
 
 export interface PruneSetRequest {
   readonly setId: string;
-  /** Entries of the inventory that are not desired any more, or what somebody has accepted by its uid. */
+  /** Entries of the inventory that are not desired any more, or objects whose deletion a user accepted by their uid. */
   readonly candidates: readonly Pick<InventoryEntry, "id" | "uid">[];
   /**
-   * Objects of renderings that were attempted and are not desired: a worker that died between the apply and the
-   * inventory may have left them. They need the proof of membership, but no recorded uid.
+   * Objects of renderings that were attempted and are not desired. A worker that died between the apply and the
+   * inventory may have left them. They must prove their membership, but need no recorded uid.
    */
   readonly unrecorded: readonly ObjectId[];
-  /** By `objectIdKey`, the set id of the sibling that desires a candidate, which is not deleted then; absent: none does. */
+  /**
+   * By `objectIdKey`, the set id of the sibling that desires a candidate, which is then not deleted; absent: no sibling
+   * desires any.
+   */
   readonly heldFor?: ReadonlyMap<string, string>;
-  /** Uids of what the inventory now holds: the same object under another group is never deleted. */
+  /** The uids in the new inventory. The same object under another group is never deleted. */
   readonly keepUids: ReadonlySet<string>;
   /**
-   * This worker's claim: somebody newer in the cluster stops the prune. It is read when all else is known: what was read
-   * before the last answer of the store may have been another one's by then.
+   * This worker's claim. A newer claim in the cluster stops the prune. The claim is read last, because it could change
+   * while the store still answers.
    */
   readonly claim: SyncClaim;
   readonly clock: Clock;
-  /** No deletion is begun after this. */
+  /** No deletion begins after this time. */
   readonly deadline: Date;
 }
 
@@ -50,13 +53,16 @@ export type PruneResult =
   | {
       readonly outcome: "done" | "waiting" | "failed";
       readonly objects: readonly PrunedObject[];
-      /** Some of it was not begun, or cut off, because the time was up: another run without the settled gets further. */
+      /**
+       * Some deletions were not begun, or were cut off, because the time was up. Another run without the settled
+       * objects continues.
+       */
       readonly timeWasUp: boolean;
-      /** For the inventory: these leave it. */
+      /** For the inventory: these objects leave it. */
       readonly settled: readonly ObjectId[];
-      /** For the inventory: what siblings desire is recorded as held for them. */
+      /** For the inventory: objects that siblings desire are recorded as held for them. */
       readonly held: readonly InventoryEntry[];
-      /** What people are told of objects, whatever became of them. */
+      /** Remarks for users about objects, whatever their result. */
       readonly notes: readonly DeletionNote[];
     }
   | { readonly outcome: "refused"; readonly reason: Among<"ClusterAhead">; readonly message: string };
@@ -70,10 +76,10 @@ interface Candidate {
 const concurrency = 8;
 
 /**
- * Deletes what left the set, in the reverse of the order of application; see `deletion-order.ts`. Each object is read and must
- * prove to be the one that was applied; it is deleted under its uid, and counts as deleted when it is gone.
- * To be called only when everything desired was applied.
- * @throws KubeError when the cluster as a whole does not answer or does not let us in.
+ * Deletes the objects that left the set, in the reverse of the order of applying; see `deletion-order.ts`. Each object
+ * is read and must prove to be the applied one. It is deleted under its uid, and counts as deleted when it is gone.
+ * Call this only after everything desired was applied.
+ * @throws KubeError when the cluster as a whole does not answer or refuses access.
  */
 export async function pruneSet(client: ClusterClient, request: PruneSetRequest): Promise<PruneResult> {
   const candidates = candidatesOf(request);
@@ -85,7 +91,7 @@ export async function pruneSet(client: ClusterClient, request: PruneSetRequest):
     const [read, holds] = await Promise.all([orderOf(client, candidates, request), stillHolds(client, request.claim)]);
     order = read;
     if (!holds) {
-      const message = "the parent object was written by a newer worker meanwhile; nothing was deleted";
+      const message = "a newer worker has written the parent object in the meantime; nothing was deleted";
       return { outcome: "refused", reason: "ClusterAhead", message };
     }
   } catch (error) {
@@ -96,7 +102,7 @@ export async function pruneSet(client: ClusterClient, request: PruneSetRequest):
   return pruneInOrder(client, { order, candidates, request, time });
 }
 
-/** One alone goes before nobody. */
+/** A single object needs no order. */
 async function orderOf(
   client: ClusterClient,
   candidates: readonly Candidate[],
@@ -167,12 +173,12 @@ function isCutShort({ message }: PrunedObject): boolean {
 
 function candidatesOf({ candidates, unrecorded }: PruneSetRequest): readonly Candidate[] {
   const unrecordedKeys = new Set(unrecorded.map(objectIdKey));
-  // An object that was both recorded and attempted again since may have been created anew, with another uid.
+  // An object that was recorded and attempted again since may have been created again with another uid.
   const recorded = candidates.map(({ id, uid }) => (unrecordedKeys.delete(objectIdKey(id)) ? { id } : { id, uid }));
   return [...recorded, ...unrecorded.filter((id) => unrecordedKeys.has(objectIdKey(id))).map((id) => ({ id }))];
 }
 
-/** With what stands in the way of one object. */
+/** The request with the obstacle to deleting one object. */
 interface OneRequest extends PruneSetRequest {
   readonly obstacle: DeletionObstacle | undefined;
 }
@@ -182,7 +188,7 @@ async function pruneOne(client: ClusterClient, candidate: Candidate, request: On
   try {
     return await withFreshKinds(client, () => proveAndDelete(client, candidate, request));
   } catch (error) {
-    // That says nothing of the cluster, and whether it was deleted is seen next time.
+    // The cut says nothing about the cluster. The next run sees whether the object was deleted.
     if (isCutOff(error, request)) return { id, ...cutShort };
     const failure = failureOf(error);
     if (endsTheRun(failure)) throw error;
@@ -196,7 +202,7 @@ async function proveAndDelete(client: ClusterClient, candidate: Candidate, reque
   if (found.outcome === "unavailable") return { id, outcome: "waiting", message: found.message };
   if (found.outcome === "absent") return withoutKind(client, id);
   const { info } = found;
-  // One of the places an unrecorded object might have; asked for there, the server would not know the path.
+  // Only one of the places that an unrecorded object may have. The server does not know a path of the wrong scope.
   if (info.namespaced !== (id.namespace !== "")) return { id, outcome: "absent" };
   const live = await client.get(info, id, { metadataOnly: true });
   if (live === undefined) return { id, outcome: "absent" };
@@ -211,12 +217,12 @@ async function proveAndDelete(client: ClusterClient, candidate: Candidate, reque
   return deleteAndConfirm(client, info, { id, uid: stringAt(live, "metadata", "uid") ?? "" });
 }
 
-/** Its mark is ours still. The sibling overwrites it when it applies the object. */
+/** The object still has this set's mark. The sibling overwrites the mark when it applies the object. */
 function held(
   live: KubeObject,
   { id, heldFor, version }: { readonly id: ObjectId; readonly heldFor: string; readonly version: string },
 ): PrunedObject {
-  const message = `it stays until applyset (${heldFor}), which desires it, has taken it over`;
+  const message = `it stays until applyset (${heldFor}), which desires it, takes it over`;
   const entry: InventoryEntry = { ...entryOf(live, { id, version }), watched: "nothing", heldFor };
   return { id, outcome: "held", message, entry };
 }
@@ -231,7 +237,7 @@ function reasonToStay(candidate: Candidate, live: KubeObject, request: PruneSetR
     return { id, outcome: "foreign", message: `another object has its name: uid ${uid}, recorded ${candidate.uid}` };
   }
   if (!isMember(live, request.setId)) {
-    return { id, outcome: "foreign", message: "it is no member of this Sync any more: its marks are gone" };
+    return { id, outcome: "foreign", message: "it is not a member of this Sync any more: its marks are gone" };
   }
   const owner = foreignOwner(live, request.setId);
   if (owner !== undefined) {

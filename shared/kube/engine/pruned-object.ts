@@ -3,21 +3,22 @@ import type { InventoryEntry } from "#shared/kube/inventory.ts";
 import type { ObjectId } from "#shared/kube/object-id.ts";
 
 /**
- * What became of one candidate. Settled, so that it leaves the inventory:
- * - `deleted`: confirmed gone; `absent`: it was gone before;
- * - `kept`: it asks not to be deleted, or never may be;
- * - `foreign`: it is no member any more, another tool has taken it over, or another object has its name;
+ * The result of one candidate. These results are settled, and the object leaves the inventory:
+ * - `deleted`: confirmed gone; `absent`: it was gone before.
+ * - `kept`: a mark forbids the deletion, or it is never allowed.
+ * - `foreign`: it is not a member any more, another tool has taken it over, or another object has its name.
  * - `moved`: the same object is applied under another group.
- * `held` is over and stays in the inventory: a sibling desires the object and has not taken it over yet.
- * Not settled: `terminating` (asked for, not gone yet), `waiting` (others go first), `failed`.
+ *
+ * A `held` object stays in the inventory: a sibling desires it and has not taken it over yet. These results are not
+ * settled: `terminating` (requested, not gone yet), `waiting` (others are deleted first), `failed`.
  */
 export interface PrunedObject {
   readonly id: ObjectId;
   readonly outcome: "deleted" | "absent" | "kept" | "foreign" | "moved" | "held" | "terminating" | "waiting" | "failed";
   readonly message?: string;
-  /** Of one that is held: for the inventory. */
+  /** For a held object: its entry in the inventory. */
   readonly entry?: InventoryEntry;
-  /** Of one that is kept for it: what depends on it and stays. */
+  /** For a kept object: the object that depends on it and stays. */
   readonly staysFor?: ObjectId;
   readonly failure?: ObjectFailure;
 }

@@ -18,7 +18,7 @@ interface Doomed extends OwnDeadline {
 export interface ReadDoomed {
   readonly liveOf: ReadonlyMap<string, KubeObject>;
   readonly notes: readonly DeletionNote[];
-  /** Why a kind was not listed this time, which the next run may. */
+  /** Why a kind could not be listed this time. The next run may succeed. */
   readonly unread?: string;
 }
 
@@ -27,10 +27,10 @@ const concurrency = 8;
 const passing: ReadonlySet<ObjectFailure["class"]> = new Set(["transient", "throttled", "expired"]);
 
 /**
- * Reads the metadata of what is to be deleted, at one LIST for each kind: a run that read each object first might be through
- * with its time before it has deleted anything. Of a kind that cannot be listed nothing is known, and its objects go by their kind;
- * what the API server serves itself, and could not list for the moment, is listed by the next run.
- * @throws KubeError when the cluster as a whole does not answer or does not let us in.
+ * Reads the metadata of the objects to delete, with one LIST for each kind. A run that read each object alone could use
+ * up its time before it deletes anything. When a kind cannot be listed, its objects are deleted in the order of their
+ * kinds. A kind of the API server itself that could not be listed temporarily is listed by the next run.
+ * @throws KubeError when the cluster as a whole does not answer or refuses access.
  */
 export async function readDoomed(client: ClusterClient, doomed: Doomed): Promise<ReadDoomed> {
   const liveOf = new Map<string, KubeObject>();
@@ -49,10 +49,10 @@ export async function readDoomed(client: ClusterClient, doomed: Doomed): Promise
       const failure = failureOf(error);
       if (endsTheRun(failure)) throw error;
       if (isBuiltinGroup(first.group) && passing.has(failure.class)) {
-        unread = `waits until ${first.kind} can be listed, which says what goes first: ${failure.message}`;
+        unread = `waits until ${first.kind} can be listed, because its marks decide the order of deletion: ${failure.message}`;
         return;
       }
-      const message = `what depends on what is not known of ${first.kind}, which cannot be listed: ${failure.message}`;
+      const message = `the dependencies of ${first.kind} are unknown, because it cannot be listed: ${failure.message}`;
       notes.push({ id: first, message });
     }
   });

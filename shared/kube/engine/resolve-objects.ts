@@ -8,11 +8,11 @@ import { listAt, type ManifestObject, objectIdOf, stringAt, stringMapAt } from "
 import { partOfLabel } from "#shared/kube/membership.ts";
 import { describeObject, groupOf, type ObjectId, objectIdKey, versionOf } from "#shared/kube/object-id.ts";
 
-/** An object of the rendering as it will be sent: with its scope settled and the set's label on it. */
+/** An object of the rendering as it is sent: its scope is decided, and it has the set's label. */
 export interface ResolvedObject {
   readonly id: ObjectId;
   readonly object: ManifestObject;
-  /** Set when the object cannot be applied at all; nothing of the set is then written. */
+  /** Set when the object cannot be applied at all. Then nothing of the set is written. */
   readonly invalid?: ObjectFailure;
 }
 
@@ -22,15 +22,15 @@ interface Scope {
 
 export interface Membership {
   readonly setId: string;
-  /** For namespaced objects that name none. */
+  /** The namespace of namespaced objects that name none. */
   readonly defaultNamespace?: string | undefined;
 }
 
 /**
- * Settles what only the cluster knows: whether a kind is namespaced, from discovery and from the definitions in the set
- * itself. A namespaced object without a namespace goes where the Sync says; when it does not say, the object is invalid (it
- * would never fall into `default`). A namespace on a cluster-scoped object is dropped, as the server does. Objects of unknown kinds are left as they are; they fail alone,
- * in their turn. The ownership label is set here, last.
+ * Decides what only the cluster knows: whether a kind is namespaced, from discovery and from the definitions in the
+ * set. A namespaced object without a namespace gets the Sync's default namespace. Without a default it is invalid; it
+ * never lands in `default`. The namespace of a cluster-scoped object is dropped, as the server does. Objects of unknown
+ * kinds stay as they are, and fail alone in their turn. The ownership label is set last.
  */
 export async function resolveObjects(
   client: ClusterClient,
@@ -59,7 +59,7 @@ export async function resolveObjects(
 function invalidity(id: ObjectId, scope: Scope | undefined, isTaken: boolean): ObjectFailure | undefined {
   const unfit = pathSegmentProblem(id.name) ?? pathSegmentProblem(id.namespace);
   if (unfit !== undefined) {
-    const message = `the name or namespace of ${describeObject(id)} ${unfit}: it becomes a part of the object's address in the API; give it another`;
+    const message = `the name or namespace of ${describeObject(id)} ${unfit}: it becomes a part of the object's address in the API; change it`;
     return definiteFailure({ class: "invalid", reason: "InvalidName", message });
   }
   if (scope?.namespaced && id.namespace === "") {
@@ -71,7 +71,7 @@ function invalidity(id: ObjectId, scope: Scope | undefined, isTaken: boolean): O
     });
   }
   if (!isTaken) return undefined;
-  const message = `${describeObject(id)} is there twice once its scope is known; remove one of them`;
+  const message = `${describeObject(id)} appears twice in the set, because its kind ignores the namespace; remove one of them`;
   return definiteFailure({ class: "invalid", reason: "DuplicateObject", message });
 }
 
@@ -94,7 +94,7 @@ export function isDefinition(object: ManifestObject): boolean {
   return object.kind === "CustomResourceDefinition" && groupOf(object.apiVersion) === "apiextensions.k8s.io";
 }
 
-/** The group, kind and served versions that a definition gives. */
+/** The group, kind and served versions of a definition. */
 export function kindsOfDefinition(
   definition: ManifestObject,
 ): readonly { group: string; kind: string; version: string }[] {
@@ -118,13 +118,13 @@ function withScope(
   return { ...object, metadata };
 }
 
-/** Last, so that nothing in a rendering can say whose an object is. */
+/** The label is set last, so that nothing in a rendering can name another owner. */
 function withMembership(object: ManifestObject, setId: string): ManifestObject {
   const labels = { ...stringMapAt(object, "metadata", "labels"), [partOfLabel]: setId };
   return { ...object, metadata: { ...object.metadata, labels } };
 }
 
-/** The kind of an object in the version of its manifest, or why it is not known. */
+/** The kind of an object in its manifest's version, or why it is unknown. */
 export async function resolveKind(client: ClusterClient, object: ManifestObject): Promise<KindInfo | ObjectFailure> {
   const query = { group: groupOf(object.apiVersion), kind: object.kind, version: versionOf(object.apiVersion) };
   try {
@@ -143,7 +143,7 @@ export async function resolveKind(client: ClusterClient, object: ManifestObject)
 function remedyOf(object: ManifestObject, served: readonly string[]): string {
   if (served.length > 0) return `; the cluster serves it in ${served.join(", ")}: change apiVersion`;
   const foreign = foreignKindOf(object);
-  if (foreign === undefined) return "; it is tried again until its definition is there";
+  if (foreign === undefined) return "; Starling tries again until the definition exists";
   const { tool, instead } = foreign;
-  return `: it is for ${tool}, which this cluster does not have; for Starling to do what it says, write ${instead} (starling validate -f FILE prints it), or install ${tool} there`;
+  return `: the object is for ${tool}, which this cluster does not have; to let Starling do it, write ${instead} (\`starling validate -f FILE\` prints it), or install ${tool} there`;
 }

@@ -1,6 +1,6 @@
 /**
- * A hook is an object that is run: made anew for each rendering, awaited to its end, and left or deleted then. The run that
- * it was made in stands on the object itself, so that a worker that knows nothing of it runs it no second time.
+ * Runs a hook: an object that is created anew for each rendering, awaited to its end, and then left or deleted. An
+ * annotation of the object names its run, so that a worker that does not know of it does not run it again.
  */
 import type { SleepingClock } from "#shared/base/clock.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
@@ -29,7 +29,7 @@ import type { HookMarks } from "#shared/kube/order-marks.ts";
 
 const runAnnotation = "starling.dev/hook-run";
 
-/** What a hook is run for. One that failed is run again by the next attempt, and no other is. */
+/** What a hook runs for. The next attempt runs a failed hook again, and no other hook. */
 export interface HookRun {
   readonly renderDigest: string;
   readonly attempt: number;
@@ -40,7 +40,7 @@ interface HookRequest {
   readonly hook: HookMarks;
   readonly run: HookRun;
   readonly setId: string;
-  /** What the inventory says of it. */
+  /** The object's entry in the inventory. */
   readonly known: InventoryEntry | undefined;
   /** Absent: the set has no siblings. */
   readonly standingOf?: StandingOf;
@@ -49,8 +49,8 @@ interface HookRequest {
 }
 
 /**
- * Sees to it that a hook was made for this run, once, and says how far it is: `Current` when it has done its work,
- * `Failed` when it ended without. What is left of an earlier run is deleted before, where its policy says so.
+ * Ensures that the hook was created exactly once for this run, and returns its health: `Current` when it has completed,
+ * `Failed` when it has not succeeded. It first deletes the hook of an earlier run, if the hook's policy says so.
  */
 export async function runHook(client: ClusterClient, request: HookRequest): Promise<AppliedObject> {
   const { id } = request.target;
@@ -62,7 +62,7 @@ export async function runHook(client: ClusterClient, request: HookRequest): Prom
   }
 }
 
-/** The run that an object was made in, for its record; nothing of what is no hook. */
+/** The run of a hook, for its record; empty for other objects. */
 export function hookPart(live: KubeObject): Pick<InventoryEntry, "hook"> {
   const hook = annotationsOf(live)[runAnnotation];
   return hook === undefined ? {} : { hook };
@@ -101,7 +101,7 @@ async function make(client: ClusterClient, { target, run, ...request }: HookRequ
   return "health" in result ? { ...result, entry: { ...result.entry, hook: markOf(run) } } : result;
 }
 
-/** A Job that removes itself would take with it what it came to; its policy says when it goes. */
+/** A Job that removes itself would remove its result. The hook's policy decides about its deletion. */
 function asRun(object: ManifestObject, mark: string): ManifestObject {
   const annotations = { ...annotationsOf(object), [runAnnotation]: mark };
   const marked = { ...object, metadata: { ...object.metadata, annotations } };
@@ -123,12 +123,12 @@ function begun(
   return { id, outcome: "unchanged", entry, health, warnings: [] };
 }
 
-/** What is there is not of this run. */
+/** The existing object is from another run. */
 async function replace(client: ClusterClient, request: HookRequest, { kind, live }: Found): Promise<AppliedObject> {
   const { id } = request.target;
   const obstacle = await whyKept(request, live);
   if (obstacle !== undefined) {
-    const message = `${describeObject(id)} is there from before and ${obstacle}`;
+    const message = `${describeObject(id)} exists from an earlier run and ${obstacle}`;
     return { id, outcome: "failed", failure: definiteFailure({ class: "foreign", reason: "HookExists", message }) };
   }
   try {
@@ -143,14 +143,14 @@ async function replace(client: ClusterClient, request: HookRequest, { kind, live
 async function whyKept(request: HookRequest, live: KubeObject): Promise<string | undefined> {
   const { hook, setId } = request;
   if (!isMember(live, setId) && !(await hasMoved(request, live)))
-    return "was not made by this Sync; delete it, or give the hook another name";
+    return "was not created by this Sync; delete it, or rename the hook";
   const mark = keepMark(live);
-  if (mark !== undefined) return `marked ${mark}; delete it`;
+  if (mark !== undefined) return `is marked ${mark}; delete it`;
   if (hook.deletePolicies.has("BeforeHookCreation")) return undefined;
-  return "its delete policy does not say BeforeHookCreation (before-hook-creation); add that, or delete it";
+  return "its delete policy does not include BeforeHookCreation (before-hook-creation); add it, or delete the object";
 }
 
-/** A sibling made it, and does not desire it any more. */
+/** A sibling created the object, and does not desire it any more. */
 async function hasMoved({ target: { id }, setId, standingOf }: HookRequest, live: KubeObject): Promise<boolean> {
   const owner = foreignOwner(live, setId);
   if (owner?.tool !== "applyset" || !isMember(live, owner.owner)) return false;
@@ -159,16 +159,16 @@ async function hasMoved({ target: { id }, setId, standingOf }: HookRequest, live
 }
 
 function ending({ target: { id } }: HookRequest, live: KubeObject): AppliedObject {
-  const message = `${describeObject(id)} is being deleted${heldBy(live)}; it is run when it is gone`;
+  const message = `${describeObject(id)} is being deleted${heldBy(live)}; it runs after the deletion`;
   return { id, outcome: "waiting", reason: "Terminating", message };
 }
 
 function lost({ target: { id } }: HookRequest): AppliedObject {
-  const message = `${describeObject(id)} was deleted before anybody saw whether it has done its work; another attempt runs it again`;
+  const message = `${describeObject(id)} was deleted before Starling saw whether it had succeeded; the next attempt runs it again`;
   return { id, outcome: "failed", failure: definiteFailure({ class: "replaced", reason: "HookLost", message }) };
 }
 
-/** Of a run: a Pod that is ready has not ended, and a Job that is suspended has not begun. */
+/** The health of a run. A ready Pod has not ended, and a suspended Job has not begun. */
 function hookHealth(live: KubeObject, now: Date): Health {
   if (stringAt(live, "kind") === "Pod" && stringAt(live, "apiVersion") === "v1") return podRun(live);
   const isSuspended = stringAt(live, "kind") === "Job" && valueAt(live, "spec", "suspend") === true;

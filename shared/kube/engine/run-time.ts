@@ -1,8 +1,8 @@
 import type { OwnDeadline } from "#shared/kube/engine/own-deadline.ts";
 
 /**
- * What is left of a run. Nothing is begun that, taking as long as the slowest so far, would be cut off; the first pieces
- * always are, so that every run gets further.
+ * The remaining time of a run. An operation does not begin if the slowest operation so far would not fit into the
+ * remaining time. The first operations always begin, so that every run makes progress.
  */
 export class RunTime {
   readonly #own: OwnDeadline;

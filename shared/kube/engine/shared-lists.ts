@@ -6,9 +6,9 @@ import { type KubeObject, labelsOf, stringAt } from "#shared/kube/kube-object.ts
 import { partOfLabel } from "#shared/kube/membership.ts";
 import { kindKey } from "#shared/kube/object-id.ts";
 
-/** An id has 55 characters, and all of them stand in an address. */
+/** An id has 55 characters, and the address of a request contains all ids. */
 const setsInOneList = 40;
-/** What was read longer ago is read again. */
+/** An older answer is read again. */
 const staleMs = 15_000;
 
 interface Share {
@@ -25,26 +25,26 @@ interface Asked {
   readonly setId: string;
   readonly kind: KindInfo;
   readonly query: ListQuery;
-  /** Absent: all of them. */
+  /** Absent: all namespaces. */
   readonly namespace: string | undefined;
 }
 
 /**
- * Lists of members for several sets of one cluster that are looked at one after the other: the first to ask for a kind has
- * it listed for all that have members of it, each of which gets its own, once. Whoever asks again, or has written, reads
- * anew.
+ * Shares lists of members among several sets of one cluster that are checked one after the other. The first request for
+ * a kind lists it for all sets with members of it, and each set gets its part once. A set that asks again, or has
+ * written, reads again.
  */
 export class SharedLists {
-  /** By set: the namespaces of its members of each kind. */
+  /** By set and kind, the namespaces of its members. */
   readonly #places: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
   readonly #clock: Clock;
-  /** Of each list, what is kept for sets that had not asked before. */
+  /** By list, the parts of sets that have not asked yet. */
   readonly #lists = new Map<string, Map<string, Share>>();
   readonly #served = new Set<string>();
   readonly #definitions = new Map<string, { readonly at: number; readonly found: KubeObject | undefined }>();
-  /** Kinds that may not be listed over all namespaces. */
+  /** Kinds that Starling may not list over all namespaces. */
   readonly #refused = new Map<string, KubeError>();
-  /** What is more than may be read for several at once. */
+  /** Lists that are too large to read for several sets at once. */
   readonly #tooLarge = new Set<string>();
 
   constructor(inventories: readonly Inventory[], clock: Clock) {
@@ -53,8 +53,8 @@ export class SharedLists {
   }
 
   /**
-   * The client, for looking at one of the sets.
-   * @param shared - lists for the others, too: of what it may read itself, none of that is taken.
+   * The client for checking one of the sets.
+   * @param shared - makes the lists for several sets, which therefore do not count against the own client's limit.
    */
   of(client: ClusterClient, shared: ClusterClient): ClusterClient {
     const written = <T>(answer: Promise<T>): Promise<T> => {
@@ -130,7 +130,7 @@ export class SharedLists {
     }
   }
 
-  /** One namespace only where all sets have their members of the kind there, or no more may be read. */
+  /** One namespace only if all sets have their members of the kind there, or if more must not be listed. */
   #scopeOf(kind: KindInfo, namespace: string | undefined): string | undefined {
     if (namespace === undefined || this.#refused.has(kindKey(kind))) return namespace;
     const isElsewhere = [...this.#places.values()].some((places) =>
@@ -169,7 +169,7 @@ export class SharedLists {
     return this.#clock.now().getTime() - at < staleMs;
   }
 
-  /** Who else has members of the kind there, and is yet to ask. */
+  /** The other sets that have members of the kind there and have not asked yet. */
   #othersOf(asked: Asked): readonly string[] {
     const { setId, kind, namespace } = asked;
     return [...this.#places].flatMap(([other, places]) => {
@@ -180,7 +180,7 @@ export class SharedLists {
   }
 }
 
-/** @returns no set's id for another selector than that of one set. */
+/** @returns an empty id for a selector that does not select exactly one set. */
 function setIdOf({ labelSelector = "" }: ListQuery): string {
   const [label, setId = ""] = labelSelector.split("=");
   return label === partOfLabel ? setId : "";

@@ -1,6 +1,6 @@
 import type { ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 
-/** The server of a kind's group is silent: nothing is known of its objects, which is no absence. */
+/** The server of a kind's group does not answer. Its objects are unknown, which does not mean that they are absent. */
 export class UnavailableKind extends Error {
   readonly failure: ObjectFailure;
 

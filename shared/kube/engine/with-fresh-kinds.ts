@@ -2,8 +2,8 @@ import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
 /**
- * Does the work again, once, when the server no longer knows a kind that was looked up: definitions come and go while a
- * catalog of kinds is kept.
+ * Repeats the work once when the server no longer knows a kind, because definitions can change while a catalog of kinds
+ * is cached.
  */
 export async function withFreshKinds<T>(client: ClusterClient, work: () => Promise<T>): Promise<T> {
   try {

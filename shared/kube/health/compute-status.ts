@@ -15,15 +15,16 @@ import { groupOf } from "#shared/kube/object-id.ts";
 export interface HealthOptions {
   readonly now: Date;
   /**
-   * The generation that the last apply was answered with: what is older says nothing about what was applied.
-   * kstatus alone calls an object Current whose controller has not looked at it yet (kustomize-controller#387).
+   * The generation that the server returned for the last apply. An older generation says nothing about the applied
+   * object. kstatus alone calls an object Current even if its controller has not seen it yet
+   * (kustomize-controller#387).
    */
   readonly minimumGeneration?: number;
-  /** kstatus' 15 s unless given. Nodes that start for a Pod take minutes, so the engine gives more. */
+  /** Default: kstatus' 15 s. Starting a node for a Pod takes minutes, so the engine sets a longer time. */
   readonly unschedulableGraceSeconds?: number;
   /**
-   * Set for a custom resource whose definition has a status subresource: without a status it is InProgress for
-   * `statusGraceSeconds` after its creation, because a controller has yet to see it (cluster-api#9299).
+   * Set for a custom resource whose definition has a status subresource. Without a status it is InProgress for
+   * `statusGraceSeconds` after its creation, because its controller may not have seen it yet (cluster-api#9299).
    */
   readonly expectsStatus?: boolean;
 }
@@ -32,9 +33,9 @@ const statusGraceSeconds = 15;
 const defaultUnschedulableGraceSeconds = 15;
 
 /**
- * The health of one live object by the rules of kstatus: being deleted; the generation observed; the conditions
- * Reconciling and Stalled; the rule of the kind, whatever its version; the condition Ready; else Current.
- * A shape that the rules cannot read is `Unknown` with the reason `Unreadable`.
+ * The health of one live object by the rules of kstatus, in this order: a deletion in progress, the observed
+ * generation, the conditions Reconciling and Stalled, the rule of its kind in any version, and the condition Ready.
+ * Otherwise it is Current. An object with a shape that the rules cannot read is `Unknown` with the reason `Unreadable`.
  */
 export function computeStatus(object: KubeObject, options: HealthOptions): Health {
   try {
@@ -48,7 +49,7 @@ export function computeStatus(object: KubeObject, options: HealthOptions): Healt
 function genericHealth(object: KubeObject, options: HealthOptions): Health | undefined {
   const deletedAt = valueAt(object, "metadata", "deletionTimestamp");
   if (deletedAt !== undefined && deletedAt !== null && typeof deletedAt !== "string") {
-    throw new HealthShapeError("metadata.deletionTimestamp is no string");
+    throw new HealthShapeError("metadata.deletionTimestamp must be a string");
   }
   if (deletedAt) return { status: "Terminating", message: "Resource scheduled for deletion" };
   const behind = generationHealth(object, options);

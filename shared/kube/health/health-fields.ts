@@ -3,7 +3,7 @@ import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { type KubeObject, valueAt } from "#shared/kube/kube-object.ts";
 import { type ReportedReason, reportedReason } from "#shared/kube/reasons.ts";
 
-/** A part of the object has a shape that the rules cannot read; the health is then Unknown, never a guess. */
+/** A part of the object has a shape that the rules cannot read. Its health is then Unknown, and never guessed. */
 export class HealthShapeError extends Error {
   override readonly name = "HealthShapeError";
 }
@@ -16,32 +16,32 @@ export interface ObjectCondition {
   readonly observedGeneration?: number;
 }
 
-/** The string at a dotted path; the default when it is missing or something else. */
+/** The string at a dotted path; the default when it is missing or not a string. */
 export function stringField(object: KubeObject, path: string, fallback: string): string {
   const value = valueAt(object, ...path.split("."));
   return typeof value === "string" ? value : fallback;
 }
 
-/** The integer at a dotted path; the default when it is missing, a fraction or something else. */
+/** The integer at a dotted path; the default when it is missing or not an integer. */
 export function integerField(object: KubeObject, path: string, fallback: number): number {
   const value = valueAt(object, ...path.split("."));
   if (typeof value === "bigint") return Number(value);
   return typeof value === "number" && Number.isInteger(value) ? value : fallback;
 }
 
-/** Longer than any of a controller's; what a thousand objects say is in memory at once. */
+/** Longer than any text of a controller. The texts of a thousand objects are in memory at the same time. */
 const maxTextLength = 1_000;
 
-/** `status.conditions`; empty when missing. @throws HealthShapeError when it is no list of conditions. */
+/** `status.conditions`; empty when missing. @throws HealthShapeError when it is not a list of conditions. */
 export function conditionsOf(object: KubeObject): readonly ObjectCondition[] {
   const list = valueAt(object, "status", "conditions");
   if (list === undefined || list === null) return [];
-  if (!Array.isArray(list)) throw new HealthShapeError("status.conditions is no list");
+  if (!Array.isArray(list)) throw new HealthShapeError("status.conditions must be a list");
   return list.map((item: Json, index) => conditionFrom(item, index));
 }
 
 function conditionFrom(item: Json, index: number): ObjectCondition {
-  if (!isJsonObject(item)) throw new HealthShapeError(`status.conditions[${index}] is no object`);
+  if (!isJsonObject(item)) throw new HealthShapeError(`status.conditions[${index}] must be an object`);
   const { observedGeneration } = item;
   return {
     type: textMember(item.type, `status.conditions[${index}].type`),
@@ -54,6 +54,6 @@ function conditionFrom(item: Json, index: number): ObjectCondition {
 
 function textMember(value: Json | undefined, path: string): string {
   if (value === undefined || value === null) return "";
-  if (typeof value !== "string") throw new HealthShapeError(`${path} is no string`);
+  if (typeof value !== "string") throw new HealthShapeError(`${path} must be a string`);
   return foreignText(value, maxTextLength);
 }

@@ -6,12 +6,12 @@ import { type KubeObject, listAt, stringAt, valueAt } from "#shared/kube/kube-ob
 const maxProblems = 3;
 const maxDetailLength = 160;
 
-/** Reasons of waiting that are the ordinary way to start and say nothing. */
+/** Reasons of waiting that belong to an ordinary start, and are no problem. */
 const ordinaryWaits = new Set(["ContainerCreating", "PodInitializing", ""]);
 
 /**
- * Why the Pods of a workload are not ready, as people say it: `Pod web-7d9f-x2k: container web ImagePullBackOff`.
- * At most three, the first of each distinct reason; empty when no Pod says anything.
+ * Why the Pods of a workload are not ready, such as `Pod web-7d9f-x2k: container web ImagePullBackOff`. At most three,
+ * the first of each distinct reason; empty when no Pod reports a problem.
  */
 export function podProblems(pods: readonly KubeObject[]): readonly string[] {
   const seen = new Set<string>();

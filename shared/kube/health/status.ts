@@ -1,8 +1,8 @@
 import type { AnyReason, Reason } from "#shared/kube/reasons.ts";
 
 /**
- * kstatus' words for where an object is (kubernetes-sigs/cli-utils, pkg/kstatus), plus `Unknown` for what could not
- * be read or computed.
+ * The statuses of kstatus (kubernetes-sigs/cli-utils, pkg/kstatus), and `Unknown` for an object that could not be read
+ * or evaluated.
  */
 export type HealthStatus = "Unknown" | "NotFound" | "Failed" | "Terminating" | "InProgress" | "Current";
 
@@ -13,18 +13,18 @@ export interface Health {
   readonly message: string;
 }
 
-/** The reason of a Job that came to its end without success. */
+/** The reason of a Job that ended without success. */
 export const jobFailed = "JobFailed" satisfies Reason;
 
 /** Worst first. */
 const severity: readonly HealthStatus[] = ["Unknown", "NotFound", "Failed", "Terminating", "InProgress", "Current"];
 
-/** For sorting the worst to the front. */
+/** Sorts the worst first. */
 export function compareSeverity(a: HealthStatus, b: HealthStatus): number {
   return severity.indexOf(a) - severity.indexOf(b);
 }
 
-/** The least ready of the parts; `Current` when there are none. */
+/** The worst status of the parts; `Current` without parts. */
 export function worstOf(statuses: Iterable<HealthStatus>): HealthStatus {
   let worst: HealthStatus = "Current";
   for (const status of statuses) if (compareSeverity(status, worst) < 0) worst = status;

@@ -2,7 +2,9 @@ import { conditionsOf, integerField, stringField } from "#shared/kube/health/hea
 import { current, failed, type Health, inProgress, jobFailed } from "#shared/kube/health/status.ts";
 import { type KubeObject, valueAt } from "#shared/kube/kube-object.ts";
 
-/** kstatus' default of progressDeadlineSeconds: the deadline is then not in use, and Progressing is not asked for. */
+/**
+ * kstatus' default of progressDeadlineSeconds. The deadline is then off, and the condition Progressing is not required.
+ */
 const noDeadline = 2147483647;
 
 export function deploymentHealth(object: KubeObject): Health {
@@ -95,8 +97,8 @@ export function daemonSetHealth(object: KubeObject): Health {
 }
 
 /**
- * Flux's table instead of upstream's, which calls a started Job Current: a Job is done when it is complete.
- * It is reached after the generic rules, so that a Job being deleted is Terminating.
+ * Follows Flux's table, in which a Job is done when it is complete. In kstatus' own table, a started Job is Current.
+ * The generic rules come first, so that a Job being deleted is Terminating.
  */
 export function jobHealth(object: KubeObject): Health {
   const parallelism = integerField(object, "spec.parallelism", 1);
@@ -118,7 +120,7 @@ export function jobHealth(object: KubeObject): Health {
   return inProgress("JobInProgress", `Job in progress. success:${succeeded}, active: ${active}, failed: ${failures}`);
 }
 
-/** Whether a Job has done its work. */
+/** Whether a Job has succeeded. */
 export function isCompleteJob(object: KubeObject): boolean {
   return conditionsOf(object).some(({ type, status }) => type === "Complete" && status === "True");
 }

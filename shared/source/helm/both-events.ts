@@ -1,6 +1,6 @@
 /**
- * What a chart makes of `.Release.IsInstall` and `.Release.IsUpgrade`: a cluster that has nothing of it yet gets other objects
- * than one that has. One rendering holds both.
+ * Renders a chart for both values of `.Release.IsInstall` and `.Release.IsUpgrade`. A cluster without the release can
+ * get other objects than a cluster that has it. One rendering holds both.
  */
 import { objectIdKey } from "#shared/kube/object-id.ts";
 import { type ApplyEvent, hookMarksOf } from "#shared/kube/order-marks.ts";
@@ -10,18 +10,18 @@ import { compareManifests, type Manifest } from "#shared/source/manifests.ts";
 
 const words = ["IsInstall", "IsUpgrade"];
 
-/** Whether a template, or a value that one may evaluate, has one of the words. */
+/** Whether a template, or a value that a template can evaluate, contains one of the words. */
 export function asksForEvent({ files }: Chart, values: readonly string[]): boolean {
   const texts = [...files.values()].map((content) => Buffer.from(content.buffer, content.byteOffset, content.length));
   return words.some((word) => texts.some((text) => text.includes(word)) || values.some((text) => text.includes(word)));
 }
 
-/** What there is at an install, and at an upgrade: one and the same where that is so. */
+/** The objects for an install and for an upgrade. Both are the same object when nothing differs. */
 export type ByEvent<T> = Readonly<Record<ApplyEvent, T>>;
 
 /**
- * Each side with the hooks that only the other has, for its own event: they are not run then, and stay where they were.
- * So a chart of which nothing but these differs has the same objects at both.
+ * Adds to each side the hooks that only the other side has. A hook does not run at an event that is not its own, and
+ * stays where it is. A chart whose renderings differ only in such hooks therefore has the same objects on both sides.
  */
 export function withHooksOfBoth({ install, upgrade }: ByEvent<readonly Manifest[]>): ByEvent<readonly Manifest[]> {
   if (install === upgrade) return { install, upgrade };

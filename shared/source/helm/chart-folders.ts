@@ -1,12 +1,12 @@
-/** Which folders are charts, by the names of files alone: nothing of a chart is read, and no parser is needed. */
+/** Finds the folders that are charts by the names of files alone, without a parser. */
 import { compareText } from "#shared/base/text-order.ts";
 
 export const chartFile = "Chart.yaml";
 
-/** More are not noted: whoever has them says which folder is one. */
+/** Further charts are not recorded. A repository with more of them must say in `path` which folder is a chart. */
 const maxNoted = 200;
 
-/** The folders of an artifact that are charts, without those that only others depend on. */
+/** The folders of an artifact that are charts, without the charts that another chart depends on. */
 export function chartFolders(files: readonly { readonly path: string }[]): readonly string[] {
   const found = files.flatMap(({ path }) => {
     if (path === chartFile) return ["."];

@@ -5,18 +5,18 @@ import { jsonAsYaml, yamlOfJson } from "#shared/source/yaml/json-as-yaml.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-/** Of all files of values together, as they are and with their aliases written out. */
+/** The limit of all files of values together, both as they are and with their aliases expanded. */
 const maxValuesBytes = 4 * 1024 * 1024;
 
-/** By path, of an artifact. */
+/** The files of one artifact, by path. */
 type Files = ReadonlyMap<string, ListedFile>;
 
 /**
- * The values that go over the chart's own, the least first: those of the files in their order, then those of the
- * template. Each is written anew from what was understood of it.
+ * The values that override the chart's own, lowest precedence first: those of the files in order, then those of the
+ * template. Each is written again from its parsed form.
  * @param others - files of the other artifacts that the release names, by digest.
- * @throws ManifestError `ValuesNotFound` for a file that is not there and not optional, `InvalidYaml` and `InvalidValues`
- *   for one that is no map, and where they are too large.
+ * @throws ManifestError `ValuesNotFound` for a missing file that is not optional; `InvalidYaml` and `InvalidValues` for
+ * a file that is not a map, and for values that are too large.
  */
 export function chartValues(
   release: HelmRelease,
@@ -35,7 +35,7 @@ export function chartValues(
     throw new ManifestError(
       "ValuesNotFound",
       { file: path, field: `render.helm.valuesFrom[${index}].path` },
-      `is no file of ${whose}; paths begin at the root of the repository: correct it, add its folder to the Source's spec.paths, or say optional: true`,
+      `is not a file of ${whose}; correct the path, which begins at the root of the repository, add its folder to the Source's spec.paths, or set optional: true`,
     );
   });
   return release.values === undefined ? texts : [...texts, yamlOfJson(release.values)];
@@ -45,24 +45,35 @@ function byPath(files: readonly ListedFile[]): Files {
   return new Map(files.map((file) => [file.path, file]));
 }
 
-/** What is left of what all files may have; Helm holds values about fifty times as large, four times over. */
+/**
+ * The bytes that are left for further files. Helm needs about fifty times the size of the values in memory, four times
+ * over.
+ */
 interface Size {
   left: number;
 }
 
 function valuesIn({ path, content }: ListedFile, size: Size): string {
-  // Before it is read, which takes as long as it is large.
+  // The size is checked first, because reading takes time in proportion to it.
   requireRoom(path, size, content.length);
   const documents = parseDocuments(textOf(path, content), path);
   const [first, second] = documents;
   if (second !== undefined) {
     const place = { file: path, document: second.document, line: second.line };
-    throw new ManifestError("InvalidValues", place, "a file of values has one document; Helm would leave out this one");
+    throw new ManifestError(
+      "InvalidValues",
+      place,
+      "a file of values must have one document, because Helm ignores further ones; remove this one",
+    );
   }
   if (first !== undefined && !isJsonObject(first.value)) {
-    throw new ManifestError("InvalidValues", { file: path, line: first.line }, "values are a map, as `replicas: 2`");
+    throw new ManifestError(
+      "InvalidValues",
+      { file: path, line: first.line },
+      "values must be a map, such as `replicas: 2`",
+    );
   }
-  // With what its aliases stand for.
+  // The size with its aliases expanded.
   const written = jsonAsYaml(first?.value ?? {});
   requireRoom(path, size, written.length);
   size.left -= written.length;
@@ -71,7 +82,7 @@ function valuesIn({ path, content }: ListedFile, size: Size): string {
 
 function requireRoom(file: string, { left }: Size, bytes: number): void {
   if (bytes <= left) return;
-  const reason = `makes the files of values larger than ${maxValuesBytes} bytes, more than Helm can hold; leave out what the chart does not read, or put data into a file of the chart`;
+  const reason = `makes the files of values larger than ${maxValuesBytes} bytes, the most that Helm has memory for; leave out what the chart does not read, or put data into a file of the chart`;
   throw new ManifestError("InvalidValues", { file }, reason);
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a chart may be: files of the artifact, and nothing that is fetched. Helm itself fetches what a schema of values
- * refers to, follows links, and leaves what `lookup` finds empty, so every chart is read before it is rendered.
+ * Checks a chart before Helm renders it. A chart consists of files of the artifact, and nothing is fetched. Helm itself
+ * would fetch the URLs that a schema of values refers to, follow links, and answer `lookup` with nothing.
  */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -12,35 +12,36 @@ import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 export interface Chart {
-  /** As Chart.yaml has it: what Helm calls its files by. */
+  /** The name in Chart.yaml, with which Helm's paths of files begin. */
   readonly name: string;
   /** The folder inside the artifact. */
   readonly folder: string;
   /** Relative to the chart. */
   readonly files: ReadonlyMap<string, Uint8Array>;
-  /** The templates with calls of functions that are not the same at every rendering. */
+  /** The templates that call functions whose result changes from rendering to rendering. */
   readonly watched: readonly WatchedTemplate[];
 }
 
 export interface WatchedTemplate {
   readonly path: string;
-  /** As Helm has it: a dependency is called by its name, whatever folder it is in. */
+  /** The path that Helm shows: it contains the name of a dependency, not the name of its folder. */
   readonly helmPath: string;
   readonly calls: readonly TemplateCall[];
 }
 
 const valuesFile = "values.yaml";
-/** Of the chart itself, and of those it depends on. */
+/** Templates of the chart itself and of the charts it depends on. */
 const templates = /^(?:charts\/[^/]+\/)*templates\//;
 const schemas = /^(?:charts\/[^/]+\/)*values\.schema\.json$/;
 const charts = /^(?:charts\/[^/]+\/)*Chart\.yaml$/;
-/** What a rendering must not depend on: the live cluster, the time, and chance. */
+/** A rendering must not depend on the live cluster, on the time, or on chance. */
 const watchedFunctions: ReadonlySet<string> = new Set(["lookup", ...fixedFunctions("first").keys()]);
 
 /**
- * @param files - relative to the chart, those of packed dependencies unpacked in their place.
- * @throws ManifestError `ChartRefused` naming file, field and remedy, for what is no chart, for a dependency that is not
- *   vendored, and for a schema of values that refers to something else.
+ *
+ * @param files - relative to the chart, with packed dependencies unpacked in their place.
+ * @throws ManifestError `ChartRefused` with file, field and remedy for a folder that is not a chart, for a dependency
+ * that is not vendored, and for a schema of values that refers to another file or URL.
  */
 export function readChart(folder: string, files: ReadonlyMap<string, Uint8Array>): Chart {
   const { name } = readChartFile(folder, files, chartFile);
@@ -66,17 +67,20 @@ function readChartFile(folder: string, files: ReadonlyMap<string, Uint8Array>, p
   const file = at(folder, path);
   const value = mapIn(files, folder, path);
   if (value === undefined) {
-    throw chartRefused({ file: folder }, `is no Helm chart: it has no ${chartFile}; correct the template's path`);
+    throw chartRefused(
+      { file: folder },
+      `is not a Helm chart, because it has no ${chartFile}; correct the template's path`,
+    );
   }
   const { name, type, version, dependencies } = value;
   if (typeof name !== "string" || name === "")
-    throw chartRefused({ file, field: "name" }, "is missing; a chart has a name");
+    throw chartRefused({ file, field: "name" }, "is missing; give the chart a name");
   if (version === undefined || version === null || version === "")
-    throw chartRefused({ file, field: "version" }, "is missing; a chart has one, as 1.0.0");
+    throw chartRefused({ file, field: "version" }, "is missing; give the chart a version, such as 1.0.0");
   if (type === "library" && path === chartFile) {
     throw chartRefused(
       { file, field: "type" },
-      "is library: such a chart is only for others to depend on, and has no objects",
+      "is library; a library chart has no objects: set the path of a chart that uses it",
     );
   }
   return { name, dependencies: Array.isArray(dependencies) ? dependencies : [] };
@@ -87,7 +91,7 @@ function mapIn(files: ReadonlyMap<string, Uint8Array>, folder: string, path: str
   if (content === undefined) return undefined;
   const file = at(folder, path);
   const [first] = parseDocuments(new TextDecoder().decode(content), file);
-  if (!isJsonObject(first?.value)) throw chartRefused({ file }, "is no map");
+  if (!isJsonObject(first?.value)) throw chartRefused({ file }, "must be a map of keys and values");
   return first.value;
 }
 
@@ -97,10 +101,10 @@ function requireValues(folder: string, files: ReadonlyMap<string, Uint8Array>): 
   const file = at(folder, valuesFile);
   const [first] = parseDocuments(new TextDecoder().decode(content), file, { twice: "last counts" });
   if (first === undefined || isJsonObject(first.value)) return;
-  throw new ManifestError("InvalidValues", { file, line: first.line }, "values are a map, as `replicas: 2`");
+  throw new ManifestError("InvalidValues", { file, line: first.line }, "values must be a map, such as `replicas: 2`");
 }
 
-/** Of one chart, the outermost or one below; Helm, too, wants those that a condition leaves out. */
+/** Checks one chart: the outermost one or a dependency. Helm requires dependencies that a condition disables, too. */
 function checkDependencies(folder: string, files: ReadonlyMap<string, Uint8Array>, path: string): void {
   const base = path.slice(0, -chartFile.length);
   const { dependencies } = readChartFile(folder, files, path);
@@ -113,7 +117,7 @@ function checkDependencies(folder: string, files: ReadonlyMap<string, Uint8Array
 interface Dependencies {
   readonly folder: string;
   readonly files: ReadonlyMap<string, Uint8Array>;
-  /** Of the chart that has them, `charts/a/`. */
+  /** The folder of the chart that lists them, such as `charts/a/`. */
   readonly base: string;
   readonly file: string;
 }
@@ -127,7 +131,7 @@ function checkVendored({ folder, files, base, file }: Dependencies, dependencies
     const from = repository === "" ? "" : ` from ${String(repository).slice(0, 200)}`;
     throw chartRefused(
       { file, field: `dependencies[${index}]` },
-      `${name} ${String(version).slice(0, 60)}${from} is not in ${at(folder, `${base}charts`)}, and nothing is fetched while rendering; run \`helm dependency build ${quoted(at(folder, base.slice(0, -1)))}\` and commit what it puts there`.replace(
+      `${name} ${String(version).slice(0, 60)}${from} is not in ${at(folder, `${base}charts`)}, and Starling fetches nothing while it renders; run \`helm dependency build ${quoted(at(folder, base.slice(0, -1)))}\` and commit the files that it creates there`.replace(
         "  ",
         " ",
       ),
@@ -135,7 +139,7 @@ function checkVendored({ folder, files, base, file }: Dependencies, dependencies
   }
 }
 
-/** The names of the charts below `charts/`. */
+/** The names of the charts in `charts/`. */
 function vendoredCharts(folder: string, files: ReadonlyMap<string, Uint8Array>, base: string): readonly string[] {
   const below = new RegExp(`^[^/._][^/]*/${chartFile.replace(".", "\\.")}$`);
   const start = `${base}charts/`;
@@ -148,7 +152,7 @@ function helmPath(folder: string, files: ReadonlyMap<string, Uint8Array>, path: 
   let result = "";
   let base = "";
   for (const [part, dependency] of path.matchAll(/(?<=^|\/)charts\/([^/]+)\//g)) {
-    // Below `templates/`, a folder `charts` is one like others.
+    // Inside `templates/`, a folder `charts` is an ordinary folder.
     if (!path.startsWith(part, base.length)) break;
     base += part;
     result += `charts/${mapIn(files, folder, `${base}${chartFile}`)?.name ?? dependency}/`;
@@ -156,12 +160,12 @@ function helmPath(folder: string, files: ReadonlyMap<string, Uint8Array>, path: 
   return result + path.slice(base.length);
 }
 
-/** Of the chart, or of one that it depends on; `NOTES.txt` and helpers are among them. */
+/** Whether the file is a template of the chart or of a dependency, including helpers and `NOTES.txt`. */
 export function isTemplate(path: string): boolean {
   return templates.test(path);
 }
 
-/** Whether a file is a template that Helm calls so. */
+/** Whether the chart has a template under this path of Helm's. */
 export function hasTemplate(
   { name, folder, files }: Pick<Chart, "name" | "folder" | "files">,
   helmFile: string,
@@ -175,12 +179,12 @@ export function hasTemplate(
   );
 }
 
-/** A letter for each byte: what is not understood comes back as it was. */
+/** One character for each byte, so that bytes that are not text survive the conversion. */
 export function bytesAsText(content: Uint8Array): string {
   return Buffer.from(content.buffer, content.byteOffset, content.length).toString("latin1");
 }
 
-/** A chart's file as the artifact has it. */
+/** The path of a chart's file in the artifact. */
 export function at(folder: string, path: string): string {
   if (path === "") return folder;
   return folder === "." ? path : `${folder}/${path}`;

@@ -1,14 +1,15 @@
 /**
- * What a chart gets in the place of the functions that read the clock or draw by lot: fixed answers, others for the second
- * rendering, of which no part is the same. So nothing of a rendering depends on when and where it was made, and a difference
- * is no matter of luck. Functions that always answer otherwise, such as `genCA` and `htpasswd`, are left as they are.
+ * Replaces the functions that read the clock or draw random values by fixed answers. The second rendering gets other
+ * answers, which differ from the first ones in every part. So a rendering does not depend on when and where it is made,
+ * and a difference between both is certain, not a matter of luck. Functions whose answer is always new, such as `genCA`
+ * and `htpasswd`, stay.
  */
 import type { Instead } from "#shared/source/helm/template-calls.ts";
 
 export type Version = "first" | "second";
 
 interface Fixed {
-  /** No part, from the year to the second, is that of the other. */
+  /** It differs from the other version's in every part, from the year to the second. */
   readonly moment: string;
   readonly uuid: string;
   readonly letter: string;
@@ -36,15 +37,15 @@ const fixed: Readonly<Record<Version, Fixed>> = {
   },
 };
 
-/** The name of a template that answers for a function. */
+/** The name of the template that answers for a function. */
 const templateOf = (name: string) => `starling.fixed.${name}`;
-/** Its file, which no chart has. */
+/** The file of these templates. No chart has it. */
 export const fixedFile = "templates/_starling.fixed.tpl";
 
-/** What a text that is given to `tpl` is refused with, before the name of the function that it calls. */
+/** Begins the message with which `tpl` refuses a text; the name of the called function follows. */
 const hiddenCall = "starling.hidden.";
 
-/** Arguments, as they are written or piped, to a template: what it answers is a text, as the function's answer is. */
+/** Passes the arguments, written or piped, to a template. A template answers with a text, as the function does. */
 const byTemplate = (name: string): Instead => ({ name: "list", into: `include "${templateOf(name)}"` });
 
 const ofClock = ["date", "dateInZone", "date_in_zone", "htmlDate", "htmlDateInZone", "ago", "durationRound"];
@@ -57,7 +58,7 @@ export function fixedFunctions(version: Version): ReadonlyMap<string, Instead> {
     ["now", { name: momentOf(version) }],
     ["uuidv4", { name: `"${uuid}"` }],
     ["randInt", { name: integer }],
-    // In the order of a map of Go's, which is another each time.
+    // Go's order of a map's keys changes with each rendering.
     ["keys", { name: "keys", into: "sortAlpha" }],
     ...["tpl", ...ofClock, ...ofLot].map((name) => [name, byTemplate(name)] as const),
   ]);
@@ -67,19 +68,19 @@ function momentOf(version: Version): string {
   return `(toDate "2006-01-02T15:04:05Z07:00" "${fixed[version].moment}")`;
 }
 
-/** Where what is called in a text is not seen before it is evaluated. */
+/** Functions whose call is not visible until the text is evaluated. */
 const hidden = ["now", "uuidv4", "randInt", ...ofClock, ...ofLot, "tpl"];
 
-/** In RE2, in an action: a text, a letter in its quotes, a comment, or whatever else is neither, each whole. */
+/** In RE2, inside an action: a string, a quoted character, a comment, or any other character. Each is matched whole. */
 const passed = String.raw`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\x60[^\x60]*\x60|/\*.*?\*/|\}[^}]|[^}"'\x60/]`;
-/** In RE2: a call in an action, as far as its name. What is behind a dot or a `$` is a field or a variable. */
+/** In RE2: a call in an action, up to the name of the function. A name after a dot or `$` is a field or a variable. */
 const callOf = (names: string) => String.raw`(?s)(\{\{(?:(?:${passed})*?[^.$\w"\x60/}])?)(?:${names})\b`;
-/** What a text and a context are mostly written as. */
+/** The usual forms of a text and a context. */
 const operands = String.raw`\s+(\([^()]*\)|[.$][\w.$]*|"[^"]*")\s+([.$][\w.$]*)`;
 
 /**
- * The templates that answer. What is given to `tpl` is looked at when it is known: a call of a fixed function in it is
- * refused, but for `tpl` itself, in the forms that it is written in.
+ * The templates that answer. The template for `tpl` checks the text at the moment of its evaluation: a call of a
+ * replaced function in the text is refused. A call of `tpl` itself is replaced, in the usual forms of its arguments.
  */
 export function fixedTemplates(version: Version, { lookup }: { readonly lookup: "Refuse" | "Empty" }): string {
   const { letter, digit, shuffled } = fixed[version];
@@ -87,7 +88,7 @@ export function fixedTemplates(version: Version, { lookup }: { readonly lookup: 
   const isTime = (value: string) => `(or (typeIs "time.Time" ${value}) (typeIs "*time.Time" ${value}))`;
   const isSeconds = (value: string) =>
     `(or (kindIs "int" ${value}) (kindIs "int32" ${value}) (kindIs "int64" ${value}))`;
-  // What is neither is the present time to these functions.
+  // To these functions, any other value means the present time.
   const timeAt = (index: number) => {
     const value = `(index . ${index})`;
     return `(ternary ${value} ${moment} (or ${isTime(value)} ${isSeconds(value)}))`;

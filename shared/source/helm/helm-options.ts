@@ -3,9 +3,9 @@ import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
 import { sourcePath } from "#shared/source/source-path.ts";
 
-/** Longer ones Helm refuses. */
+/** Helm refuses longer names. */
 export const maxReleaseName = 53;
-/** In a template, as JSON: what is more stands in a file. */
+/** The limit of values in a template, as JSON. Larger values belong in a file. */
 const maxValuesBytes = 65_536;
 
 const releaseName = boundedText(maxReleaseName).regex(
@@ -18,15 +18,15 @@ const values = z.record(z.string(), z.unknown()).superRefine((map, context) => {
   if (bytes === undefined) {
     context.addIssue({
       code: "custom",
-      message: "holds an integer beyond 2^53, of which Helm would change the digits; quote it",
+      message: "contains an integer beyond 2^53, whose digits Helm would change; put it in quotes",
     });
   } else if (bytes > maxValuesBytes) {
-    const message = `must have at most ${maxValuesBytes} bytes as JSON; put them into a file, and name it in valuesFrom`;
+    const message = `must have at most ${maxValuesBytes} bytes as JSON; put the values into a file and name it in valuesFrom`;
     context.addIssue({ code: "custom", message });
   }
 });
 
-/** @returns undefined for what JSON as JavaScript has it cannot hold. */
+/** @returns undefined for a value that JavaScript's JSON cannot hold. */
 function bytesOf(value: unknown): number | undefined {
   try {
     return new TextEncoder().encode(JSON.stringify(value)).length;
@@ -35,48 +35,62 @@ function bytesOf(value: unknown): number | undefined {
   }
 }
 
-/** Besides the chart's own: each is read whole where the chart is rendered. */
+/** Sources besides the chart's own. The renderer reads each of them completely. */
 const maxOtherSources = 5;
 
 const valuesFile = z.strictObject({
-  /** Another Source of the same namespace, that has the file; absent: the template's. */
+  /** Another Source of the same namespace that has the file. Default: the template's Source. */
   source: nameSchema.optional(),
-  /** From the root of the repository; may hold `{{ cluster.name }}` and its like, as `path` may. */
+  /**
+   * From the root of the repository. The path may contain `{{ cluster.name }}` and the other variables that `path`
+   * allows.
+   */
   path: sourcePath,
-  /** Whether it may be missing. */
+  /** Whether the file may be missing. */
   optional: z.boolean().default(false),
 });
 
 const apiVersion = boundedText(316).regex(
   /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[a-z0-9]+(\/[A-Za-z0-9]+)?$/,
-  "must be an API version as monitoring.coreos.com/v1, or one with a kind as monitoring.coreos.com/v1/ServiceMonitor",
+  "must be an API version such as monitoring.coreos.com/v1, or one with a kind, such as monitoring.coreos.com/v1/ServiceMonitor",
 );
 
 export const helmOptions = z.strictObject({
-  /** Absent: the name of the template, or of the Sync. */
+  /** Default: the name of the template, or of the Sync. */
   releaseName: releaseName.optional(),
-  /** They go over the files', and those over the chart's own. A text that is one whole `{{ cluster.values.KEY }}` is the cluster's. */
+  /**
+   * They override the files' values, and the files' values override the chart's own. A string that consists of one `{{
+   * cluster.values.KEY }}` is replaced by the cluster's value.
+   */
   values: values.optional(),
-  /** Files of this Source, or of others; a later one goes over an earlier one. */
+  /** Files of this Source or of other Sources. A later file overrides an earlier one. */
   valuesFrom: boundedList(valuesFile, 20)
     .refine(
       (files) => new Set(files.flatMap(({ source }) => source ?? [])).size <= maxOtherSources,
-      `may name at most ${maxOtherSources} other Sources; put the files of some into one`,
+      `may name at most ${maxOtherSources} other Sources; put the files of several Sources into one`,
     )
     .optional(),
-  /** Those in the chart's folder `crds`: left out, made where they are not there, or applied like every other object. */
+  /**
+   * The objects in the chart's folder `crds`: left out, created where they are missing, or applied like all other
+   * objects.
+   */
   crds: z
     .enum(["Skip", "Create", "CreateReplace"], 'must be "Skip", "Create" or "CreateReplace"')
     .default("CreateReplace"),
-  /** What a chart that looks into the cluster is told: nothing, for it is refused, or that nothing is there. */
+  /** What happens when a chart calls `lookup`: the chart is refused, or the call finds nothing. */
   lookup: z.enum(["Refuse", "Empty"], 'must be "Refuse" or "Empty"').default("Refuse"),
-  /** What of it Helm would run around an install or an upgrade: it is run then, left out, or refused. */
+  /**
+   * The hooks that Helm would run around an install or an upgrade: they run, are left out, or make the chart refused.
+   */
   hooks: z.enum(["Honor", "Omit", "Refuse"], 'must be "Honor", "Omit" or "Refuse"').default("Honor"),
-  /** What the chart is told that it is rendered for. Absent: what is known of the cluster, else the renderer's own. */
+  /**
+   * The version that the chart is rendered for. Default: the cluster's version if it is known, otherwise the renderer's
+   * own.
+   */
   kubeVersion: boundedText(20)
-    .regex(/^\d+\.\d+(\.\d+)?$/, "must be a Kubernetes version as 1.34")
+    .regex(/^\d+\.\d+(\.\d+)?$/, "must be a Kubernetes version such as 1.34")
     .optional(),
-  /** Those that the chart is told of besides the ones that every cluster has. */
+  /** API versions that the chart sees in addition to those that every cluster has. */
   apiVersions: boundedList(apiVersion, 100).optional(),
 });
 export type HelmOptions = z.infer<typeof helmOptions>;

@@ -2,13 +2,13 @@ import * as z from "zod";
 
 const valuesFile = z.strictObject({
   path: z.string(),
-  /** Whether it may be absent. */
+  /** Whether the file may be missing. */
   optional: z.boolean().default(false),
-  /** Of another Source than the chart's: its name, and the digest of the artifact. */
+  /** The other Source that has the file: its name, and the digest of its artifact. Absent: the chart's own. */
   from: z.strictObject({ source: z.string(), artifactDigest: z.string() }).optional(),
 });
 
-/** What a chart is rendered with, written out: part of what a rendering goes by. */
+/** Everything that a chart is rendered with. It is a part of the rendering's key. */
 export const helmRelease = z.strictObject({
   releaseName: z.string(),
   /** `.Release.Namespace`. */
@@ -21,12 +21,12 @@ export const helmRelease = z.strictObject({
   hooks: z.enum(["Honor", "Omit", "Refuse"]),
   /** `.Capabilities.KubeVersion`, as `1.34`; absent: the renderer's own. */
   kubeVersion: z.string().optional(),
-  /** What `.Capabilities.APIVersions` has besides Kubernetes' own. */
+  /** Additions to `.Capabilities.APIVersions`, which contains Kubernetes' own versions. */
   apiVersions: z.array(z.string()).optional(),
 });
 export type HelmRelease = z.infer<typeof helmRelease>;
 
-/** Digests of the artifacts, besides the chart's own, that files of values are read from: each once. */
+/** Digests of the other artifacts from which files of values are read, each once. */
 export function valueArtifacts({ valuesFrom = [] }: Pick<HelmRelease, "valuesFrom"> = {}): readonly string[] {
   return [...new Set(valuesFrom.flatMap(({ from }) => from?.artifactDigest ?? []))];
 }

@@ -3,8 +3,8 @@ import { type Chart, isTemplate } from "#shared/source/helm/chart.ts";
 import { chartFile } from "#shared/source/helm/chart-folders.ts";
 
 /**
- * What Helm, Go's templates, their functions and YAML say of themselves. A word that is missing here is hidden from who
- * reads the message, and nothing else: a value is never told because something was forgotten.
+ * The words of the messages of Helm, Go's templates, their functions and YAML. A word that is missing here is hidden in
+ * the message. A value never becomes visible because the list is incomplete.
  */
 export const helmWords = `
   a after alias allowed alphabetic already an anchor and any append are args argument arguments array as associated at
@@ -30,16 +30,19 @@ export const helmWords = `
   using UTF-8 util.SimpleHead valid value values variable verb version violate violates want was when while whitespace with without
   wrong YAML yaml year zero zone
 `;
-/** How many, and where in the text: no part of it. */
+/** How many, and in which line. This is no part of a value. */
 const counted = /(?:want(?: at least)? \d+ got \d+|\byaml: line \d+)/g;
 
-/** What Helm said, without the words of values: those are left that are its own, or stand in a template of the chart. */
+/**
+ * Helm's message with all words hidden but Helm's own and those in a template of the chart, because other words can be
+ * values.
+ */
 export function withoutWordsOfValues(chart: Chart, said: string, whose: "chart" | "helm"): string {
   const counts = whose === "helm" ? (said.match(counted) ?? []) : [];
   return knownWords(said, knownTo(chart, [helmWords, ...counts]));
 }
 
-/** Not `values.yaml`, nor files that a template reads: what stands there is data. */
+/** Without `values.yaml` and the files that a template reads, because their content is data. */
 function* knownTo({ files }: Chart, own: readonly string[]): Generator<string> {
   yield* own;
   for (const [path, content] of files) {

@@ -8,14 +8,15 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 export interface Sifted {
   readonly documents: readonly ManifestDocument[];
-  /** What was left out, or is not run at each of its times, and why, in words. */
+  /** What was left out, or does not run at each of its events, and why, as sentences. */
   readonly leftOut: readonly string[];
 }
 
 /**
- * Parts hooks from what is applied. Those for tests, rollbacks and deletions are left out by name: nothing of that is an
- * apply. Others are run in their turn, or, where somebody says so, left out as well or refused.
- * @throws ManifestError `HookRefused` naming all that are refused, or what is wrong with one.
+ * Separates hooks from the other objects. Hooks for tests, rollbacks and deletions are left out and named, because an
+ * apply is none of these events. The other hooks run in their turn, unless the template leaves them out or refuses
+ * them.
+ * @throws ManifestError `HookRefused` that names all refused hooks, or says what is wrong with one.
  */
 export function siftHooks(documents: readonly ManifestDocument[], hooks: HelmRelease["hooks"]): Sifted {
   const kept: ManifestDocument[] = [];
@@ -30,13 +31,14 @@ export function siftHooks(documents: readonly ManifestDocument[], hooks: HelmRel
     if ("problem" in marks) throw wrongHook(document, marks.problem);
     const isRun = Object.keys(marks.phases).length > 0;
     const name = nameOf(document.object);
-    if (!isRun) leftOut.push(`${name} is left out: it is a hook for ${shown(marks.events)}, which is not run here`);
+    if (!isRun)
+      leftOut.push(`${name} is left out: it is a hook for ${shown(marks.events)}, which Starling does not run`);
     else if (hooks === "Omit") leftOut.push(`${name} is left out: it is a hook for ${shown(marks.events)}`);
     else if (hooks === "Refuse") refused.push(document);
     else {
       kept.push(named(document));
       if (marks.unrun.length > 0)
-        leftOut.push(`${name} is a hook for ${shown(marks.unrun)}, too, which is not run here`);
+        leftOut.push(`${name} is a hook for ${shown(marks.unrun)}, too, which Starling does not run`);
     }
   }
   if (refused.length > 0) throw refusalOf(refused);
@@ -44,16 +46,19 @@ export function siftHooks(documents: readonly ManifestDocument[], hooks: HelmRel
 }
 
 const mostNamed = 10;
-/** Of what names an object, and of its events, this much is shown. */
+/** The limit for the shown name of an object and for the shown events. */
 const maxName = 120;
 const digestLength = 7;
 
-/** What is a hook with its whole name, for kustomize, which takes nothing without one. */
+/** A hook with its complete name. kustomize refuses an object without a name. */
 export function namedHook(document: ManifestDocument): ManifestDocument {
   return hookMarksOf(document.object) === undefined ? document : named(document);
 }
 
-/** A hook is made anew each time: it may leave the end of its name to whoever makes it, and has the same for the same content. */
+/**
+ * A hook is created anew each time, and may leave the end of its name to the API server (`generateName`). Here the name
+ * ends with a digest, so that the same content has the same name.
+ */
 function named(document: ManifestDocument): ManifestDocument {
   const { metadata } = document.object;
   if (!isJsonObject(metadata) || metadata.name !== undefined || typeof metadata.generateName !== "string")
@@ -83,8 +88,8 @@ function refusalOf(refused: readonly ManifestDocument[]): ManifestError {
   return new ManifestError(
     "HookRefused",
     { ...at, object: nameOf(first.object), field: `${prefix}metadata.annotations["${marks.annotation}"]` },
-    `is ${shown(marks.events)}${also}, and the template says render.helm.hooks: Refuse; ` +
-      "turn them off in the chart's values, or say hooks: Honor to have them run, or Omit where the objects do without",
+    `is ${shown(marks.events)}${also}, and the template has render.helm.hooks: Refuse; ` +
+      "turn the hooks off in the chart's values, or set hooks: Honor to run them, or hooks: Omit if the objects do not need them",
   );
 }
 

@@ -2,10 +2,15 @@ import { at, type Chart } from "#shared/source/helm/chart.ts";
 import { type ManifestDocument, parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-/** Helm writes it before every document; one may begin with what looks like it, for Helm leaves a second `---` in place. */
+/**
+ * Helm writes this line before every document. A document can begin with such a line itself, because Helm leaves a
+ * second `---` in place.
+ */
 const sources = /^---\n# Source: (.*)\n/gm;
 
-/** The documents of what Helm wrote, each with the template that it is from. @throws ManifestError `InvalidYaml` */
+/**
+ * Splits Helm's output into documents, each with the template that it comes from. @throws ManifestError `InvalidYaml`
+ */
 export function readOutput({ name, folder }: Pick<Chart, "name" | "folder">, output: string): ManifestDocument[] {
   const marks = marksIn(output);
   return marks.flatMap((mark, index) => {
@@ -14,7 +19,10 @@ export function readOutput({ name, folder }: Pick<Chart, "name" | "folder">, out
   });
 }
 
-/** Without those that a file wrote itself: directly behind one of Helm's, which never has a document of nothing. */
+/**
+ * Helm's own lines, without those that a file wrote: these follow one of Helm's directly, and Helm never writes an
+ * empty document.
+ */
 function marksIn(output: string): readonly RegExpExecArray[] {
   const marks: RegExpExecArray[] = [];
   let end = -1;
@@ -27,8 +35,9 @@ function marksIn(output: string): readonly RegExpExecArray[] {
 }
 
 /**
- * Charts of others often write a label twice, and who installs them cannot change that: the last one counts, as with Helm
- * itself, and it is told. What is in git is somebody's to mend, and refused.
+ * Charts of third parties often contain a label twice, and their users cannot change that. The last one counts, as in
+ * Helm itself, and a remark reports it. In manifests from git, which their authors can correct, a duplicate key is
+ * refused.
  */
 function documentsIn(text: string, file: string): ManifestDocument[] {
   try {
@@ -36,13 +45,13 @@ function documentsIn(text: string, file: string): ManifestDocument[] {
   } catch (error) {
     if (!(error instanceof ManifestError) || !error.reason.startsWith("duplicate key")) throw error;
     const { line, column } = error.place;
-    const remark = `${file}:${line}:${column}: has a key twice in a map; the last one counts, as with Helm`;
+    const remark = `${file}:${line}:${column}: has a duplicate key in a map; the last one counts, as in Helm`;
     const [first, ...others] = parseManifests(text, file, { twice: "last counts" });
     return first === undefined ? [] : [{ ...first, remark }, ...others];
   }
 }
 
-/** Helm calls files by the chart's name; people know them by its folder. */
+/** Helm's paths begin with the chart's name. People know the files by the chart's folder. */
 export function fileOf({ name, folder }: Pick<Chart, "name" | "folder">, helmFile: string): string {
   return at(folder, helmFile.startsWith(`${name}/`) ? helmFile.slice(name.length + 1) : helmFile);
 }

@@ -1,6 +1,7 @@
 /**
- * A rendering is made once for many clusters, and made again where it is lost: what is drawn by lot, or read off a clock,
- * would be shared by a fleet and then change by itself. So a chart is rendered twice, each time with fixed answers of its own.
+ * A rendering is made once for many clusters, and made again when it is lost. A random value or a time would be shared
+ * by the whole fleet, and would later change by itself. Therefore each chart is rendered twice, with different fixed
+ * answers.
  */
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
@@ -13,11 +14,13 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 interface Renderings {
   /** The chart's files for the first one. */
   readonly chart: ReadonlyMap<string, Uint8Array>;
-  /** Those that are others for the second one. */
+  /** The files that differ in the second one. */
   readonly instead: ReadonlyMap<string, Uint8Array>;
 }
 
-/** @param lookup - `Empty`: what a chart looks up is not there, and that is right. Else what comes to it fails. */
+/**
+ * @param lookup - `Empty`: a lookup finds nothing, and that is right. `Refuse`: a template that reaches a lookup fails.
+ */
 export function chartRenderings(chart: Chart, lookup: "Refuse" | "Empty"): Renderings {
   if (chart.watched.length === 0) return { chart: chart.files, instead: new Map() };
   const [first, second] = [fixedFilesOf(chart, "first", lookup), fixedFilesOf(chart, "second", lookup)];
@@ -27,7 +30,7 @@ export function chartRenderings(chart: Chart, lookup: "Refuse" | "Empty"): Rende
 
 function fixedFilesOf({ files, watched }: Chart, version: Version, lookup: "Refuse" | "Empty"): Map<string, Buffer> {
   const functions = new Map(fixedFunctions(version));
-  // Fails for what it is given, where a template comes to it.
+  // A call with these arguments fails whenever a template reaches it.
   if (lookup === "Refuse") functions.set("lookup", { name: "fail  " });
   const fixed = watched.flatMap(({ path, calls }) => {
     const content = files.get(path);
@@ -37,13 +40,16 @@ function fixedFilesOf({ files, watched }: Chart, version: Version, lookup: "Refu
   return new Map([...fixed, [fixedFile, Buffer.from(fixedTemplates(version, { lookup }))]]);
 }
 
-/** @throws ManifestError `NonDeterministicRender` naming object and field, never the value: it may be a secret. */
+/**
+ * @throws ManifestError `NonDeterministicRender` with object and field, never with the value, because it can be a
+ * secret.
+ */
 export function requireSame(first: readonly Manifest[], second: readonly Manifest[]): void {
   const difference = firstDifference(first, second);
   if (difference !== undefined) throw nonDeterministic(difference.manifest, difference.field);
 }
 
-/** The first object that is not the same in both, and the field: empty where all of it is not. */
+/** The first object that differs between both, and its field; the field is empty when the whole object differs. */
 export function firstDifference(
   first: readonly Manifest[],
   second: readonly Manifest[],
@@ -61,12 +67,12 @@ function nonDeterministic({ id, place: { file } }: Manifest, field: string): Man
   return new ManifestError(
     "NonDeterministicRender",
     place,
-    "is another each time the chart is rendered (NonDeterministicRender): it comes from chance or from the clock, and a fleet would share it and then see it change. " +
-      "Set the value by which the chart takes it from you, such as a password, a certificate or the name of an existing Secret",
+    "changes each time the chart is rendered (NonDeterministicRender), because it is random or comes from the clock: all clusters would share the value until a later rendering changes it. " +
+      "Set it in the chart's values, for example a password, a certificate or the name of an existing Secret",
   );
 }
 
-/** Where two values differ first; undefined when they do not, empty where all of them does. */
+/** The field at which two values first differ; undefined when they are equal, empty when they differ as a whole. */
 function differenceOf(a: Json | undefined, b: Json | undefined, field: string): string | undefined {
   if (Array.isArray(a) && Array.isArray(b) && a.length === b.length) {
     return firstOf(a.map((item: Json, index) => () => differenceOf(item, b[index], `${field}[${index}]`)));
@@ -83,9 +89,9 @@ function memberOf(field: string, key: string): string {
   return field === "" ? key : `${field}.${key}`;
 }
 
-function firstOf(looks: readonly (() => string | undefined)[]): string | undefined {
-  for (const look of looks) {
-    const found = look();
+function firstOf(searches: readonly (() => string | undefined)[]): string | undefined {
+  for (const search of searches) {
+    const found = search();
     if (found !== undefined) return found;
   }
   return undefined;

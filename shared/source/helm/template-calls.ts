@@ -1,29 +1,29 @@
 /**
- * Where a Go template calls functions by name. Only as much of the language is read as that takes: actions, comments,
- * strings, parentheses and pipes, and names that are fields (`.lookup`) or variables (`$lookup`). What a template puts
- * together as a text and evaluates with `tpl` is no call of the file.
+ * Finds the calls of functions in a Go template. It understands only the necessary part of the language: actions,
+ * comments, strings, parentheses and pipes, and names that are fields (`.lookup`) or variables (`$lookup`). A text that
+ * a template composes and evaluates with `tpl` is not covered.
  */
 export interface TemplateCall {
   readonly name: string;
-  /** Of its first letter. */
+  /** The place of its first letter. */
   readonly offset: number;
-  /** Behind its last argument. */
+  /** The place after its last argument. */
   readonly end: number;
   /** Counted from 1. */
   readonly line: number;
 }
 
-/** What begins a token of an action that is not passed over letter by letter. */
+/** The beginning of a token in an action. Other characters are skipped. */
 const token = /\}\}|\/\*|["`'|()]|[.$][A-Za-z0-9_.$]*|[A-Za-z_][A-Za-z0-9_]*/g;
 const quoted = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/y;
 
 /**
- * The calls of these functions in a template, in their order. What never ends, a comment or a string, ends the reading,
- * for it is no template. @param text - a letter for each byte.
+ * The calls of these functions in a template, in order. A comment or string that never ends stops the search, because
+ * the file is not a valid template. @param text - one character for each byte.
  */
 export function callsIn(text: string, names: ReadonlySet<string>): readonly TemplateCall[] {
   const calls: { name: string; offset: number; end: number; line: number }[] = [];
-  /** Whose arguments are being read, and in how many parentheses. */
+  /** Calls whose arguments are being read, and the depth of their parentheses. */
   let open: { readonly call: { end: number }; readonly depth: number }[] = [];
   let depth = 0;
   let line = 1;
@@ -64,13 +64,13 @@ export function callsIn(text: string, names: ReadonlySet<string>): readonly Temp
   return calls;
 }
 
-/** Without the blanks before what ends a call, and a `-` that trims. */
+/** Leaves out the blanks before the end of a call, and a `-` that trims. */
 function endOfArguments(text: string, end: number): number {
   const before = text.startsWith("}}", end) && text[end - 1] === "-" ? end - 1 : end;
   return text.slice(0, before).trimEnd().length;
 }
 
-/** Where a token ends that begins with this word; undefined when it never does. */
+/** The end of the token that begins with this word; undefined when it never ends. */
 function endOf(text: string, start: number, word: string): number | undefined {
   if (word === "/*" || word === "`") {
     const close = word === "`" ? word : "*/";
@@ -82,13 +82,13 @@ function endOf(text: string, start: number, word: string): number | undefined {
   return quoted.test(text) ? quoted.lastIndex : undefined;
 }
 
-/** What stands in the place of a function: another name, and what its result is given to. */
+/** The replacement of a function: another name, and the function that its result is piped to. */
 export interface Instead {
   readonly name: string;
   readonly into?: string;
 }
 
-/** The text with each call replaced; lines stay what they were. */
+/** The text with each call replaced. The lines keep their numbers. */
 export function withCalls(text: string, calls: readonly TemplateCall[], instead: ReadonlyMap<string, Instead>): string {
   const changes = calls.flatMap(({ name, offset, end }) => {
     const by = instead.get(name);
@@ -98,7 +98,7 @@ export function withCalls(text: string, calls: readonly TemplateCall[], instead:
   });
   let result = "";
   let from = 0;
-  // Those that end at one place: the inner one first, which was called last.
+  // Of the calls that end at the same place, the inner one comes first; it was found last.
   for (const change of changes.reverse().toSorted((a, b) => a.from - b.from)) {
     result += text.slice(from, change.from) + change.text;
     from = change.to;

@@ -2,15 +2,15 @@ import { isJsonObject, type Json, parseJson } from "#shared/base/json.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 const references = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
-/** Those that every validator knows without fetching them. */
+/** Dialects that every validator knows without fetching them. */
 const knownDialects =
   /^https?:\/\/json-schema\.org\/(?:schema|draft-0[467]\/schema|draft\/20(?:19-09|20-12)\/schema)#?$/;
 
-/** Deeper than any values are; each level takes of the stack. */
+/** Deeper than any real values. Each level needs space on the stack. */
 const maxDepth = 500;
 
 /**
- * A schema of values may refer to itself and to nothing else: Helm fetches any other URL, and reads files of its host.
+ * A schema of values may refer only to itself. Helm would fetch any other URL, and read files of its host.
  * @throws ManifestError `ChartRefused`
  */
 export function checkValuesSchema(file: string, content: Uint8Array): void {
@@ -21,7 +21,7 @@ function parsed(file: string, content: Uint8Array): Json {
   try {
     return parseJson(new TextDecoder().decode(content));
   } catch {
-    throw new ManifestError("ChartRefused", { file }, "is no JSON");
+    throw new ManifestError("ChartRefused", { file }, "must be valid JSON");
   }
 }
 
@@ -36,7 +36,7 @@ function check(file: string, { value, field, depth }: Part): void {
     throw new ManifestError(
       "ChartRefused",
       { file },
-      `is nested more than ${maxDepth} deep; put parts of it below $defs`,
+      `is nested more than ${maxDepth} levels deep; move parts of it to $defs`,
     );
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries())
@@ -51,13 +51,13 @@ function check(file: string, { value, field, depth }: Part): void {
       throw refusal(
         file,
         path,
-        `"${member.slice(0, 200)}" is not in the schema itself, and nothing is fetched while rendering; copy what is meant below $defs, or remove it`,
+        `"${member.slice(0, 200)}" is outside of the schema, and Starling fetches nothing while it renders; copy the definition to $defs, or remove the reference`,
       );
     } else if (key === "$schema" && !knownDialects.test(member)) {
       throw refusal(
         file,
         path,
-        `"${member.slice(0, 200)}" is no dialect that is known without fetching it; write http://json-schema.org/draft-07/schema#`,
+        `"${member.slice(0, 200)}" is not a known dialect, and Starling fetches nothing while it renders; write http://json-schema.org/draft-07/schema#`,
       );
     }
   }

@@ -7,12 +7,15 @@ import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
 import type { ManifestDocument } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-/** What kustomize is given around: a folder of the artifact that is a kustomization, or objects that were rendered. */
+/** The base of the generated kustomization: a folder of the artifact that is a kustomization, or rendered objects. */
 export type Base =
   | { readonly folder: string; readonly documents?: never }
   | { readonly documents: readonly ManifestDocument[] };
 
-/** The artifact's place in the tree that kustomize gets: a kustomization may not be within what it includes. */
+/**
+ * The artifact's folder in the tree for kustomize. It is not the root, because a kustomization may not lie inside what
+ * it includes.
+ */
 const artifact = "artifact";
 const generated = "specialised";
 
@@ -25,12 +28,12 @@ export function needsKustomize({ edits = {}, namespace }: Specialisation): boole
 export interface GeneratedKustomization {
   readonly files: readonly ListedFile[];
   readonly path: string;
-  /** What guarded texts have, and no other. */
+  /** The character that every guarded text contains, and no other text. */
   readonly mark: string;
 }
 
 /**
- * A kustomization with these edits around a base, for kustomize to do them in its own order: components, patches,
+ * A kustomization with these edits around a base. kustomize makes them in its own order: components, patches,
  * namespace, prefix and suffix, images.
  */
 export function generatedKustomization(
@@ -49,7 +52,7 @@ export function generatedKustomization(
     namespace,
     namePrefix,
     nameSuffix,
-    // kustomize takes a name for a regular expression.
+    // kustomize reads a name as a regular expression.
     images: images?.map((image) => ({ ...image, name: image.name.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&") })),
   };
   const written = (value: unknown) => fileOf("kustomization.yaml", stringifyJson(value));
@@ -66,7 +69,10 @@ export function generatedKustomization(
 
 const treePath = new RegExp(`(^|[\\s'"(])(?:\\.\\./)*${artifact}/`, "gm");
 
-/** What is wrong with the generated tree, by the paths that people know: those of the artifact, and fields of the template. */
+/**
+ * The error with the paths that people know, those of the artifact and fields of the template, instead of paths of the
+ * generated tree.
+ */
 export function inArtifact(error: unknown): unknown {
   const plainly = (text: string) =>
     text

@@ -1,23 +1,27 @@
-/** Objects and patches on their way through kustomize, which changes, drops or refuses what is none of its business. */
+/** Protects objects and patches on their way through kustomize, which changes, drops or refuses some texts. */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
 import { expansionOf, parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-/** Of a patch, in characters. */
+/** The limit of a patch with its aliases expanded, in characters. */
 const maxExpansion = 262_144;
-/** Of private use, and written as they are: one of them begins what stands for one character, and four digits follow. */
+/**
+ * Characters of private use, which kustomize keeps. One of them marks a replaced character, and four digits follow it.
+ */
 const [firstMark, lastMark] = [0xe000, 0xf8ff];
-/** Line ends of Unicode, which its YAML folds into blanks, and what it cannot write (seen: kustomize 5.7). */
+/**
+ * Characters that kustomize's YAML folds into blanks (line ends of Unicode) or cannot write (seen with kustomize 5.7).
+ */
 const changed = "\\u007f-\\u009f\\u2028\\u2029\\ufffe\\uffff";
 /**
- * Annotations that it keeps its own notes in, and takes away at the end; some that are not its own make it panic. By `local-config`
- * a patch takes an object out: no object has it that comes here.
+ * Annotations in which kustomize keeps its own notes. It removes them at the end, and some with a foreign value make it
+ * panic. `local-config` is left out: with it, a patch removes an object, and no object that comes here has it.
  */
 const noted = /^(?:[a-z]+\.)*config\.(?:kubernetes|k8s)\.io\/(?!local-config$)/;
 
 /**
- * A mark that nothing has which kustomize reads beside the guarded objects, as it is or as YAML and JSON can write it: what has it
- * in what comes out was guarded.
+ * A character that nothing has which kustomize reads besides the guarded objects, neither as it is nor escaped in YAML
+ * or JSON. Any text with it in the output was guarded.
  */
 export function freeMark(contents: readonly Uint8Array[]): string {
   const texts = contents.map((content) => Buffer.from(content.buffer, content.byteOffset, content.length));
@@ -30,7 +34,7 @@ export function freeMark(contents: readonly Uint8Array[]): string {
   throw new Error("the files use every character of private use");
 }
 
-/** The object in a form that passes through kustomize; `restored` gives it back. */
+/** The object in a form that kustomize leaves unchanged; `restoredObject` undoes it. */
 export function guardedObject(object: JsonObject, mark: string): JsonObject {
   const plain = guardedTexts(object, mark) as JsonObject;
   const { metadata } = plain;
@@ -40,13 +44,13 @@ export function guardedObject(object: JsonObject, mark: string): JsonObject {
 }
 
 /**
- * A patch in the same form, to go over guarded objects; as it is where nothing of it is to be guarded, and where it is no YAML, of
- * which kustomize is to speak.
+ * The patch in the same form, so that it matches guarded objects. A patch is returned unchanged when it needs no guard.
+ * The same holds when it is not YAML: kustomize then reports the problem.
  */
 export function guardedPatch(patch: string, mark: string): string {
   if (isExplosive(patch)) return patch;
   const operations = readPatch(patch, "1.1");
-  // What is a list is a JSON patch, which kustomize reads otherwise than the part of an object.
+  // A list is a JSON patch. kustomize reads its booleans differently from those in a part of an object.
   const isList = operations?.length === 1 && Array.isArray(operations[0]);
   const documents = isList ? operations : readPatch(patch, "1.2");
   if (documents === undefined) return patch;
@@ -58,7 +62,10 @@ export function guardedPatch(patch: string, mark: string): string {
   return written === documents.map(jsonAsYaml).join("\n---\n") ? patch : written;
 }
 
-/** Aliases are written out in what is guarded: what these come to is checked, and refused, where the patch has them still. */
+/**
+ * Guarding expands aliases. A patch that becomes too large is left unchanged, and kustomize's check of aliases refuses
+ * it.
+ */
 function isExplosive(patch: string): boolean {
   try {
     return expansionOf(patch, "") > maxExpansion;
@@ -90,7 +97,7 @@ function guardedTexts(value: Json, mark: string): Json {
   return mapTexts(value, (text) => text.replaceAll(unsafe, (found) => markOf(found, mark)));
 }
 
-/** Of an annotation. */
+/** The name of an annotation. */
 function guardedName(name: string, mark: string): string {
   return noted.test(name) ? markOf(name, mark) + name.slice(1) : name;
 }
@@ -105,7 +112,7 @@ export function restoredObject(object: JsonObject, mark: string): JsonObject {
   return mapTexts(object, (text) => (text.includes(mark) ? text.replaceAll(guarded, back) : text)) as JsonObject;
 }
 
-/** Every text changed, keys too. */
+/** Changes every string, including keys. */
 function mapTexts(value: Json, change: (text: string) => string): Json {
   if (typeof value === "string") return change(value);
   if (Array.isArray(value)) return value.map((item: Json) => mapTexts(item, change));

@@ -2,10 +2,10 @@ import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 
 /** A chart of the artifact that a kustomization inflates. */
 export interface InflatedChart {
-  /** Of the artifact. */
+  /** The chart's folder in the artifact. */
   readonly folder: string;
   readonly release: HelmRelease;
-  /** Of the artifact, where kustomize finds what it comes to. */
+  /** The file of the artifact where kustomize reads the rendered objects. */
   readonly output: string;
   readonly file: string;
   readonly field: string;

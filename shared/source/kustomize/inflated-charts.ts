@@ -1,6 +1,7 @@
 /**
- * Charts that a kustomization inflates (`helmCharts`): those of the artifact, rendered as a template of their own would be, and
- * given to kustomize as resources. kustomize itself would run whatever Helm it finds, and fetch what is not there.
+ * Charts that a kustomization inflates (`helmCharts`). The chart must be in the artifact. It is rendered like the chart
+ * of a template, and kustomize gets the objects as resources. kustomize itself would run any Helm that it finds, and
+ * fetch missing charts.
  */
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { dnsLabel } from "#shared/base/name-schema.ts";
@@ -18,16 +19,19 @@ import {
 } from "#shared/source/kustomize/kustomize-scope.ts";
 import type { ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
 
-/** Of one kustomization: each is two runs of Helm. */
+/** The limit of one kustomization. Each chart takes two runs of Helm. */
 const maxCharts = 20;
-/** Of all that are built for one rendering: some would take all the time that a function has. */
+/** The limit of one rendering. More charts could use up a function's time. */
 const maxChartsInAll = 50;
-/** Arguments of a program have little room. */
+/** A program's arguments are limited in length. */
 const maxApiVersions = 200;
-/** Where kustomize looks for charts when nothing is said. */
+/** Where kustomize looks for charts by default. */
 const defaultHome = "charts";
 
-/** They say nothing of what comes out: where a chart would be fetched from, and words on the way. Tests are left out anyway. */
+/**
+ * Fields without influence on the objects: where a chart would be fetched from, and Helm's output. Tests are left out
+ * anyway.
+ */
 const idle = new Set(["repo", "version", "skiptests", "debug", "devel"]);
 const known = new Set([
   ...idle,
@@ -36,8 +40,10 @@ const known = new Set([
 ]);
 
 /**
- * @param globals - `helmGlobals`.
- * @throws ManifestError `KustomizationRefused` for a chart that is not in the artifact, and for what is not honoured.
+ *
+ * @param globals - the kustomization's `helmGlobals`.
+ * @throws ManifestError `KustomizationRefused` for a chart that is not in the artifact, and for a field that Starling
+ * does not support.
  */
 export function readCharts(
   scope: KustomizeScope,
@@ -45,7 +51,7 @@ export function readCharts(
 ): readonly InflatedChart[] {
   const charts = Array.isArray(value) ? value : [value];
   if (charts.length > maxCharts) {
-    const reason = `has ${charts.length} charts, more than ${maxCharts}; render the others by templates of their own`;
+    const reason = `has ${charts.length} charts, more than ${maxCharts}; render some of them by templates of their own`;
     throw kustomizationRefused({ file: scope.file, field }, reason);
   }
   requireFewCharts({ file: scope.file, field }, { own: charts.length, others: scope.charts.length });
@@ -55,7 +61,7 @@ export function readCharts(
   );
 }
 
-/** @throws ManifestError `KustomizationRefused` where these and those that were found before are too many. */
+/** @throws ManifestError `KustomizationRefused` when these charts and those found before are too many. */
 export function requireFewCharts(
   place: ManifestPlace,
   { own, others }: { readonly own: number; readonly others: number },
@@ -64,7 +70,7 @@ export function requireFewCharts(
   if (all <= maxChartsInAll) return;
   throw kustomizationRefused(
     place,
-    `makes ${all} charts with those of the other kustomizations of this template, more than ${maxChartsInAll}; render some by templates of their own`,
+    `brings the charts in this template's kustomizations to ${all}, more than ${maxChartsInAll}; render some of them by templates of their own`,
   );
 }
 
@@ -73,7 +79,10 @@ function homeOf(scope: KustomizeScope, globals: Json | undefined): string {
   const [other] = Object.keys(others);
   const field = "helmGlobals";
   if (other !== undefined || typeof charthome !== "string")
-    throw kustomizationRefused({ file: scope.file, field }, "may have nothing but chartHome, a folder of the artifact");
+    throw kustomizationRefused(
+      { file: scope.file, field },
+      "may have no other field than chartHome, a folder of the artifact",
+    );
   return resolve(scope, { value: charthome, field: `${field}.chartHome` });
 }
 
@@ -89,32 +98,32 @@ function readChartEntry(scope: KustomizeScope, entry: ChartEntry): InflatedChart
   const refuse = (member: string, reason: string): never => {
     throw kustomizationRefused({ file: scope.file, field: member === "" ? field : `${field}.${member}` }, reason);
   };
-  if (!isJsonObject(value)) return refuse("", "is no chart; write its name and releaseName");
+  if (!isJsonObject(value)) return refuse("", "is not a chart; write its name and releaseName");
   const chart = byFoldedKey(value);
   const unknown = Object.keys(chart).find((key) => !known.has(key));
-  if (unknown !== undefined) return refuse("", `has ${unknown}, which is not honoured here; remove it`);
+  if (unknown !== undefined) return refuse("", `has the field ${unknown}, which Starling does not support; remove it`);
   const { name, releasename, namespace, includecrds, skiphooks, kubeversion, apiversions } = chart;
   if (typeof releasename !== "string" || releasename === "")
-    return refuse("releaseName", "is required; a name that Helm makes up is another each time");
+    return refuse("releaseName", "is required, because a name that Helm generates changes with each rendering");
   if (
     releasename.length > maxReleaseName ||
     !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(releasename)
   )
-    refuse("releaseName", `must be 1 to ${maxReleaseName} characters of a-z, 0-9, - and ., as Helm wants it`);
+    refuse("releaseName", `must be 1 to ${maxReleaseName} characters of a-z, 0-9, - and ., as Helm requires`);
   if (typeof namespace === "string" && namespace !== "" && !dnsLabel.test(namespace))
-    refuse("namespace", "is no name of a namespace: at most 63 characters of a-z, 0-9 and -");
+    refuse("namespace", "must be the name of a namespace: at most 63 characters of a-z, 0-9 and -");
   if (
     kubeversion !== undefined &&
     kubeversion !== "" &&
     !/^v?\d{1,4}(\.\d{1,4}){1,2}([-+][\w.+-]{1,50})?$/.test(String(kubeversion))
   )
-    refuse("kubeVersion", 'is no version of Kubernetes; write one in quotes, as "1.31"');
+    refuse("kubeVersion", 'must be a version of Kubernetes in quotes, such as "1.31"');
   const texts = entriesOf(apiversions, `${field}.apiVersions`).map((text) => text.value);
   const wrong = texts.length > maxApiVersions || texts.some((text) => !/^[A-Za-z0-9./-]{1,300}$/.test(text));
-  if (wrong) refuse("apiVersions", `may have ${maxApiVersions} names as monitoring.coreos.com/v1`);
+  if (wrong) refuse("apiVersions", `may have at most ${maxApiVersions} API versions such as monitoring.coreos.com/v1`);
   const output = scope.folder === "." ? outputName(entry.index) : `${scope.folder}/${outputName(entry.index)}`;
   if (scope.files.has(output))
-    refuse("", `comes to ${outputName(entry.index)}, and a file there has that name; rename it`);
+    refuse("", `needs the file name ${outputName(entry.index)}, which a file of the folder has; rename that file`);
   return {
     folder: folderOf(scope, entry, { name, version: chart.version, repo: chart.repo }),
     file: scope.file,
@@ -133,12 +142,12 @@ function readChartEntry(scope: KustomizeScope, entry: ChartEntry): InflatedChart
   };
 }
 
-/** In the folder of the kustomization; a file of the artifact that has this name is refused. */
+/** The output lies in the kustomization's folder. A file of the artifact with this name is refused. */
 export function outputName(index: number): string {
   return `.starling-chart-${index}.yaml`;
 }
 
-/** A chart that was fetched with its version is in a folder with that, as kustomize puts it there. */
+/** The chart's folder. kustomize puts a fetched chart into a folder whose name contains the version. */
 function folderOf(
   scope: KustomizeScope,
   { home, field }: ChartEntry,
@@ -146,7 +155,7 @@ function folderOf(
 ): string {
   const where = { file: scope.file, field: `${field}.name` };
   if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name))
-    throw kustomizationRefused(where, "is no name of a chart");
+    throw kustomizationRefused(where, "is not the name of a chart");
   const inHome = (path: string) => (home === "." ? path : `${home}/${path}`);
   const fetched = repo === undefined || version === undefined ? [] : [inHome(`${name}-${String(version)}/${name}`)];
   const folders = [...fetched, inHome(name)];
@@ -154,7 +163,7 @@ function folderOf(
   if (found !== undefined) return found;
   throw kustomizationRefused(
     where,
-    `${name} is not in ${folders.join(" or ")}, and nothing is fetched while rendering; commit the chart there, or say helmGlobals.chartHome`,
+    `${name} is not in ${folders.join(" or ")}, and Starling fetches nothing while it renders; commit the chart there, or set helmGlobals.chartHome`,
   );
 }
 
@@ -164,19 +173,25 @@ interface ChartValues {
   readonly refuse: (member: string, reason: string) => never;
 }
 
-/** As kustomize has them: `valuesInline` goes over `valuesFile`, and the additional files over both. */
+/** The precedence is kustomize's: `valuesInline` overrides `valuesFile`, and the additional files override both. */
 function valuesOf(
   scope: KustomizeScope,
   { chart, field, refuse }: ChartValues,
 ): Pick<HelmRelease, "values" | "valuesFrom"> {
   const { valuesfile, valuesinline, valuesmerge = "override", additionalvaluesfiles } = chart;
   if (valuesmerge !== "override" && valuesmerge !== "replace")
-    refuse("valuesMerge", "may be override or replace; put what is to win last");
+    refuse(
+      "valuesMerge",
+      "must be override or replace; put the file that takes precedence last in additionalValuesFiles",
+    );
   const own = valuesmerge === "replace" ? [] : entriesOf(valuesfile, `${field}.valuesFile`);
   const additional = entriesOf(additionalvaluesfiles, `${field}.additionalValuesFiles`);
   const hasInline = isJsonObject(valuesinline) && Object.keys(valuesinline).length > 0;
   if (hasInline && additional.length > 0)
-    refuse("additionalValuesFiles", "stands beside valuesInline; put these values into a file, too");
+    refuse(
+      "additionalValuesFiles",
+      "cannot be used together with valuesInline; put the inline values into a file, too",
+    );
   const paths = [...own, ...additional].map((entry) => ({ path: requireFile(scope, entry), optional: false }));
   return {
     ...(paths.length === 0 ? {} : { valuesFrom: paths }),

@@ -1,8 +1,8 @@
 /**
- * What a kustomization may refer to: files and folders of the artifact, and nothing else. kustomize itself fetches any
- * URL it meets in a list of files (seen: resources, openapi.path, plugins behind a folder), so every kustomization is
- * read before it runs, and kustomize is given what was understood of it. Tricks by which two parsers read one text
- * differently lead nowhere then.
+ * Determines what a kustomization refers to: files and folders of the artifact, and nothing else. kustomize itself
+ * fetches any URL in a list of files (seen: resources, openapi.path, plugins behind a folder). Therefore every
+ * kustomization is read before kustomize runs, and kustomize gets the parsed form. A text that two parsers read
+ * differently then has no effect.
  */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { kustomizationNames, kustomizationsOf } from "#shared/source/kustomization.ts";
@@ -25,21 +25,22 @@ import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-/** More folders than any build has; bounds a kustomization that includes itself in ever longer ways. */
+/** More folders than any build has. The limit stops a kustomization that includes itself through ever longer paths. */
 const maxFolders = 1000;
 /**
- * What kustomize loads in all, in bytes: a base counts as often as it is included, for twenty folders that include the
- * next one twice are a million copies. It holds about fifty times as much in memory.
+ * The limit of everything that kustomize loads, in bytes. A base counts each time it is included: twenty folders of
+ * which each includes the next one twice are a million copies. kustomize needs about fifty times as much memory.
  */
 export const maxLoadedBytes = 64 * 1024 * 1024;
 
 /**
  * Walks every kustomization reachable from `folder`.
- * @returns by path, the files that the build may see: it has no reason to see another; and the charts whose objects are to be
- *   put beside them.
- * @throws ManifestError `KustomizationRefused` naming file, field, value and remedy, for an entry that is a URL, is
- *   absolute, leaves the artifact or is not in it, for Helm charts that are not in it, for plugins that are not built into kustomize, and
- *   for what is included too often; `InvalidYaml` for a file that cannot be read, or whose aliases explode.
+ * @returns by path, the files that the build may see (it needs no other), and the charts whose objects are added to
+ * them.
+ * @throws ManifestError `KustomizationRefused` with file, field, value and remedy: for an entry that is a URL, is
+ * absolute, leaves the artifact or is not in it, for a Helm chart that is not in it, for plugins that are not built
+ * into kustomize, and for too many inclusions; `InvalidYaml` for a file that cannot be read or whose aliases expand too
+ * far.
  */
 export function kustomizeInputs(files: ReadonlyMap<string, ListedFile>, folder: string): KustomizeInputs {
   const build: BuildFiles = { files, folders: foldersOf(files), inputs: new Map(), expansions: new Map(), charts: [] };
@@ -64,7 +65,7 @@ export interface KustomizeInputs {
 
 interface Visit {
   readonly file: string;
-  /** Folders, as often as they are included. */
+  /** The included folders, each as often as it is included. */
   readonly included: readonly string[];
   readonly bytes: number;
 }
@@ -72,26 +73,31 @@ interface Visit {
 function readFolder(build: BuildFiles, folder: string): Visit {
   const [file, second] = kustomizationsOf(build.files, folder);
   if (file === undefined) {
-    throw new ManifestError("KustomizationRefused", { file: folder }, `holds no ${kustomizationNames.join(", no ")}`);
+    throw new ManifestError(
+      "KustomizationRefused",
+      { file: folder },
+      `contains no ${kustomizationNames.join(", no ")}`,
+    );
   }
-  if (second !== undefined) throw kustomizationRefused({ file: second }, `stands beside ${file}; keep one of them`);
+  if (second !== undefined)
+    throw kustomizationRefused({ file: second }, `is in the same folder as ${file}; keep one of them`);
   const scope = { ...build, folder, file, weight: { bytes: 0 } };
   // kustomize reads the first document only.
   const [first] = parseDocuments(textOf(build, file), file);
   const value = first?.document === 1 ? first.value : {};
-  if (!isJsonObject(value)) throw kustomizationRefused({ file }, "is no map; write a Kustomization");
+  if (!isJsonObject(value)) throw kustomizationRefused({ file }, "must be a map that contains a Kustomization");
   const { understood, included } = readKustomization(scope, value);
   build.inputs.set(file, new TextEncoder().encode(jsonAsYaml(understood)));
   return { file, included, bytes: scope.weight.bytes };
 }
 
-/** Entries that are files or folders with a kustomization of their own. */
+/** Fields whose entries are files, or folders with a kustomization of their own. */
 const folderFields = ["resources", "components", "bases"];
 const fileFields = ["crds", "configurations"];
-/** Entries that are files, or YAML written in place. */
+/** Fields whose entries are files or inline YAML. */
 const patchFields = ["patchesStrategicMerge"];
 const pluginFields = ["generators", "transformers", "validators"];
-/** Objects, or lists of objects, that refer to files. */
+/** Fields whose objects, or lists of objects, refer to files. */
 const referringFields = [
   "patches",
   "patchesJson6902",
@@ -101,7 +107,7 @@ const referringFields = [
   "openapi",
 ];
 const helmFields = ["helmCharts", "helmChartInflationGenerator", "helmGlobals"];
-/** What their objects become. */
+/** The field to which rendered charts are added. */
 const resources = "resources";
 
 const fieldNames = new Map(
@@ -111,7 +117,7 @@ const fieldNames = new Map(
   ]),
 );
 
-/** Checks one kustomization; gives the folders it includes, and what kustomize shall read in its place. */
+/** Checks one kustomization. Returns the folders that it includes, and the form that kustomize reads in its place. */
 function readKustomization(
   scope: KustomizeScope,
   value: JsonObject,
@@ -124,12 +130,12 @@ function readKustomization(
       if (field !== "helmChartInflationGenerator" || isEmpty(member)) continue;
       throw kustomizationRefused(
         { file: scope.file, field: key },
-        "is the old way to inflate Helm charts, which is not read; write helmCharts, with the chart committed",
+        "is the old field for Helm charts, which Starling does not support; write helmCharts, and commit the chart",
       );
     }
     if (folderFields.includes(field)) included.push(...readFolders(scope, field, member));
     if (fileFields.includes(field)) for (const entry of entriesOf(member, field)) requireYaml(scope, entry);
-    // A list of texts under `patches` is the old spelling of patchesStrategicMerge.
+    // A list of strings in `patches` is the old spelling of patchesStrategicMerge.
     if (patchFields.includes(field) || field === "patches") {
       for (const entry of entriesOf(member, field)) checkYaml(scope, entry);
     }
@@ -139,7 +145,7 @@ function readKustomization(
   return { understood: withCharts(scope, value, understood), included };
 }
 
-/** Its charts are resources, the last ones. */
+/** Adds the charts' objects at the end of the resources. */
 function withCharts(
   scope: KustomizeScope,
   value: JsonObject,
@@ -156,7 +162,7 @@ function withCharts(
   return { ...Object.fromEntries(understood.filter((one) => !isResources(one))), [resources]: [...listed, ...names] };
 }
 
-/** Whatever its case. */
+/** The members with this name in any case. */
 function membersOf(value: JsonObject, field: string): readonly (readonly [string, Json | undefined])[] {
   return Object.entries(value).filter(([key]) => fieldNames.get(folded(key)) === field);
 }
@@ -168,7 +174,7 @@ function readFolders(scope: KustomizeScope, field: string, value: Json | undefin
       if (kustomizationsOf(scope.files, path).length > 0) return [path];
       throw kustomizationRefused(
         { file: scope.file, field: entry.field },
-        `"${entry.value}" holds no kustomization.yaml; give it one, or name its files`,
+        `"${entry.value}" has no kustomization.yaml; add one, or name the folder's files`,
       );
     }
     requireYaml(scope, entry);
@@ -176,17 +182,20 @@ function readFolders(scope: KustomizeScope, field: string, value: Json | undefin
   });
 }
 
-/** @throws ManifestError when the folders, counted as often as they are included, are more than kustomize can hold. */
+/**
+ * @throws ManifestError when the folders, each counted as often as it is included, are more than kustomize has memory
+ * for.
+ */
 function checkLoad(visited: ReadonlyMap<string, Visit>, start: string): void {
   const loads = new Map<string, number>();
   function loadOf(folder: string): number {
     const known = loads.get(folder);
     if (known !== undefined) return known;
-    // Folders that include each other are refused by kustomize.
+    // The value 0 ends the recursion for folders that include each other. kustomize refuses them.
     loads.set(folder, 0);
     const visit = visited.get(folder);
     let load = visit?.bytes ?? 0;
-    // A folder that is empty costs something, too.
+    // An empty folder needs memory, too.
     for (const other of visit?.included ?? []) load += loadOf(other) + 1024;
     loads.set(folder, load);
     return load;
@@ -196,7 +205,7 @@ function checkLoad(visited: ReadonlyMap<string, Visit>, start: string): void {
   if (load <= maxLoadedBytes || visit === undefined) return;
   throw kustomizationRefused(
     { file: visit.file },
-    `makes kustomize load ${load} bytes, more than ${maxLoadedBytes}: a base counts as often as it is included, an alias as what it stands for; include it less often, or split the folder`,
+    `makes kustomize load ${load} bytes, more than ${maxLoadedBytes}: a base counts each time it is included, and an alias counts with its full text; include the base less often, or split the folder`,
   );
 }
 

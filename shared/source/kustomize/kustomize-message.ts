@@ -6,12 +6,12 @@ import { folded, isInline } from "#shared/source/kustomize/kustomize-scope.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 /**
- * Words in the place of what kustomize, Go's YAML and its JSON quote of what they are given. None of it would be told, for its words
- * are not known: these say more than `***`. Each runs to the last place where it can end, for what is quoted may hold its own
- * end (seen: kustomize 5.7).
+ * Replacements for the places where kustomize, Go's YAML and its JSON quote their input. The quoted words are not known
+ * and would be hidden. The replacements say more than `***`. Each pattern extends to the last place where it can end,
+ * because the quoted text can contain its own end (seen with kustomize 5.7).
  */
 const quoted: readonly (readonly [RegExp, string])[] = [
-  // What it could not read as a file it takes for a folder, and says so of each.
+  // kustomize tries a file that it cannot read as a folder, too, and reports both attempts.
   [
     /accumulation err='((?:(?!accumulation err=')[\s\S])*)': must build at directory: '[^']*': file is not directory/g,
     "$1",
@@ -20,47 +20,47 @@ const quoted: readonly (readonly [RegExp, string])[] = [
     /accumulation err='accumulating resources from '[^']*': '[^']*' must resolve to a file': (?:recursed accumulation of|recursed merging from|couldn't make target for) path /g,
     "in ",
   ],
-  // Of what a generator makes.
+  // The objects of a generator.
   [
     / from generator &\{[^{}]*\}: id resid\.ResId\{Gvk:resid\.Gvk\{Group:"[^"]*", Version:"[^"]*", Kind:"([^"]*)", isClusterScoped:\w+\}, Name:"([^"]*)", Namespace:"[^"]*"\}/,
     " of a generator: $1 $2",
   ],
-  // Where it cannot write an object it prints it whole, and a Secret's texts with it.
+  // kustomize prints an object that it cannot write completely, including the texts of a Secret.
   [/map\[string\]interface ?\{\}\{[\s\S]*\}/, "an object"],
   [
     /(namespace transformation produces ID conflict): [\s\S]*$/,
-    "$1: two objects would have one kind, name and namespace",
+    "$1: two objects would have the same kind, name and namespace",
   ],
-  // What has no "=" is named whole, and may be the value alone.
+  // A literal without "=" is printed whole, and can be a value alone.
   [/literal sources \[[\s\S]*\]: invalid literal source [\s\S]*?, expected/g, "a literal of a generator: expected"],
-  // A line of a text that goes over several is taken for a key.
+  // A line of a multi-line text is read as a key.
   [/illegally repeats the key `[\s\S]*`/, "illegally repeats a key"],
   [/line \[[\d ]*\] has invalid utf8 bytes[\s\S]*$/, "a line is not UTF-8; save the file as UTF-8"],
-  // The patch as it is written, which is taken for the name of a file where it is no YAML.
+  // The patch as written. kustomize reads it as a file name when it is not YAML.
   [/ with config: `(?:[\s\S]*`|[\s\S]*$)/, ""],
   [/ patch from \[(?:[\s\S]*\]|[\s\S]*$)/, " patch"],
   [/(must specify a target for (?:JSON )?patch|to set `patches.target` field:?) \[patch: [\s\S]*$/, "$1"],
   [/(patch and path can't be set at the same time|must specify one of patch and path) ?(?:in)?\n[\s\S]*$/, "$1"],
   [/\bdecoding \[(?:[\s\S]*\]\s*:|[\s\S]*$)/, "decoding a JSON patch:"],
-  [/evalsymlink failure on '[\s\S]*$/, "a patch that is written in place is no YAML of one object"],
-  [/\bUnexpected kind: [\s\S]*$/, "a JSON patch has an op that is none"],
+  [/evalsymlink failure on '[\s\S]*$/, "an inline patch must be the YAML of one object"],
+  [/\bUnexpected kind: [\s\S]*$/, "a JSON patch has an unknown op"],
   [/unknown patch strategy '[\s\S]*$/, "unknown $patch"],
-  // A text that begins as an alias, has a tag that does not fit, or stands in braces or brackets.
-  [/unknown anchor '[\s\S]*' referenced/, "unknown anchor referenced; put what begins with * in quotes"],
+  // A text that begins like an alias, has a tag that does not fit, or begins with a brace or a bracket.
+  [/unknown anchor '[\s\S]*' referenced/, "unknown anchor referenced; put a text that begins with * in quotes"],
   [/cannot decode (!!\w+) `[\s\S]*` as a (!!\w+)/, "cannot decode $1 as a $2"],
-  [/invalid map key: .*/, "invalid map key; put what begins with a brace or a bracket in quotes"],
-  // The texts where a replacement or a label does not fit, and a text that is too short for one.
+  [/invalid map key: .*/, "invalid map key; put a text that begins with a brace or a bracket in quotes"],
+  // The texts to which a replacement or a label does not fit, and a text that is too short for one.
   [/: node contents:[\s\S]*$/, ""],
   [/ out of bounds for value [\s\S]*$/, " out of bounds"],
-  // All labels and annotations, the last configuration that was applied among them.
+  // All labels and annotations, including the last applied configuration.
   [/( in object \{\{[^{}]*\} \{\{[^{}]*\}) map\[[\s\S]*\]\}\}/, "$1}}"],
-  // Where it lies in memory, each time elsewhere.
+  // An address in memory, which changes with each run.
   [/&yaml\.RNode\{[\s\S]*\} is/, "a value is"],
 ];
 
 /**
- * What kustomize, its JSON patches and Go say of themselves, beside what is Helm's, too. A word that is missing here is hidden from
- * who reads the message, and nothing else.
+ * The words of the messages of kustomize, its JSON patches and Go, in addition to Helm's. A word that is missing here
+ * is only hidden in the message.
  */
 const ownWords = `
   about abs absolute access accumulateDirectory accumulating accumulation accumulator.OpenAPIDefinition add adding
@@ -104,18 +104,18 @@ const ownWords = `
   Values valuesMerge var VarReference vars Version violated visited volume volumeClaimTemplate
   VolumeClaimTemplateLabels were wildcard within write writing written yet
 `;
-/** Where in the text: no part of it. */
+/** Line numbers and indices, which are no part of a value. */
 const counted = /(?:\byaml: line \d+|\binvalid index: \d+)/g;
-/** Members of a kustomization that hold data, or other documents. */
+/** Fields of a kustomization that contain data or other documents. */
 const dataFields = new Set(["literals", "patch", "sourcevalue", "annotations", "commonannotations", "valuesinline"]);
-/** More than a kustomization has that somebody wrote; what is behind is hidden. */
+/** More than any hand-written kustomization has. Words beyond this limit are hidden. */
 const maxBytes = 8 * 1024 * 1024;
 const maxNames = 10_000;
 
 /**
- * What kustomize said: those words are left that are its own, or a file's name, a field's, or what an object is called by. A text of an
- * object is none of these.
- * @param inputs - the files that it was given, by path.
+ * kustomize's message. Its own words stay visible, and so do the names of files, fields and objects. All other words
+ * are hidden, because they can be texts of an object.
+ * @param inputs - the files that kustomize got, by path.
  */
 export function kustomizeMessage(said: string, inputs: ReadonlyMap<string, Uint8Array>): string {
   const counts = said.match(counted) ?? [];
@@ -158,7 +158,7 @@ function* withAffixes({ all, prefixes, suffixes }: Names): Generator<string> {
 
 interface Reading {
   readonly isKustomization: boolean;
-  /** What aliases stand for is read once. */
+  /** Values that aliases refer to are read once. */
   readonly seen: Set<object>;
   readonly names: Names;
 }
@@ -175,7 +175,10 @@ function readAny(text: string): readonly Json[] {
   }
 }
 
-/** Keys; of an object what it is called by, of an operation where it is done; of a kustomization all but data. */
+/**
+ * Yields the words that may be shown: all keys; the names of an object; the place of a patch operation; in a
+ * kustomization everything but data.
+ */
 function* knownOf(value: Json, reading: Reading): Generator<string> {
   if (typeof value === "object" && value !== null) {
     if (reading.seen.has(value)) return;
@@ -196,7 +199,7 @@ function* knownOf(value: Json, reading: Reading): Generator<string> {
     yield key;
     if (member === undefined) continue;
     const isData = reading.isKustomization && dataFields.has(folded(key));
-    // A patch in place is a document.
+    // An inline patch is a document.
     if (isData && typeof member === "string") yield* knownIn(member, { ...reading, isKustomization: false });
     else yield* knownOf(member, { ...reading, isKustomization: reading.isKustomization && !isData });
   }

@@ -1,6 +1,7 @@
 /**
- * The plugin configurations of a kustomization. They name files and URLs as a kustomization does, in files of their own,
- * in place, or as the resources that another folder lists, so all of them are read, and what is handed on is what was read.
+ * The plugin configurations of a kustomization. They refer to files and URLs like a kustomization does, from files of
+ * their own, inline, or from the resources that another folder lists. Therefore all of them are read, and kustomize
+ * gets the parsed form.
  */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { kustomizationsOf } from "#shared/source/kustomization.ts";
@@ -19,7 +20,7 @@ import {
 import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-/** What is compiled into kustomize 5.7, but for Helm. Spelled as there: kustomize looks kinds up letter by letter. */
+/** The plugins compiled into kustomize 5.7, except Helm's. kustomize compares kinds exactly, including case. */
 const builtinKinds: ReadonlySet<string> = new Set([
   "AnnotationsTransformer",
   "ConfigMapGenerator",
@@ -40,16 +41,16 @@ const builtinKinds: ReadonlySet<string> = new Set([
   "ValueAddTransformer",
 ]);
 
-/** Deeper than any list of plugins; bounds folders that list each other. */
+/** Deeper than any list of plugins. The limit stops folders that list each other. */
 const maxDepth = 10;
 
-/** @returns the field as kustomize is to read it: the same configurations, and none that was not looked at. */
+/** @returns the field as kustomize is to read it: the same configurations, and only checked ones. */
 export function readPlugins(scope: KustomizeScope, field: string, value: Json | undefined): Json {
   const entries = entriesOf(value, field);
   const inline = entries.filter((entry) => isInline(entry.value));
   const paths = entries.filter((entry) => !isInline(entry.value));
   const inPlace = inline.flatMap((entry) => pluginTexts(scope, { ...entry, text: entry.value, file: scope.file }));
-  // kustomize, too, takes what stands in place before what stands in files.
+  // kustomize, too, reads inline configurations before those in files.
   if (paths.every((entry) => !scope.folders.has(resolve(scope, entry)))) {
     for (const entry of paths) rewritePluginFile(scope, entry);
     return [...inPlace, ...paths.map((entry) => entry.value)];
@@ -63,7 +64,7 @@ function rewritePluginFile(scope: KustomizeScope, entry: KustomizationEntry): vo
   scope.inputs.set(path, new TextEncoder().encode(texts.join("\n---\n")));
 }
 
-/** What a file, or a folder that does nothing but list files, configures. */
+/** The configurations in a file, or in a folder that only lists files. */
 function textsBehind(scope: KustomizeScope, entry: KustomizationEntry, depth: number): string[] {
   const path = resolve(scope, entry);
   if (!scope.folders.has(path)) {
@@ -71,23 +72,25 @@ function textsBehind(scope: KustomizeScope, entry: KustomizationEntry, depth: nu
     return pluginTexts(scope, { ...entry, text: textOf(scope, path), file: path });
   }
   const where = { file: scope.file, field: entry.field };
-  if (depth > maxDepth)
-    throw kustomizationRefused(where, `"${entry.value}" lists folders that list folders; name the files`);
+  if (depth > maxDepth) throw kustomizationRefused(where, `"${entry.value}" lists folders too deeply; name the files`);
   const [file, ...others] = kustomizationsOf(scope.files, path);
-  if (file === undefined) throw kustomizationRefused(where, `"${entry.value}" holds no kustomization; name the files`);
+  if (file === undefined) throw kustomizationRefused(where, `"${entry.value}" has no kustomization; name the files`);
   if (others.length > 0)
-    throw kustomizationRefused(where, `"${entry.value}" holds more than one kustomization; keep one`);
+    throw kustomizationRefused(where, `"${entry.value}" has more than one kustomization; keep one of them`);
   const listed = { ...scope, folder: path, file };
   return listedEntries(listed).flatMap((inner) => {
     const target = resolve(listed, inner);
-    // References in a configuration are relative to the kustomization that uses it, and not to where it stands.
+    // References in a configuration are relative to the kustomization that uses it, not to the configuration's folder.
     return textsBehind(scope, { value: fromFolder(scope.folder, target), field: entry.field }, depth + 1);
   });
 }
 
 const plainMembers = new Set(["apiversion", "kind", "metadata", "resources"]);
 
-/** A folder builds its configurations; what else it does to them, nobody could judge before it is done. */
+/**
+ * The entries of a folder that only lists configurations. If the folder also changed them, nobody could check the
+ * result before the build.
+ */
 function listedEntries(scope: KustomizeScope): KustomizationEntry[] {
   const value = parseDocuments(textOf(scope, scope.file), scope.file)[0]?.value;
   const entries: KustomizationEntry[] = [];
@@ -95,7 +98,7 @@ function listedEntries(scope: KustomizeScope): KustomizationEntry[] {
     if (!plainMembers.has(folded(key))) {
       throw kustomizationRefused(
         { file: scope.file, field: key },
-        "changes plugin configurations, which then cannot be judged; keep nothing but `resources` here, or name the plugins' files themselves",
+        "changes plugin configurations, so that Starling cannot check them before the build; keep only `resources` here, or name the plugins' files directly",
       );
     }
     if (folded(key) === "resources") entries.push(...entriesOf(member, key));
@@ -103,7 +106,7 @@ function listedEntries(scope: KustomizeScope): KustomizationEntry[] {
   return entries;
 }
 
-/** A path of the artifact as a kustomization in `folder` would write it. */
+/** A path of the artifact, relative to `folder`. */
 function fromFolder(folder: string, path: string): string {
   const up = folder === "." ? "" : "../".repeat(folder.split("/").length);
   return `${up}${path}`;
@@ -115,11 +118,12 @@ interface PluginSource {
   readonly field: string;
 }
 
-/** The documents, each checked, as JSON. */
+/** The documents as JSON, each checked. */
 function pluginTexts(scope: KustomizeScope, source: PluginSource): string[] {
   const { text, file, field } = source;
   return parseDocuments(text, file, { booleans: "1.2" }).map(({ value, document }) => {
-    if (!isJsonObject(value)) throw kustomizationRefused({ file, document, field }, "is no plugin's configuration");
+    if (!isJsonObject(value))
+      throw kustomizationRefused({ file, document, field }, "is not the configuration of a plugin");
     checkPlugin(scope, { value, file, document, field });
     return jsonAsYaml(value);
   });
@@ -134,7 +138,7 @@ function checkPlugin(
   if (apiVersion !== "builtin" || typeof kind !== "string" || !builtinKinds.has(kind)) {
     throw kustomizationRefused(
       { file, document, field },
-      `asks for the plugin ${String(apiVersion)}/${String(kind)}; only plugins built into kustomize run, and no Helm charts`,
+      `needs the plugin ${String(apiVersion)}/${String(kind)}; only the plugins built into kustomize run, without Helm charts: remove it`,
     );
   }
   const annotations = isJsonObject(value.metadata) ? value.metadata.annotations : undefined;
@@ -142,7 +146,7 @@ function checkPlugin(
     if (!key.startsWith("config.kubernetes.io/function") && !key.startsWith("config.k8s.io/function")) continue;
     throw kustomizationRefused(
       { file, document, field: key },
-      "asks for a function in a container or program; none is run",
+      "asks for a function in a container or a program, which Starling does not run; remove it",
     );
   }
   checkReferences(scope, { value, field });

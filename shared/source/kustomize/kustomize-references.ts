@@ -10,12 +10,14 @@ import {
 } from "#shared/source/kustomize/kustomize-scope.ts";
 import { expansionOf } from "#shared/source/yaml/yaml.ts";
 
-/** Members of a generator, a patch, a replacement or a plugin's configuration that are files of YAML. */
+/** Fields of a generator, a patch, a replacement or a plugin's configuration that name YAML files. */
 const yamlKeys = new Set(["path", "paths", "targetfilepath"]);
-/** Those that are files of anything. */
+/** Fields that name files of any content. */
 const dataKeys = new Set(["files", "env", "envs"]);
 
-/** Checks what one generator, patch, replacement or plugin's configuration refers to, or each of a list of them. */
+/**
+ * Checks the references of a generator, a patch, a replacement or a plugin's configuration, or of each one in a list.
+ */
 export function checkReferences(
   scope: KustomizeScope,
   at: { readonly value: Json | undefined; readonly field: string },
@@ -38,12 +40,12 @@ export function checkReferences(
   }
 }
 
-/** A field of a kustomization, or the configuration of the plugin of that name. */
+/** Whether the value is a kustomization's secretGenerator, or a configuration of kind SecretGenerator. */
 function makesSecrets(value: Json | undefined, field: string): boolean {
   return folded(field).startsWith("secretgenerator") || (isJsonObject(value) && value.kind === "SecretGenerator");
 }
 
-/** An entry that is a file of YAML, or YAML in place. */
+/** Checks an entry that is a YAML file or inline YAML. */
 export function checkYaml(scope: KustomizeScope, entry: KustomizationEntry): void {
   if (isInline(entry.value)) checkInPlace(scope, entry);
   else requireYaml(scope, entry);
@@ -53,7 +55,7 @@ function checkInPlace(scope: KustomizeScope, entry: KustomizationEntry): void {
   scope.weight.bytes += expansionOf(entry.value, `${scope.file}, ${entry.field}`);
 }
 
-/** Generators write `key=path`; a file name with an equals sign is a file all the same. */
+/** Generators write `key=path`. Everything after the first equals sign is the path. */
 function pathOf({ value, field }: KustomizationEntry): KustomizationEntry {
   return { value: value.slice(value.indexOf("=") + 1), field };
 }

@@ -1,4 +1,4 @@
-/** Legend: what kustomize says, and what to do about it. */
+/** Pairs of a message of kustomize's and its remedy. */
 const remedies: readonly (readonly [RegExp, string])[] = [
   [
     /failed to find unique target for patch|no resource matches strategic merge patch/,
@@ -6,15 +6,15 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /unable to parse SM or JSON patch/,
-    'a patch that begins with [ is read as JSON, with names and texts in double quotes: [{"op": "replace", "path": "/spec/replicas", "value": 3}]',
+    'kustomize reads a patch that begins with [ as JSON, so that it needs names and texts in double quotes: [{"op": "replace", "path": "/spec/replicas", "value": 3}]',
   ],
   [
     /security; file '[^']*' is not in or below/,
-    "a kustomization names files of its own folder and below: give the other folder a kustomization.yaml, and name that folder",
+    "a kustomization may only name files in its own folder and below: add a kustomization.yaml to the other folder, and name that folder",
   ],
 ];
 
-/** What goes behind kustomize's own words. */
+/** The remedy that follows kustomize's own words. */
 export function kustomizeRemedy(said: string): string {
   const found = remedies.find(([words]) => words.test(said));
   return found === undefined ? "" : `; ${found[1]}`;

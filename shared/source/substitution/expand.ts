@@ -1,6 +1,6 @@
 /**
- * `${NAME}` in a text, with the functions that Flux has (drone/envsubst as fluxcd/pkg has it, strict mode). What it does
- * otherwise is said at its place: characters are counted and not bytes, and what would mean another thing in a shell is
+ * Expands `${NAME}` in a text, with Flux's functions (drone/envsubst in fluxcd/pkg, strict mode). Comments mark the
+ * differences: characters are counted instead of bytes, and expressions that mean something else in a shell are
  * refused.
  */
 import { ownValue } from "#shared/base/own-value.ts";
@@ -8,10 +8,16 @@ import { trimmed } from "#shared/source/substitution/trim.ts";
 
 export type Variables = Readonly<Record<string, string>>;
 
-/** `flux`: bytes are counted, `:?` and `:+` are defaults, and a part that is no number is the whole, as there. */
+/**
+ * `flux` counts bytes, reads `:?` and `:+` as defaults, and returns the whole value for a part that is not a number, as
+ * Flux does.
+ */
 export type Dialect = "starling" | "flux";
 
-/** A text that cannot be expanded. It never holds what stands around the expression: that may be a secret. */
+/**
+ * A text that cannot be expanded. The message never contains the text around the expression, because it can be a
+ * secret.
+ */
 export class SubstitutionError extends Error {
   constructor(reason: string) {
     super(reason);
@@ -19,7 +25,9 @@ export class SubstitutionError extends Error {
   }
 }
 
-/** Where the reader is, and what it knows. Of a default that is not needed only the form is read: it knows nothing. */
+/**
+ * The reader's position, and the variables. A default that is not needed is only parsed: its variables may be unset.
+ */
 interface Reader {
   readonly text: string;
   at: number;
@@ -29,15 +37,15 @@ interface Reader {
   depth: number;
 }
 
-/** Defaults in defaults: deeper ones are a mistake, or there to fill the stack. */
+/** Defaults inside defaults. Deeper ones are a mistake, or an attempt to fill the stack. */
 const maxDepth = 20;
-/** In characters, of a text and of each part of it: more than an API server takes of a whole object. */
+/** The limit of a text and of each part of it, in characters. An API server accepts no object of this size. */
 const maxLength = 2 * 1024 * 1024;
 
 /**
- * Every `${...}` of the text replaced, once: what comes out is not looked at again. `$$` is a `$`, so that `$${NAME}` is
- * the text `${NAME}`; a `$` before anything else is itself.
- * @throws SubstitutionError for a variable that is not set and has no default, and for what is no expression.
+ * The text with every `${...}` replaced once; the result is not expanded again. `$$` means `$`, so that `$${NAME}`
+ * gives the text `${NAME}`. Before any other character, `$` stands for itself.
+ * @throws SubstitutionError for an unset variable without a default, and for an invalid expression.
  */
 export function expand(text: string, variables: Variables, dialect: Dialect = "starling"): string {
   const reader: Reader = { text, at: 0, variables, dialect, isUnused: false, depth: 0 };
@@ -54,24 +62,25 @@ export function expand(text: string, variables: Variables, dialect: Dialect = "s
 
 const name = /[\p{L}\p{Nd}_]+/uy;
 
-/** Behind `${`, to behind its `}`. */
+/** Reads from behind `${` to behind its `}`. */
 function readExpression(reader: Reader): string {
   const start = reader.at - 2;
   reader.depth += 1;
-  if (reader.depth > maxDepth) throw new SubstitutionError(`has more than ${maxDepth} expressions in each other`);
+  if (reader.depth > maxDepth)
+    throw new SubstitutionError(`has more than ${maxDepth} nested expressions; write fewer defaults inside defaults`);
   const isLength = take(reader, "#");
   name.lastIndex = reader.at;
   const [variable] = name.exec(reader.text) ?? [];
-  if (variable === undefined) throw malformed(reader, start, "names no variable behind ${");
+  if (variable === undefined) throw malformed(reader, start, "has no name of a variable after ${");
   reader.at += variable.length;
   const found = isLength ? lengthOf : functionsOf.find(([sign]) => take(reader, sign))?.[1];
   const value = found?.(reader, variable);
-  if (!take(reader, "}")) throw malformed(reader, start, "has no } where its name ends");
+  if (!take(reader, "}")) throw malformed(reader, start, "has no } after the name");
   reader.depth -= 1;
   return value ?? valueFor(reader, variable);
 }
 
-/** By their signs; a sign stands before one that it begins with. */
+/** By their signs. A longer sign comes before its prefix. */
 const functionsOf: readonly (readonly [string, (reader: Reader, variable: string) => string])[] = [
   [":=", readDefault],
   [":-", readDefault],
@@ -132,7 +141,7 @@ function lengthOf(reader: Reader, variable: string): string {
   return String(reader.dialect === "flux" ? Buffer.byteLength(value) : [...value].length);
 }
 
-/** What is empty counts as not set, for all three signs: as in Flux, and not as `=` does in a shell. */
+/** An empty value counts as unset for all three signs, as in Flux. In a shell, `=` differs. */
 function readDefault(reader: Reader, variable: string): string {
   const value = ownValue(reader.variables, variable) ?? "";
   const { isUnused } = reader;
@@ -142,17 +151,17 @@ function readDefault(reader: Reader, variable: string): string {
   return value === "" ? text : value;
 }
 
-/** Flux takes both for a default, a shell for a failure and for the contrary of a default. */
+/** Flux reads both as defaults. A shell reads `:?` as a failure and `:+` as the opposite of a default. */
 function refuseShell(sign: string): (reader: Reader, variable: string) => string {
   return (reader, variable) => {
     if (reader.dialect === "flux") return readDefault(reader, variable);
     throw new SubstitutionError(
-      `\${...${sign}...} means one thing in a shell and another one in Flux; use := for a default`,
+      `\${...${sign}...} has different meanings in a shell and in Flux; use := for a default`,
     );
   };
 }
 
-/** `:2` or `:2:5`. In characters, where Flux cuts bytes; what is no number, or a negative one, it does not say. */
+/** `:2` or `:2:5`, counted in characters; Flux counts bytes. Flux does not define other texts and negative numbers. */
 function readPart(reader: Reader, variable: string): string {
   if (reader.dialect === "flux") return readPartOfBytes(reader, variable);
   const part = /(\d{1,6})(?::(\d{1,6}))?/y;
@@ -160,7 +169,7 @@ function readPart(reader: Reader, variable: string): string {
   const [whole, from = "0", length] = part.exec(reader.text) ?? [];
   if (whole === undefined) {
     throw new SubstitutionError(
-      `\${${variable}:...} needs a number or two, as \${${variable}:0:3}, or := for a default`,
+      `\${${variable}:...} needs one or two numbers, such as \${${variable}:0:3}; write := for a default`,
     );
   }
   reader.at += whole.length;
@@ -168,7 +177,10 @@ function readPart(reader: Reader, variable: string): string {
   return characters.slice(0, length === undefined ? characters.length : Number(length)).join("");
 }
 
-/** What is no number leaves the whole value; where Flux panics, or cuts a character in two, there is nothing to apply. */
+/**
+ * A text that is not a number gives the whole value, as in Flux. Where Flux panics or cuts a character in two, the
+ * expression is refused.
+ */
 function readPartOfBytes(reader: Reader, variable: string): string {
   const from = readText(reader, ":");
   const length = take(reader, ":") ? readText(reader, "}") : undefined;
@@ -195,7 +207,7 @@ function readReplacement(
 ): string {
   const from = readText(reader, "/");
   if (from === "" || !take(reader, "/")) {
-    throw new SubstitutionError(`\${${variable}/...} needs what to replace and what by, as \${${variable}/old/new}`);
+    throw new SubstitutionError(`\${${variable}/...} needs an old and a new text, such as \${${variable}/old/new}`);
   }
   return replace(valueFor(reader, variable), { from, to: readText(reader, "}") });
 }
@@ -203,12 +215,13 @@ function readReplacement(
 function readTrim(end: "start" | "end", match: "shortest" | "longest"): (reader: Reader, variable: string) => string {
   return (reader, variable) => {
     const glob = readText(reader, "}");
-    if (glob === "") throw new SubstitutionError(`\${${variable}} has nothing to trim behind # or %`);
+    if (glob === "")
+      throw new SubstitutionError(`\${${variable}} needs a pattern after # or %, such as \${${variable}#v}`);
     return trimmed(valueFor(reader, variable), { glob, end, match });
   };
 }
 
-/** To before the next `stop`, or to before a `}`; expressions in it are expanded, and `\/` is a slash that stops nothing. */
+/** Reads up to the next `stop` or `}`. Expressions inside are expanded, and `\/` is a slash that does not stop. */
 function readText(reader: Reader, stop: "}" | "/" | ":"): string {
   const { text } = reader;
   let result = "";
@@ -229,17 +242,17 @@ function joined(text: string, more: string): string {
   return text + more;
 }
 
-/** Each step is bounded: replacements in each other grow by their product. */
+/** Each step is limited, because nested replacements multiply the length. */
 function requireRoom(length: number): void {
   if (length <= maxLength) return;
-  throw new SubstitutionError(`comes to more than ${maxLength} characters; shorten the values, or replace less`);
+  throw new SubstitutionError(`expands to more than ${maxLength} characters; shorten the values, or replace less`);
 }
 
-/** What stands there may be a part of a password: where it is says enough. */
+/** The message gives the position only, because the expression itself can be part of a password. */
 function malformed({ at, text }: Reader, start: number, reason: string): SubstitutionError {
   const known = ":=, :-, =, :2, :2:5, #, ##, %, %%, /, //, /#, /%, ^, ^^, , or ,,";
-  const end = text[at] === undefined ? ": the text ends before" : "";
+  const end = text[at] === undefined ? ": the text ends there" : "";
   return new SubstitutionError(
-    `the expression at character ${start + 1} ${reason}${end}; write \${NAME}, with one of ${known}, or $\${ for the text itself`,
+    `the expression at character ${start + 1} ${reason}${end}; write \${NAME}, if needed with one of ${known} after the name, or $\${ for a literal \${`,
   );
 }

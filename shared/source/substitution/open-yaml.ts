@@ -3,8 +3,8 @@ import { isJsonObject } from "#shared/base/json.ts";
 import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
 
 /**
- * The object as YAML in which texts with a `$` are written as Go writes them, and so without quotes wherever YAML does without:
- * what is put in their place has then the type that it looks like. Everything else is written as JSON.
+ * The object as YAML. Strings that contain `$` are written as Go writes them, without quotes where YAML allows it. A
+ * substituted value then has the type that it looks like. Everything else is written as JSON.
  */
 export function openYaml(object: JsonObject): string {
   return `${mapText(object, "").trimStart()}\n`;
@@ -33,7 +33,7 @@ function mapText(map: JsonObject, indent: string): string {
     .join("");
 }
 
-/** In what Go quotes with `"`: control characters, and what is no character. */
+/** Characters for which Go uses double quotes: control characters and invalid characters. */
 const unfit = /[^\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/;
 
 function isLiteral(text: string): boolean {
@@ -46,7 +46,10 @@ function literal(text: string, indent: string): string {
   return `|${deeper.length}${chomping}\n${lines.map((each) => (each === "" ? "" : `${indent}${each}`)).join("\n")}`;
 }
 
-/** Plain where the first letter, a colon, a number sign and blanks mean nothing else; in single quotes otherwise. */
+/**
+ * Without quotes when the first character, colons, number signs and blanks have no special meaning, otherwise in single
+ * quotes.
+ */
 function line(text: string): string {
   if (unfit.test(text) || text.includes("\n")) return jsonAsYaml(text);
   const isPlain = !/^[-?:,[\]{}#&*!|>'"%@`\s]|: |:$| #|\s$/.test(text) && !/^(?:---|\.\.\.)/.test(text);

@@ -2,21 +2,24 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { expand, SubstitutionError, type Variables } from "#shared/source/substitution/expand.ts";
 
-/** On an object, as a label or annotation with the value `disabled`: as in Flux, so that what is written for it works. */
+/**
+ * A label or annotation of an object with the value `disabled`. It is Flux's mark, so that manifests written for Flux
+ * work.
+ */
 const substituteMark = "kustomize.toolkit.fluxcd.io/substitute";
 
-/** @returns never: it tells of a field what is wrong with it. */
+/** @returns never: it throws an error about the field. */
 export type Refuse = (field: string, reason: string) => never;
 
 export interface Substitution {
   readonly variables: Variables;
-  /** Characters that all texts of a rendering may still come to; it is less after each. */
+  /** Characters that all texts of a rendering may still expand to. The number shrinks with each text. */
   readonly room: { left: number };
 }
 
 /**
- * The object with `${NAME}` expanded in its texts, and only there. A text stays a text, whatever it comes to: no value
- * becomes a number, a map or another key.
+ * The object with `${NAME}` expanded in its strings only. A string stays a string: no value becomes a number, a map or
+ * another key.
  */
 export function substituteObject(object: JsonObject, { variables, room }: Substitution, refuse: Refuse): JsonObject {
   if (isMarked(object)) return object;
@@ -26,12 +29,14 @@ export function substituteObject(object: JsonObject, { variables, room }: Substi
       const expanded = expand(text, variables);
       room.left -= expanded.length;
       if (room.left >= 0) return expanded;
-      throw new SubstitutionError("comes to more, with what was replaced before it, than a rendering may have");
+      throw new SubstitutionError(
+        "makes the rendering's expanded texts too long together; shorten the values, or substitute less",
+      );
     } catch (error) {
       if (error instanceof SubstitutionError)
         refuse(
           field,
-          `${errorMessage(error)}; an object with the annotation ${substituteMark}: disabled is left as it is`,
+          `${errorMessage(error)}; annotate the object with ${substituteMark}: disabled to leave it as it is`,
         );
       throw error;
     }
@@ -53,7 +58,7 @@ export function substituteObject(object: JsonObject, { variables, room }: Substi
       if (/\$\{/.test(key))
         refuse(
           at,
-          `is a key with \${ in it, and keys are not substituted; an object with the annotation ${substituteMark}: disabled is left as it is`,
+          `is a key that contains \${, and keys are not substituted; annotate the object with ${substituteMark}: disabled to leave it as it is`,
         );
       return [key, value === undefined ? undefined : inValue(value, at)] as const;
     });
@@ -63,7 +68,7 @@ export function substituteObject(object: JsonObject, { variables, room }: Substi
   return inMap(object, "");
 }
 
-/** As Flux has it, the value as it is written. */
+/** The mark counts only in this spelling, as in Flux. */
 export function isMarked({ metadata }: JsonObject): boolean {
   if (!isJsonObject(metadata)) return false;
   return [metadata.labels, metadata.annotations].some((map) => isJsonObject(map) && map[substituteMark] === "disabled");

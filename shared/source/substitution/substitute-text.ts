@@ -7,13 +7,13 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 /**
- * The object as Flux's `postBuild` leaves it (fluxcd/pkg kustomize `SubstituteVariables`, strict): it is written as YAML, the
- * variables are expanded in that text, also in keys, and what comes out is read again. So values have the types that they
- * look like there, and may be anything that fits on a line.
+ * The object as Flux's `postBuild` changes it (fluxcd/pkg kustomize `SubstituteVariables`, strict). It is written as
+ * YAML, the variables are expanded in that text, including keys, and the result is parsed again. So values get the
+ * types that they look like, and can contain any YAML that fits on a line.
  */
 export function substituteText(object: JsonObject, { variables, room }: Substitution, refuse: Refuse): JsonObject {
   if (isMarked(object) || Object.keys(variables).length === 0) return object;
-  // As there, a value is one line; as YAML has them, a carriage return ends one, too.
+  // A value is one line, as in Flux. In YAML, a carriage return also ends a line.
   const lines = Object.fromEntries(
     Object.entries(variables).map(([name, value]) => [name, value.replaceAll(/[\r\n]/g, "")]),
   );
@@ -21,15 +21,22 @@ export function substituteText(object: JsonObject, { variables, room }: Substitu
     const text = expand(openYaml(object), lines, "flux");
     room.left -= text.length;
     if (room.left < 0)
-      throw new SubstitutionError("comes to more, with what was replaced before it, than a rendering may have");
+      throw new SubstitutionError(
+        "makes the rendering's expanded texts too long together; shorten the values, or substitute less",
+      );
     const [first, ...others] = parseDocuments(text, "the object");
     if (first !== undefined && others.length === 0 && isJsonObject(first.value)) return first.value;
-    throw new SubstitutionError("is no object any more when its variables are replaced");
+    throw new SubstitutionError(
+      "is not an object any more after its variables are replaced; check the values of the variables",
+    );
   } catch (error) {
     if (error instanceof SubstitutionError) return refuse("", errorMessage(error));
-    // Where in the text is of no use, for nobody sees it, and its words may be of a Secret.
+    // The place in the text does not help, because nobody sees that text. Its words can come from a Secret.
     if (error instanceof ManifestError)
-      return refuse("", "is no YAML any more when its variables are replaced; see what characters their values have");
+      return refuse(
+        "",
+        "is not YAML any more after its variables are replaced; check the values of the variables for special characters",
+      );
     throw error;
   }
 }

@@ -1,18 +1,18 @@
 export interface Trim {
-  /** `*` is any text, with slashes too. */
+  /** `*` matches any text, including slashes. */
   readonly glob: string;
   readonly end: "start" | "end";
   readonly match: "shortest" | "longest";
 }
 
-/** The text without the part at one end of it that the glob matches; the whole text where it matches none. */
+/** The text without the part at one end that matches the glob, or the whole text when nothing matches. */
 export function trimmed(text: string, { glob, end, match }: Trim): string {
   const parts = glob.split("*");
   if (end === "start") return text.slice(endOfPrefix(text, parts, match) ?? 0);
   return text.slice(0, startOfSuffix(text, parts, match) ?? text.length);
 }
 
-/** Each part goes where it fits first: no match ends earlier, and none leaves more room for the last part. */
+/** Each part takes the first place where it fits. This leaves the most space for the last part. */
 function endOfPrefix(text: string, [head = "", ...rest]: readonly string[], match: Trim["match"]): number | undefined {
   if (!text.startsWith(head)) return undefined;
   const tail = rest.pop();
@@ -43,7 +43,7 @@ function startOfSuffix(text: string, parts: readonly string[], match: Trim["matc
   return before;
 }
 
-/** Where the last of the parts ends, each behind the one before it. */
+/** Where the last part ends, when each part follows the one before it. */
 function behindAll(text: string, parts: readonly string[], from: number): number | undefined {
   let at = from;
   for (const part of parts) {

@@ -1,24 +1,24 @@
 /**
- * What aliases may add to one document when written out, in characters. js-yaml shares the referenced nodes, so a bomb
- * parses in milliseconds and explodes where the object is written as JSON.
+ * The characters that aliases may add to one document when they are expanded. js-yaml shares the referenced nodes. A
+ * bomb therefore parses in milliseconds, and explodes when the object is written as JSON.
  */
 export const maxAliasExpansion = 10_000_000;
 
-/** What an alias meets. */
+/** What is wrong with an alias. */
 export type AliasProblem = "contains itself" | "expands too far";
 
-/** Follows the nodes of one document and knows what its aliases add to it, in characters, without writing them out. */
+/** Follows the nodes of one document and computes how many characters its aliases add, without expanding them. */
 export class AliasMeter {
   readonly #sizes = new Map<string, number | "open">();
   readonly #open: { readonly anchor: string | undefined; size: number }[] = [];
   #expanded = 0;
 
-  /** What the aliases seen so far add. */
+  /** The characters that the aliases have added so far. */
   get expanded(): number {
     return this.#expanded;
   }
 
-  /** A map or a list begins. */
+  /** Called where a map or a list begins. */
   enter(anchor: string | undefined): void {
     if (anchor !== undefined) this.#sizes.set(anchor, "open");
     this.#open.push({ anchor, size: 1 });
@@ -38,7 +38,7 @@ export class AliasMeter {
     return undefined;
   }
 
-  /** A map, a list or the document ends; false for the document. */
+  /** Called where a map, a list or the document ends; returns false for the document. */
   leave(): boolean {
     const node = this.#open.pop();
     if (node === undefined) return false;

@@ -1,47 +1,50 @@
 import { unclosedIn } from "#shared/source/yaml/unclosed.ts";
 
-/** What the parser says when it misses the end of something. */
+/** How the parser's messages begin when an end is missing. */
 const misses = /^(?:deficient indentation|unexpected end of the (?:stream|document) within|missed comma between flow)/;
 
-/** Legend: how the parser (js-yaml) begins, and what it means to who wrote the file. */
+/** Pairs of the beginning of a parser's message (js-yaml) and its explanation for the author of the file. */
 const known: readonly (readonly [string, string])[] = [
   ["duplicated mapping key", "duplicate key in a map; kubectl would silently keep the last one: remove one of them"],
   [
     "bad indentation of a mapping entry",
-    'a key that is not indented as those beside it, or a value with ": " that is to be in quotes',
+    'a key is not indented like its neighbours, or a value that contains ": " needs quotes',
   ],
-  ["bad indentation of a sequence entry", "an item of a list that is not indented as those beside it"],
-  ["deficient indentation", "a line that is indented less than what it belongs to"],
-  ["tab characters must not be used in indentation", "a tab where blanks are wanted: YAML is indented with blanks"],
+  ["bad indentation of a sequence entry", "an item of a list is not indented like its neighbours"],
+  ["deficient indentation", "a line is indented less than the block that it belongs to"],
+  ["tab characters must not be used in indentation", "a line is indented with a tab; YAML allows only spaces"],
   [
     "can not read a block mapping entry",
-    'a line without ":" between lines with one; a text of several lines begins with | or >',
+    'a line without ":" is among lines that have one; begin a text of several lines with | or >',
   ],
-  ["expected ':' after a mapping key", 'a key without ":" after it'],
-  ["a whitespace character is expected after the key-value separator", 'a ":" without a blank after it'],
+  ["expected ':' after a mapping key", 'a key has no ":" after it'],
+  ["a whitespace character is expected after the key-value separator", 'a ":" has no space after it'],
   ["missed comma between flow collection entries", "a comma is missing between two items of a [list] or a {map}"],
   [
     "unknown escape sequence",
-    "a backslash in double quotes that begins nothing YAML knows; double it, or use single quotes",
+    "a backslash in double quotes begins no escape that YAML knows; write it twice, or use single quotes",
   ],
   [
     "end of the stream or a document separator is expected",
-    "something that belongs to nothing before it; is it indented right, or is a --- missing?",
+    "a line belongs to nothing before it; check its indentation, or add the missing ---",
   ],
-  ["undeclared tag handle", 'a text that begins with "!"; put it in quotes'],
-  ["unexpected end of the", "the file ends in the middle of something"],
+  ["undeclared tag handle", 'a text begins with "!"; put it in quotes'],
+  ["unexpected end of the", "the file ends inside a quoted text, a list or a map"],
   [
     "the stream contains non-printable characters",
-    "a character that no text has; is it a binary file, or not in UTF-8?",
+    "the file contains a control character; it may be a binary file, or not in UTF-8",
   ],
 ];
 
-/** Names of aliases and tags are what follows a * or a ! in a text without quotes, as the password `*swordfish`. */
+/**
+ * The names of aliases and tags are the text after a * or ! without quotes, which can be a password such as
+ * `*swordfish`.
+ */
 const quotedText = / ?"[\s\S]*"/;
 
 /**
- * What the parser said, without the texts that it quotes, in words that name what to do; its own stay behind them.
- * @param position - in the text, where it was found; absent where the parser does not say.
+ * The parser's message without the texts that it quotes, after an explanation that names the remedy.
+ * @param position - the place of the problem in the text; absent when the parser does not give it.
  */
 export function explainYaml(said: string, text: string, position: number | undefined): string {
   const reason = said.replace(quotedText, "");
@@ -58,26 +61,26 @@ export function explainYaml(said: string, text: string, position: number | undef
 interface Mistake {
   readonly text: string;
   readonly position: number | undefined;
-  /** Of what is not closed. */
+  /** The line of the opening character that has no end. */
   readonly line: number | undefined;
 }
 
 const plainExpression = /^(?:[^"'#]*[\s:])?\{\{/;
 
-/** What a template of a chart is to YAML. */
+/** Explains a template expression of a chart, which YAML reads as a map. */
 function ofExpression(reason: string, { text, position, line }: Mistake): string | undefined {
   const lines = text.split("\n");
   const isAnywhere = reason.startsWith("unsupported map key: a list or a map");
   const marked = line ?? text.slice(0, position).split("\n").length;
   const index = lines.findIndex((each, at) => (isAnywhere || at === marked - 1) && plainExpression.test(each));
   if (index < 0) return undefined;
-  return `{{ in line ${index + 1} begins a map in a map; a text with {{ is to be in quotes, and the template of a chart belongs into one`;
+  return `{{ in line ${index + 1} begins a map inside a map; put a text that contains {{ in quotes, or move the template of a chart into a chart`;
 }
 
-/** A plain text may not begin with everything. */
+/** Explains characters with which a text without quotes cannot begin. */
 function ofCharacter(reason: string, character = ""): string | undefined {
   if (reason === "unidentified alias")
-    return "* begins the name of an anchor, and none of this name is before it; a text that begins with * is to be in quotes";
+    return "* refers to an anchor, but no anchor of this name comes before it; put a text that begins with * in quotes";
   const isUnread = reason === "bad indentation of a mapping entry" && "@`%".includes(character) && character !== "";
-  return isUnread ? `a text may not begin with ${character}; put it in quotes` : undefined;
+  return isUnread ? `a text without quotes must not begin with ${character}; put it in quotes` : undefined;
 }

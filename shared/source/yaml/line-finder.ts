@@ -5,12 +5,15 @@ type Frame =
   | { readonly kind: "list"; index: number; readonly matched: boolean };
 
 /**
- * The line (from 1) of the field at `path` in a document (from 1), or of its nearest ancestor that is there: what an
- * error about a field points at. Members that come through a merge key or an alias are found at their ancestor.
+ * The line (from 1) of the field at `path` in a document (from 1), or of its nearest existing ancestor: the place that
+ * an error about a field points to. A member that comes through a merge key or an alias is found at its ancestor.
  */
 export type LineOf = (document: number, path: readonly (string | number)[]) => number;
 
-/** Reads the text once, when the first line is asked for: a file of thousands of documents may have as many problems. */
+/**
+ * Reads the text once, when the first line is requested, because a file of thousands of documents can have as many
+ * problems.
+ */
 export function lineFinder(text: string): LineOf {
   let documents: readonly (readonly Event[])[] | undefined;
   return (document, path) => {

@@ -4,22 +4,23 @@ import { describeObject, groupOf } from "#shared/kube/object-id.ts";
 import { describeValue, ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { type ParseOptions, parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-/** One object as it stands in a file. */
+/** One object of a file. */
 export interface ManifestDocument {
   readonly object: JsonObject;
   readonly file: string;
   readonly document: number;
   readonly line: number;
-  /** Of an item of a list: where in it, as `items[0]`. */
+  /** The place of a list's item inside the list, such as `items[0]`. */
   readonly field?: string;
-  /** What is wrong with it and was let pass, in words. */
+  /** A problem of the document that was tolerated, as a sentence. */
   readonly remark?: string;
 }
 
 /**
- * The objects of a file that may hold nothing else: lists are flattened at every depth, and kustomizations left out.
- * @throws ManifestError `InvalidYaml`, `NotKubernetes` for a document that is a list or a scalar, `InvalidObject` for such
- *   an item of a list.
+ * The objects of a file that may contain nothing else. Lists are flattened at every depth, and kustomizations are left
+ * out.
+ * @throws ManifestError `InvalidYaml`, `NotKubernetes` for a document that is a list or a scalar, `InvalidObject` for
+ * such an item of a list.
  */
 export function parseManifests(text: string, file: string, options: ParseOptions = {}): ManifestDocument[] {
   return parseDocuments(text, file, options).flatMap(({ value, document, line }) => {
@@ -29,7 +30,7 @@ export function parseManifests(text: string, file: string, options: ParseOptions
   });
 }
 
-/** Where an object is, and what goes before the names of its fields. */
+/** The object's place, and the prefix of its fields' names. */
 export function placeOf({ object, file, document, line, field: list }: ManifestDocument) {
   const described = typeof object.kind === "string" ? { object: describeObject(objectIdOf(object)).trim() } : {};
   return { at: { file, document, line, ...described }, prefix: list === undefined ? "" : `${list}.` };
@@ -56,13 +57,16 @@ function flatten(found: ManifestDocument): ManifestDocument[] {
   });
 }
 
-/** Items of a typed list (`ConfigMapList`) may leave out what the list already says, as in a server's answer. */
+/**
+ * An item of a typed list (`ConfigMapList`) may leave out apiVersion and kind, as in a server's answer. The list's
+ * values then apply.
+ */
 function asItemOf(list: JsonObject, item: JsonObject): JsonObject {
   if (item.kind !== undefined || typeof list.kind !== "string") return item;
   return { apiVersion: list.apiVersion, kind: list.kind.slice(0, -"List".length), ...item };
 }
 
-/** A kustomization is an instruction for kustomize and no object, whatever folder it lies in. */
+/** A kustomization is an instruction for kustomize and not an object, in whatever folder it lies. */
 function isKustomizeConfig({ apiVersion }: JsonObject): boolean {
   return typeof apiVersion === "string" && groupOf(apiVersion) === "kustomize.config.k8s.io";
 }

@@ -2,7 +2,7 @@ import { withoutLogins } from "#shared/base/excerpt.ts";
 import type { Json } from "#shared/base/json.ts";
 import { plainLine, plainText } from "#shared/base/plain-text.ts";
 
-/** Where in a set of manifests something is wrong; every member that is known is named in the message. */
+/** The place of a problem in a set of manifests. The message names every known member. */
 export interface ManifestPlace {
   readonly file: string;
   /** Counted from 1 over all documents of the file, empty ones included. */
@@ -11,9 +11,9 @@ export interface ManifestPlace {
   readonly line?: number;
   /** Counted from 1. */
   readonly column?: number;
-  /** `Kind namespace/name` as far as it could be read. */
+  /** `Kind namespace/name`, as far as they could be read. */
   readonly object?: string;
-  /** Path of the field, as `metadata.labels.app`. */
+  /** The path of the field, such as `metadata.labels.app`. */
   readonly field?: string;
 }
 
@@ -36,8 +36,8 @@ export type ManifestErrorCode =
   | "SubstitutionFailed";
 
 /**
- * A manifest, or a file that should hold manifests, that cannot be used as it is. Never transient: only another
- * revision of the source (or another path) helps.
+ * A manifest, or a file that should contain manifests, that cannot be used. The error is never transient: only another
+ * revision of the source, or another path, helps.
  */
 export class ManifestError extends Error {
   readonly code: ManifestErrorCode;
@@ -46,7 +46,7 @@ export class ManifestError extends Error {
   readonly reason: string;
 
   constructor(code: ManifestErrorCode, place: ManifestPlace, reason: string) {
-    // Names and words of a repository may be in both, and who sees the message may not see the repository.
+    // Both can contain names and words of a repository, which a reader of the message may not be allowed to see.
     const shown = plainText(withoutLogins(reason));
     super(`${plainLine(describePlace(place))}: ${shown}`);
     this.name = "ManifestError";
@@ -66,7 +66,7 @@ function describePlace(place: ManifestPlace): string {
   return text;
 }
 
-/** A value in a few words, for a message about what was expected instead. */
+/** A short description of a value, for a message about what was expected instead. */
 export function describeValue(value: Json): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";

@@ -1,4 +1,7 @@
-/** The last `{`, `[` or quote that a text opens and does not close, and its line: why a parser came to its end too early. */
+/**
+ * The last `{`, `[` or quote that a text opens and does not close, and its line. It explains why a parser reached the
+ * end too early.
+ */
 export function unclosedIn(text: string): { readonly opener: string; readonly line: number } | undefined {
   const open: { readonly opener: string; readonly line: number }[] = [];
   let line = 1;

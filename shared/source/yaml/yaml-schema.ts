@@ -1,7 +1,7 @@
 /**
- * The scalar rules of sigs.k8s.io/yaml (gopkg.in/yaml.v2 beneath it), with which kubectl decodes manifests: YAML 1.1
- * booleans, Go's integer literals, no sexagesimals, no dates. No preset of js-yaml agrees with it, see the golden
- * table in the tests.
+ * The scalar rules of sigs.k8s.io/yaml (on gopkg.in/yaml.v2), with which kubectl decodes manifests: YAML 1.1 booleans,
+ * Go's integer literals, no sexagesimals, no dates. No preset of js-yaml has the same rules; see the golden table in
+ * the tests.
  */
 import {
   boolCoreTag,
@@ -25,10 +25,10 @@ const never = (): boolean => false;
 const maxUint64 = 18446744073709551615n;
 const minInt64 = -9223372036854775808n;
 
-/** Of a binary literal; with more, only leading zeros could make it one that fits. */
+/** The most digits of a binary literal that fits, apart from leading zeros. */
 const maxDigits = 64;
 
-/** Prefixes and digits of strconv.ParseInt with base 0, after the underscores have gone. */
+/** The prefixes and digits of strconv.ParseInt with base 0, after the underscores are removed. */
 const integerForms: readonly { readonly pattern: RegExp; readonly prefix: string }[] = [
   { pattern: /^0[bB]([01]+)$/, prefix: "0b" },
   { pattern: /^0[oO]([0-7]+)$/, prefix: "0o" },
@@ -56,14 +56,14 @@ function resolveInteger(source: string): number | bigint | typeof NOT_RESOLVED {
 
 const floatPattern = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 
-/** The spellings of not-a-number and infinity; JSON has no such value. */
+/** The spellings of not-a-number and infinity. JSON has no such values. */
 export const unsupportedFloat = /^(?:\.(?:nan|NaN|NAN)|[-+]?\.(?:inf|Inf|INF))$/;
 
 function resolveFloat(source: string): number | typeof NOT_RESOLVED {
   const plain = source.replaceAll("_", "");
   if (!floatPattern.test(plain)) return NOT_RESOLVED;
   const value = Number(plain);
-  // 1e400 is out of range for Go, which then keeps the text.
+  // 1e400 is out of range in Go, which then keeps the text.
   return Number.isFinite(value) ? value : NOT_RESOLVED;
 }
 
@@ -96,7 +96,7 @@ const binaryTag = defineScalarTag("tag:yaml.org,2002:binary", {
   identify: never,
 });
 
-/** Application tags carry no meaning for Kubernetes: the node keeps its plain content, a scalar its text. */
+/** Application tags have no meaning for Kubernetes. The node keeps its plain content, and a scalar keeps its text. */
 const anyScalarTag = defineScalarTag("", {
   matchByTagPrefix: true,
   resolve: (source) => source,
@@ -117,7 +117,7 @@ type Members = Record<string, unknown>;
 const mapOptions = {
   create: (): Members => ({}),
   addPair: (members: Members, key: unknown, value: unknown): string => {
-    if (key === null) return "unsupported map key: null; quote it, or remove the line";
+    if (key === null) return "unsupported map key: null; put it in quotes, or remove the line";
     if (typeof key === "object") return "unsupported map key: a list or a map; only scalars can be keys";
     Object.defineProperty(members, String(key), { value, enumerable: true, configurable: true, writable: true });
     return "";
@@ -145,10 +145,10 @@ const otherTags = [
 
 export const kubernetesSchema = FAILSAFE_SCHEMA.withTags(boolYaml11Tag, ...otherTags);
 
-/** As kustomize hands on what is no kustomization: `yes` is a word there. */
+/** The rules with which kustomize reads files that are not kustomizations: `yes` is a string there. */
 export const kyamlSchema = FAILSAFE_SCHEMA.withTags(boolCoreTag, ...otherTags);
 
-/** For writing: what a reader by the rules above would take for something else is quoted. */
+/** For writing. A text that the rules above would read as another value is quoted. */
 export const writtenSchema = DUMP_SCHEMA.withTags(
   boolYaml11Tag,
   nullYaml11Tag,

@@ -14,35 +14,40 @@ import { explainYaml } from "#shared/source/yaml/explain-yaml.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { kubernetesSchema, kyamlSchema, unsupportedFloat } from "#shared/source/yaml/yaml-schema.ts";
 
-/** One document of a file; `document` counts from 1 and includes empty documents, `line` is where its content starts. */
+/**
+ * One document of a file. `document` counts from 1 and includes empty documents. `line` is where its content starts.
+ */
 export interface YamlDocument {
   readonly value: Json;
   readonly document: number;
   readonly line: number;
 }
 
-/** Nested deeper than any manifest, shallower than any stack. */
+/** Nested deeper than any manifest, and shallower than any stack. */
 const maxDepth = 100;
-/** Of one file: each costs some kilobytes while it is read, and one of three characters is a document. */
+/**
+ * The limit of one file. Each document takes some kilobytes while it is read, and three characters are enough for one.
+ */
 const maxDocuments = 50_000;
 
 export interface ParseOptions {
   /**
-   * Which plain words are booleans: those of YAML 1.1 (`yes`, `off`), as kubectl has them, or those of 1.2 alone, as
-   * kustomize has them in what is no kustomization.
+   * Which plain words are booleans: those of YAML 1.1 (`yes`, `off`), as in kubectl, or only those of 1.2, as kustomize
+   * reads files that are not kustomizations.
    */
   readonly booleans?: "1.1" | "1.2";
-  /** Left out: a key that is there twice is refused. */
+  /** Default: a duplicate key is refused. */
   readonly twice?: "last counts";
 }
 
 /**
- * Decodes every document of a YAML or JSON file to the value kubectl (sigs.k8s.io/yaml) decodes it to. Documents that
- * are empty or null are skipped.
+ * Decodes every document of a YAML or JSON file to the value that kubectl (sigs.k8s.io/yaml) decodes it to. Empty and
+ * null documents are skipped.
  *
- * Deviations, all towards an error: a duplicate key is refused (kubectl lets the last one win), and so is a document
- * with excessive aliases, or a file of more than 50,000 documents. Content on a `---` line is read, which kubectl drops.
- * Integers between 2^53 and 2^64 are `bigint`; larger ones are floats, as in Go. Aliased nodes are shared: treat the result as read-only.
+ * All deviations lead to an error: a duplicate key is refused (in kubectl the last one counts), and so are a document
+ * with excessive aliases and a file of more than 50,000 documents. Content on a `---` line is read, while kubectl drops
+ * it. Integers between 2^53 and 2^64 are `bigint`; larger ones are floats, as in Go. Aliased nodes are shared, so that
+ * the result must not be changed.
  * @throws ManifestError `InvalidYaml` with line and column.
  */
 export function parseDocuments(text: string, file: string, options: ParseOptions = {}): YamlDocument[] {
@@ -67,13 +72,16 @@ function readEvents(text: string, file: string): Event[] {
   return withPlace({ text, file }, () => parseEvents(text, { filename: file, maxDepth }));
 }
 
-/** By their marks, before anything is read: in what is YAML, no line begins with one but between documents. */
+/**
+ * Counts the document marks before the file is parsed. In valid YAML, only a line between documents begins with such a
+ * mark.
+ */
 function requireFewDocuments(text: string, file: string): void {
   for (const mark of [/^---(?=\s|$)/gm, /^\.\.\.(?=\s|$)/gm]) {
     let count = 0;
     while (count <= maxDocuments && mark.test(text)) count += 1;
     if (count <= maxDocuments) continue;
-    const reason = `has more than ${maxDocuments} documents, and no more are read of one file: split it`;
+    const reason = `has more than ${maxDocuments} documents, the limit of one file; split it`;
     throw new ManifestError("InvalidYaml", { file }, reason);
   }
 }
@@ -90,8 +98,8 @@ function withPlace<Result>({ text, file }: Source, work: () => Result): Result {
 }
 
 /**
- * What the aliases of a file add to it when written out, in characters.
- * @throws ManifestError `InvalidYaml` for what is no YAML, and for more than one document may have.
+ * The characters that the aliases of a file add when they are expanded.
+ * @throws ManifestError `InvalidYaml` for a text that is not YAML, and for aliases that expand too far.
  */
 export function expansionOf(text: string, file: string): number {
   const events = readEvents(text, file);
@@ -111,7 +119,7 @@ interface Source {
   readonly file: string;
 }
 
-/** Refuses what js-yaml accepts and kubectl does not; returns where each document's content starts. */
+/** Refuses what js-yaml accepts and kubectl does not. Returns where each document's content starts. */
 function inspect(events: readonly Event[], text: string, file: string): number[] {
   const json = isJsonText(text);
   const offsets: number[] = [];
@@ -123,7 +131,7 @@ function inspect(events: readonly Event[], text: string, file: string): number[]
       case EVENT_ID.DOCUMENT: {
         for (const directive of event.directives) {
           if (directive.kind !== "yaml" || directive.version === "1.1") continue;
-          const reason = `%YAML ${directive.version} is not what kubectl reads (YAML 1.1): remove the directive`;
+          const reason = `%YAML ${directive.version} is not the version that kubectl reads (YAML 1.1); remove the directive`;
           throw refusal({ text, file }, text.indexOf(`%YAML`), reason);
         }
         meter = new AliasMeter();
@@ -141,7 +149,7 @@ function inspect(events: readonly Event[], text: string, file: string): number[]
         const value = getScalarValue(text, event);
         const raw = text.slice(event.valueStart, event.valueEnd);
         if (event.style === SCALAR_STYLE.PLAIN && event.tagStart < 0 && unsupportedFloat.test(value)) {
-          const reason = `unsupported value: ${value}; JSON has no such number: quote it if text is meant`;
+          const reason = `unsupported value: ${value}; JSON has no such number: put it in quotes if it is a text`;
           throw refusal({ text, file }, event.valueStart, reason);
         }
         if (event.style === SCALAR_STYLE.DOUBLE_QUOTED && !json && hasSurrogateEscape(raw)) {
@@ -176,9 +184,10 @@ function measure(meter: AliasMeter, event: Exclude<Event, DocumentEvent>, source
     case EVENT_ID.ALIAS: {
       const name = source.text.slice(event.anchorStart, event.anchorEnd);
       const problem = meter.alias(name);
-      if (problem === "contains itself") throw refusal(source, event.anchorStart, `anchor ${name} contains itself`);
+      if (problem === "contains itself")
+        throw refusal(source, event.anchorStart, `anchor ${name} contains itself; remove the alias inside it`);
       if (problem === undefined) return true;
-      const reason = `aliases would expand to more than ${maxAliasExpansion} characters; write out what is meant`;
+      const reason = `aliases would expand to more than ${maxAliasExpansion} characters; use fewer aliases`;
       throw refusal(source, event.anchorStart, reason);
     }
     case EVENT_ID.POP:
@@ -201,7 +210,7 @@ function hasSurrogateEscape(raw: string): boolean {
   return /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/.test(raw);
 }
 
-/** kubectl reads a file that starts with a brace as JSON, where surrogate escapes are legal. */
+/** kubectl reads a file that starts with a brace as JSON, in which surrogate escapes are legal. */
 function isJsonText(text: string): boolean {
   if (!/^\uFEFF?\s*\{/.test(text)) return false;
   try {
@@ -217,7 +226,7 @@ function placeAt(text: string, offset: number): { readonly line: number; readonl
   return { line: lineCounter(text)(offset), column: before.length - before.lastIndexOf("\n") };
 }
 
-/** A function from an offset to its line, counted from 1; offsets must not decrease between calls. */
+/** A function from an offset to its line, counted from 1. The offsets must not decrease from call to call. */
 function lineCounter(text: string): (offset: number) => number {
   let position = 0;
   let line = 1;

@@ -117,7 +117,7 @@ describe("a revision that is not the newest", () => {
 
   test.each([
     ["nowhere", "the repository has no refs/heads/nowhere and no refs/tags/nowhere", 2],
-    ["both", "refs/heads/both and refs/tags/both are different commits; say which", 2],
+    ["both", "refs/heads/both and refs/tags/both are different commits; give the full name", 2],
     ["v1 --revision other=v1", "--revision names Source other, which nothing here uses; there is app", 2],
     ["0".repeat(40), "cannot be fetched from here", 3],
     ["0123456", "a commit is said with all of its 40 digits", 2],

@@ -103,7 +103,7 @@ describe("apply", () => {
     expect(ran.out).toBe("");
     expect(
       ran.err,
-    ).toBe(`bad.yaml:7: Source/app: spec.git.url would be fetched in clear text; use https://github.com/acme/app
+    ).toBe(`bad.yaml:7: Source/app: spec.git.url would be fetched unencrypted; use https://github.com/acme/app
 bad.yaml:19: SyncGroup/shop: spec.clusters needs exactly one of selector, names or all: true (notNames may be added to any of them) (got {})
 error: 2 problems in 3 documents; nothing was applied
   next: mend the lines above, then: starling validate -f FILE

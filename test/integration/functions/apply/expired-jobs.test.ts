@@ -65,7 +65,9 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     expect(gone).toMatchObject({
       phase: "Failed",
       reason: "ObjectsFailed",
-      problems: [{ object: "Job job-failed/migrate", reason: "JobFailed", message: "Job Failed, and removed itself" }],
+      problems: [
+        { object: "Job job-failed/migrate", reason: "JobFailed", message: "the Job failed and removed itself" },
+      ],
     });
     await lookAfter(world, 700);
     expect(await world.phase("job-failed")).toBe("Failed");

@@ -232,7 +232,7 @@ test("a hook that somebody deletes while it runs is not taken for done, nor for 
   });
   await until(w, "Failed");
   expect(await w.observed()).toMatchObject({ reason: "ApplyFailed" });
-  expect((await w.observed()).message).toContain("Job shop/migrate was deleted before anybody saw");
+  expect((await w.observed()).message).toContain("Job shop/migrate was deleted before Starling saw");
 });
 
 test("a Job that would remove itself stays until it is seen what it came to", async () => {
@@ -252,7 +252,11 @@ test("what is there under a hook's name and is not the Sync's is left alone", as
   await w.world.assign("web", app);
   await w.world.work();
   expect((await w.observed()).problems).toMatchObject([
-    { object: "Job shop/migrate", reason: "HookExists", message: expect.stringContaining("was not made by this Sync") },
+    {
+      object: "Job shop/migrate",
+      reason: "HookExists",
+      message: expect.stringContaining("was not created by this Sync"),
+    },
   ]);
   expect(made(w, "migrate")).toBe(0);
 });

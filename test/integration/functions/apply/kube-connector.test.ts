@@ -341,7 +341,7 @@ test.each([
 test.each([
   ["", "is empty, which would trust the public authorities"],
   [" ", "is empty"],
-  ["bm9uZQ==", "holds no PEM certificate"],
+  ["bm9uZQ==", "contains no PEM certificate"],
 ])("an authority %j never becomes the public ones", async (caData, expected) => {
   await expect(clientWith(prodSecret(), { caData })).rejects.toMatchObject({
     code: "InvalidAuthority",

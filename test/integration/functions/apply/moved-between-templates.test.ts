@@ -210,7 +210,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
       expect.objectContaining({
         reason: "DuplicateObject",
         message: expect.stringMatching(
-          `is in two templates: Sync tests/${w.names.a} of SyncGroup ${w.group} has it too; leave it in one of them`,
+          `is in two templates: Sync tests/${w.names.a} of SyncGroup ${w.group} also applies it; remove it from one of them`,
         ),
       }),
     ]);
@@ -249,7 +249,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     const [problem] = (await w.world.sync(other))?.observed?.problems ?? [];
     expect(problem?.reason).toBe("ForeignOwner");
     expect(problem?.message).toContain(
-      `belongs to Sync tests/${w.names.a} of SyncGroup ${w.group}; take it out there without deleting it`,
+      `belongs to Sync tests/${w.names.a} of SyncGroup ${w.group}; remove it there without deleting it`,
     );
     expect(problem?.message).toContain("starling.dev/prune: disabled");
     expect(await w.live()).toEqual(before);

@@ -27,7 +27,7 @@ test.each(theirs)(
     expect(problems).toEqual([expect.objectContaining({ reason: "NoMatch" })]);
     const [{ message } = { message: "" }] = problems ?? [];
     expect(message).toContain(
-      `: it is for ${tool}, which this cluster does not have; for Starling to do what it says, write`,
+      `: the object is for ${tool}, which this cluster does not have; to let Starling do it, write`,
     );
     expect(message).toContain(instead);
     expect(message).toContain(`or install ${tool} there`);

@@ -98,7 +98,7 @@ describe("no word of a value is told with what a function says of it", () => {
 });
 
 describe("what is wrong is told with what to do", () => {
-  const top = "inside of with and range the dot is what they are given: write $ before it, as $.Values.name";
+  const top = "inside with and range the dot is their argument: write $ before it, such as $.Values.name";
   const rows: readonly (readonly [expression: string, said: string])[] = [
     ["with .Values.map }}{{ .Values.s }}{{ end", `at <.Values.s>: nil pointer evaluating interface {}.s; ${top}`],
     [
@@ -107,16 +107,16 @@ describe("what is wrong is told with what to do", () => {
     ],
     [
       ".Values.none.tag",
-      "at <.Values.none.tag>: nil pointer evaluating interface {}.tag; what is before .tag is not set: set it in render.helm.values, or in a file of valuesFrom",
+      "at <.Values.none.tag>: nil pointer evaluating interface {}.tag; the value before .tag is not set: set it in render.helm.values or in a file of render.helm.valuesFrom",
     ],
     [
       'include "small.name" .',
-      'no template "small.name" associated with template "gotpl"; define it in a template, or commit to charts/ the chart that does',
+      'no template "small.name" associated with template "gotpl"; define it in a template, or commit the chart that defines it to charts/',
     ],
-    ["range .Values.pin }}{{ end", "range can't iterate over ***; what it goes through is neither a list nor a map"],
+    ["range .Values.pin }}{{ end", "range can't iterate over ***; its argument must be a list or a map"],
     [
       "b64enc .Values.pin",
-      "at <.Values.pin>: wrong type for value; expected string; got float64; put the value in quotes, or say toString",
+      "at <.Values.pin>: wrong type for value; expected string; got float64; put the value in quotes, or use toString",
     ],
   ];
   test.each(rows)("%s", async (expression, said) => {
@@ -128,16 +128,16 @@ describe("what is wrong is told with what to do", () => {
   const templates: readonly (readonly [template: string, said: string])[] = [
     [
       "{{ if .Values.s }}\nkind: A\n",
-      "x.yaml:3: is no template: unexpected EOF; an if, range, with or define has no {{ end }}",
+      "x.yaml:3: is not a valid template: unexpected EOF; an if, range, with or define has no {{ end }}",
     ],
     [
       "kind: A\nname: {{ .Values.yaml }}\n",
-      'renders to no YAML: yaml: line 2: mapping values are not allowed in this context; a value with ": " is to be in quotes (say quote), or what toYaml gives has another indentation than what it stands in (say nindent)',
+      'renders to invalid YAML: yaml: line 2: mapping values are not allowed in this context; put a value that contains ": " in quotes (use quote), or indent the output of toYaml like the lines around it (use nindent)',
     ],
-    ["kind: *{{ first .Values.list }}", "referenced; a value that begins with * is to be in quotes: say quote"],
+    ["kind: *{{ first .Values.list }}", "referenced; put a value that begins with * in quotes: use quote"],
     [
       "kind: A\nname: {{ .Values.percent }}\n",
-      "a value that begins with %, @ or ` is to be in quotes (say quote), and a tab is no indentation",
+      "put a value that begins with %, @ or ` in quotes (use quote), and indent with spaces, not with tabs",
     ],
   ];
   test.each(templates)("%s", async (template, said) => {

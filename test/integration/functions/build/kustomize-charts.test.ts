@@ -103,7 +103,7 @@ test.each([
     `{{ (lookup "v1" "Secret" "x" "y").data }}`,
     /^apps\/charts\/small\/templates\/x\.yaml:5.* calls lookup/,
   ],
-  ["is another each time", "{{ randAlphaNum 9 }}", /ConfigMap x, data\.k: is another each time/],
+  ["changes each time", "{{ randAlphaNum 9 }}", /ConfigMap x, data\.k: changes each time/],
   [
     "asks for its event",
     "{{ .Release.IsInstall | quote }}",
@@ -112,13 +112,13 @@ test.each([
   [
     "is given a file outside",
     "v",
-    /^apps\/kustomization\.yaml, helmCharts\[0\]\.valuesFile: ".*passwd" leaves the artifact/,
+    /^apps\/kustomization\.yaml, helmCharts\[0\]\.valuesFile: ".*passwd" leads out of the artifact/,
     "valuesFile: ../../../../etc/passwd",
   ],
   [
     "has values for both",
     "v",
-    /additionalValuesFiles: stands beside valuesInline/,
+    /additionalValuesFiles: cannot be used together with valuesInline/,
     "valuesInline: {a: 1}, additionalValuesFiles: [kustomization.yaml]",
   ],
 ])("a chart that %s is refused", async (_legend, data, message, more = "namespace: x") => {
@@ -133,6 +133,6 @@ test.each([
 test("a file with the name of what a chart comes to is not written over", async () => {
   const taken = { ...files, "apps/web/.starling-chart-1.yaml": "a: b\n" };
   await expect(rendered(taken, "apps/web")).rejects.toThrow(
-    "apps/web/kustomization.yaml, helmCharts[1]: comes to .starling-chart-1.yaml, and a file there has that name; rename it",
+    "apps/web/kustomization.yaml, helmCharts[1]: needs the file name .starling-chart-1.yaml, which a file of the folder has; rename that file",
   );
 });

@@ -25,7 +25,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   [
     "a text that begins as an alias",
     { "kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": secret("*hunter2") },
-    /yaml: unknown anchor referenced; put what begins with \* in quotes in File: s\.yaml$/,
+    /yaml: unknown anchor referenced; put a text that begins with \* in quotes in File: s\.yaml$/,
   ],
   [
     "a text with a tag that does not fit",
@@ -35,17 +35,17 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   [
     "a text in brackets before a colon",
     { "kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": secret("{? [hunter2] : x}") },
-    /yaml: invalid map key; put what begins with a brace or a bracket in quotes$/,
+    /yaml: invalid map key; put a text that begins with a brace or a bracket in quotes$/,
   ],
   [
     "a patch in place that is no YAML",
     withSecret(`patchesStrategicMerge:\n  - |\n${below(secret("*hunter2"))}`),
-    /a patch that is written in place is no YAML of one object$/,
+    /an inline patch must be the YAML of one object$/,
   ],
   [
     "a patch in place of two objects",
     withSecret(`patchesStrategicMerge:\n  - |\n${below(secret("hunter2\n---\nhunter2"))}`),
-    /a patch that is written in place is no YAML of one object$/,
+    /an inline patch must be the YAML of one object$/,
   ],
   [
     "a JSON patch with a comma too many",
@@ -60,7 +60,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   [
     "a JSON patch with an operation that is none",
     jsonPatch('[{"op": "hunter2", "path": "/stringData/a"}]'),
-    /a JSON patch has an op that is none$/,
+    /a JSON patch has an unknown op$/,
   ],
   [
     "a $patch that is none",
@@ -101,7 +101,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
       "s.yaml": secret("hunter2"),
       "t.yaml": secret("hunter2").replace("name: s", "name: s, namespace: other"),
     },
-    /kustomize: namespace transformation produces ID conflict: two objects would have one kind, name and namespace$/,
+    /kustomize: namespace transformation produces ID conflict: two objects would have the same kind, name and namespace$/,
   ],
   [
     "a JSON patch without a target",

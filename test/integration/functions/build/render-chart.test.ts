@@ -46,7 +46,7 @@ test("a file of values that another Source has not is named with it", async () =
   const from = { source: "fleet", artifactDigest: "sha256:f" };
   const valuesFrom = [{ path: "templates/x.yaml", optional: false, from }];
   await expect(render(small("v"), { valuesFrom })).rejects.toThrow(
-    "templates/x.yaml, render.helm.valuesFrom[0].path: is no file of Source fleet; paths begin at the root of the repository",
+    "templates/x.yaml, render.helm.valuesFrom[0].path: is not a file of Source fleet; correct the path, which begins at the root of the repository",
   );
   expect(dataOf(await render(small("v"), { valuesFrom: [{ path: "none.yaml", optional: true, from }] }), "x")).toEqual({
     k: "v",
@@ -211,10 +211,10 @@ describe("values", () => {
       undefined,
       {
         code: "ValuesNotFound",
-        message: expect.stringMatching(/^env\/a.yaml, render.helm.valuesFrom\[0\].path: is no file.*optional: true/),
+        message: expect.stringMatching(/^env\/a.yaml, render.helm.valuesFrom\[0\].path: is not a file.*optional: true/),
       },
     ],
-    ["a list", "- a\n", { code: "InvalidValues", message: expect.stringContaining("values are a map") }],
+    ["a list", "- a\n", { code: "InvalidValues", message: expect.stringContaining("values must be a map") }],
     ["two documents", "a: 1\n---\nb: 1\n", { code: "InvalidValues" }],
     ["a key twice", "a: 1\na: 2\n", { code: "InvalidYaml", message: expect.stringMatching(/^env\/a.yaml:2/) }],
   ];
@@ -229,7 +229,7 @@ describe("hooks", () => {
   test("that are tests are left out, by name", async () => {
     const rendered = await render(shopChart);
     expect(namesOf(rendered)).not.toContain("Pod reachable");
-    expect(rendered.leftOut).toEqual(["Pod reachable is left out: it is a hook for test, which is not run here"]);
+    expect(rendered.leftOut).toEqual(["Pod reachable is left out: it is a hook for test, which Starling does not run"]);
   });
 
   test("that are called otherwise each time are no difference of what is applied", async () => {
@@ -334,7 +334,7 @@ describe("a chart that asks whether it is an install", () => {
     });
     await expect(render(lot)).rejects.toMatchObject({
       code: "NonDeterministicRender",
-      message: expect.stringMatching(/, Secret s, data\.p: is another each time/),
+      message: expect.stringMatching(/, Secret s, data\.p: changes each time/),
     });
   });
 });
@@ -367,7 +367,7 @@ describe("what is another each time is refused, with object and field", () => {
     });
     await expect(render(chart)).rejects.toMatchObject({
       code: "NonDeterministicRender",
-      message: expect.stringMatching(/^templates\/x\.yaml \(as rendered\), ConfigMap x, data\.k: is another each time/),
+      message: expect.stringMatching(/^templates\/x\.yaml \(as rendered\), ConfigMap x, data\.k: changes each time/),
     });
   });
 
@@ -409,7 +409,7 @@ describe("what is another each time is refused, with object and field", () => {
       await expect(render(chart, { values })).rejects.toMatchObject({
         code: "ChartRefused",
         message: expect.stringMatching(
-          new RegExp(`^templates/x\\.yaml:5:\\d+: evaluates a text with tpl that calls ${name}: `),
+          new RegExp(`^templates/x\\.yaml:5:\\d+: evaluates with tpl a text that calls ${name}: `),
         ),
       });
     }
@@ -487,7 +487,7 @@ describe("what is wrong with a chart is told with file and line", () => {
     [
       "a function that is none",
       small("{{ nope }}"),
-      { code: "ChartFailed", message: 'templates/x.yaml:5: is no template: function "nope" not defined' },
+      { code: "ChartFailed", message: 'templates/x.yaml:5: is not a valid template: function "nope" not defined' },
     ],
     [
       "an error in a helper",
@@ -499,7 +499,7 @@ describe("what is wrong with a chart is told with file and line", () => {
       small("v\n k: [", {}),
       {
         code: "ChartFailed",
-        message: expect.stringMatching(/^templates\/x\.yaml \(as rendered\): renders to no YAML: yaml: line/),
+        message: expect.stringMatching(/^templates\/x\.yaml \(as rendered\): renders to invalid YAML: yaml: line/),
       },
     ],
     [
@@ -535,7 +535,10 @@ describe("what is wrong with a chart is told with file and line", () => {
     [
       "no chart",
       { "deploy/templates/x.yaml": "a: b" },
-      { code: "ChartRefused", message: expect.stringMatching(/^deploy: is no Helm chart: it has no Chart\.yaml/) },
+      {
+        code: "ChartRefused",
+        message: expect.stringMatching(/^deploy: is not a Helm chart, because it has no Chart\.yaml/),
+      },
     ],
   ];
   test.each(rows)("%s", async (_legend, files, error) => {
@@ -575,7 +578,7 @@ describe("what is wrong with a chart is told with file and line", () => {
     await expect(render(files)).rejects.toMatchObject({
       code: "ChartRefused",
       message:
-        "deploy/Chart.yaml, dependencies[0]: cache 0.x from https://charts.example.com is not in deploy/charts, and nothing is fetched while rendering; run `helm dependency build deploy` and commit what it puts there",
+        "deploy/Chart.yaml, dependencies[0]: cache 0.x from https://charts.example.com is not in deploy/charts, and Starling fetches nothing while it renders; run `helm dependency build deploy` and commit the files that it creates there",
     });
   });
 });
@@ -611,7 +614,7 @@ describe("hostile charts", () => {
         const chart = small("v", { "values.schema.json": JSON.stringify(schema) });
         await expect(render(chart)).rejects.toMatchObject({
           code: "ChartRefused",
-          message: expect.stringMatching(/^values\.schema\.json, .*nothing is fetched|without fetching/),
+          message: expect.stringMatching(/^values\.schema\.json, .*Starling fetches nothing/),
         });
       }
       // That the program would have asked is why.

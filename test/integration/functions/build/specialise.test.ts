@@ -226,7 +226,7 @@ test("a hook in a list is a hook", async () => {
     helm,
   });
   await expect(rendered).resolves.toMatchObject({
-    leftOut: ["Job t\\u001b[31m is left out: it is a hook for test, which is not run here"],
+    leftOut: ["Job t\\u001b[31m is left out: it is a hook for test, which Starling does not run"],
   });
 });
 
@@ -360,10 +360,14 @@ test("what is another tool's is said to be that, and a folder without manifests 
   await expect(
     renderObjects(request("plain", {}, { "app/flux.yaml": flux }), { kustomize: kubectl, helm }),
   ).resolves.toMatchObject({
-    leftOut: [expect.stringMatching(/^Kustomization\.kustomize\.toolkit\.fluxcd\.io apps: for Flux.*path: apps$/)],
+    leftOut: [
+      expect.stringMatching(
+        /^Kustomization\.kustomize\.toolkit\.fluxcd\.io apps: this object is for Flux.*path: apps$/,
+      ),
+    ],
   });
   await expect(objectsOf(request("none", {}, { "app/README.md": "x" }))).rejects.toThrow(
-    "app: holds no objects (it has app/README.md; manifests are *.yaml, *.yml and *.json); an empty rendering",
+    "app: contains no objects (it has app/README.md; manifests are *.yaml, *.yml and *.json); an empty rendering",
   );
 });
 

@@ -214,7 +214,7 @@ describe("what cannot be rendered fails for good, and says why", () => {
     path: string,
     failure: object,
   ])[] = [
-    ["nothing", { "a.md": "x" }, ".", { code: "EmptyRender", message: expect.stringContaining("holds no objects") }],
+    ["nothing", { "a.md": "x" }, ".", { code: "EmptyRender", message: expect.stringContaining("contains no objects") }],
     ["only comments", { "a.yaml": "# x\n---\n" }, ".", { code: "EmptyRender" }],
     [
       "a folder that is not there",
@@ -227,7 +227,10 @@ describe("what cannot be rendered fails for good, and says why", () => {
       "a file that is no object",
       { "values.yaml": "replicas: 1" },
       ".",
-      { code: "NotKubernetes", message: expect.stringMatching(/^values.yaml:1, document 1: is no Kubernetes object/) },
+      {
+        code: "NotKubernetes",
+        message: expect.stringMatching(/^values.yaml:1, document 1: is not a Kubernetes object/),
+      },
     ],
     [
       "invalid YAML",
@@ -272,7 +275,7 @@ describe("what cannot be rendered fails for good, and says why", () => {
       "a bundle of Fleet",
       { "app/fleet.yaml": "helm: {chart: x}", "app/x.yaml": configMap("b") },
       "app",
-      { code: "NotKubernetes", message: expect.stringMatching(/^app\/fleet\.yaml: is a file of Rancher Fleet's/) },
+      { code: "NotKubernetes", message: expect.stringMatching(/^app\/fleet\.yaml: is a file of Rancher Fleet;/) },
     ],
     [
       "a hook of Helm's in a manifest at a time that there is not",
@@ -298,7 +301,7 @@ describe("what cannot be rendered fails for good, and says why", () => {
       ".",
       {
         code: "OrderRefused",
-        message: expect.stringMatching(/ConfigMap shop\/[ab].*goes round in a circle: ConfigMap shop\/[ab] waits for/),
+        message: expect.stringMatching(/ConfigMap shop\/[ab].*is part of a cycle: ConfigMap shop\/[ab] waits for/),
       },
     ],
     [

@@ -66,17 +66,21 @@ const said: readonly (readonly [unknown, string, "kept" | "left out"])[] = [
   [caught(() => JSON.parse('{"password": "hunter2"')), "the JSON is wrong in line 1, column 23", "left out"],
   [caught(() => JSON.parse('{"password": "hunter2')), "the JSON ends too early: a brace, a bracket or", "left out"],
   [caught(() => JSON.parse("<html>hunter2")), "it is no JSON: nothing in it may begin with <", "left out"],
-  [answered(409, modified), "somebody else changed it in between; it is read and tried again (", "kept"],
-  [answered(404, 'namespaces "shop" not found'), "there is no Namespace shop; put it among the manifests", "kept"],
-  [answered(500, "etcdserver: request timed out"), "the cluster's own store (etcd) has trouble; it is tried", "kept"],
+  [
+    answered(409, modified),
+    "another writer changed the object at the same time; Starling reads it and tries again (",
+    "kept",
+  ],
+  [answered(404, 'namespaces "shop" not found'), "Namespace shop does not exist; add it to the manifests", "kept"],
+  [answered(500, "etcdserver: request timed out"), "the cluster's store (etcd) has a problem; Starling tries", "kept"],
   [
     answered(500, 'Internal error occurred: failed calling webhook "v.acme.io": connection refused'),
-    "the webhook v.acme.io does not answer; does what serves it run? (",
+    "the webhook v.acme.io does not answer; check that its Pods run (",
     "kept",
   ],
   [
     answered(409, 'Apply failed with 1 conflict: conflict with "helm" using apps/v1: .spec.replicas'),
-    "helm holds fields of it and does not give them up (",
+    "helm owns fields of the object and keeps them (",
     "kept",
   ],
 ];
@@ -103,14 +107,14 @@ test.each([
 /** Legend: the file, and what is said of it. */
 const yaml: readonly (readonly [string, string])[] = [
   ["a: {b: 1\nc: 2\n", "f.yaml:2:1: unclosed { in line 1"],
-  ["a:\n  b: 1\n   c: 2\n", "f.yaml:3:5: a key that is not indented as those beside it"],
-  ["a:\n\tb: 1\n", "f.yaml:2:1: a tab where blanks are wanted"],
-  ["a: @shop\n", "f.yaml:1:4: a text may not begin with @; put it in quotes"],
+  ["a:\n  b: 1\n   c: 2\n", "f.yaml:3:5: a key is not indented like its neighbours"],
+  ["a:\n\tb: 1\n", "f.yaml:2:1: a line is indented with a tab"],
+  ["a: @shop\n", "f.yaml:1:4: a text without quotes must not begin with @; put it in quotes"],
   ["a: *\n", "f.yaml:1:5: "],
-  ["a: *.acme.io\n", "none of this name is before it; a text that begins with * is to be in quotes"],
-  ["a: 1\nb\nc: 2\n", 'f.yaml:3:2: a line without ":" between lines with one'],
-  ['a: "\\d"\n', "a backslash in double quotes that begins nothing YAML knows"],
-  ["- a\nb: 1\n", "something that belongs to nothing before it"],
+  ["a: *.acme.io\n", "but no anchor of this name comes before it; put a text that begins with * in quotes"],
+  ["a: 1\nb\nc: 2\n", 'f.yaml:3:2: a line without ":" is among lines that have one'],
+  ['a: "\\d"\n', "a backslash in double quotes begins no escape that YAML knows"],
+  ["- a\nb: 1\n", "a line belongs to nothing before it"],
 ];
 
 test.each(yaml)("of the YAML %j it is said: %s", (text, words) => {

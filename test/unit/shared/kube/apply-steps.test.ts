@@ -151,7 +151,7 @@ describe("are refused", () => {
     ];
     expect(problems(objects)).toEqual([
       expect.stringMatching(
-        /^config\.kubernetes\.io\/depends-on goes round in a circle: ConfigMap shop\/(a waits for ConfigMap shop\/b, that for ConfigMap shop\/a|b waits .*\/b); remove/,
+        /^config\.kubernetes\.io\/depends-on is part of a cycle: ConfigMap shop\/(a waits for ConfigMap shop\/b waits for ConfigMap shop\/a|b waits .*\/b); remove/,
       ),
     ]);
   });
@@ -159,7 +159,7 @@ describe("are refused", () => {
   test("where a definition waits for what it defines", () => {
     const annotations = { [dependsOn]: "example.com/namespaces/shop/Widget/w" };
     const definition = { ...widgets, metadata: { ...widgets.metadata, annotations } };
-    expect(problems([definition, object(["Widget", "w"])])).toEqual([expect.stringContaining("in a circle")]);
+    expect(problems([definition, object(["Widget", "w"])])).toEqual([expect.stringContaining("is part of a cycle")]);
   });
 
   test("where an annotation of megabytes names what is not there, beside many hooks that are not run", () => {
@@ -177,23 +177,26 @@ describe("are refused", () => {
     const waits = (name: string) =>
       object(["ConfigMap", "a"], { [dependsOn]: `/namespaces/shop/ConfigMap/${name}`, [wave]: "1" });
     expect(problems([waits("gone")])).toEqual([
-      expect.stringContaining("names ConfigMap shop/gone, which is not among the objects of this template"),
+      expect.stringContaining("names ConfigMap shop/gone, which is not an object of this template"),
     ]);
     expect(problems([waits("late"), object(["ConfigMap", "late"], { [wave]: "2" })])).toEqual([
       expect.stringContaining(
-        "names ConfigMap shop/late, which comes later: in Sync, wave 2, and this in Sync, wave 1;",
+        "names ConfigMap shop/late, which is applied later, in Sync, wave 2, while this object is applied in Sync, wave 1;",
       ),
     ]);
     const resting = object(["ConfigMap", "hook"], { "helm.sh/hook": "pre-upgrade" });
     expect(problems([waits("hook"), resting])).toEqual([
-      expect.stringContaining("a hook that is not run at an install"),
+      expect.stringContaining("a hook that does not run at an install"),
     ]);
     expect(problems([waits("hook"), resting], { event: "upgrade" })).toEqual([]);
   });
 
   test.each([
     [{ "helm.sh/hook": "pre-install,post-install" }, "helm.sh/hook is for before and after one install;"],
-    [{ "argocd.argoproj.io/hook": "PreSync,PostSync" }, "has the phases PreSync and PostSync; what runs is run once"],
+    [
+      { "argocd.argoproj.io/hook": "PreSync,PostSync" },
+      "has the phases PreSync and PostSync; a Job or Pod runs only once",
+    ],
   ])("where what runs is for two phases: %j", (annotations, message) => {
     for (const kind of ["Job", "Pod", "Widget"])
       expect(problems([object([kind, "a"], annotations)])).toEqual([expect.stringContaining(message)]);
@@ -206,7 +209,10 @@ describe("are refused", () => {
     [{ "helm.sh/hook": "pre-install", "helm.sh/hook-weight": "heavy" }, 'helm.sh/hook-weight is "heavy"'],
     [{ "helm.sh/hook": "pre-instal" }, 'helm.sh/hook has "pre-instal", expected one of pre-install, pre-upgrade'],
     [{ "argocd.argoproj.io/hook": "presync" }, 'argocd.argoproj.io/hook has "presync", expected one of PreSync'],
-    [{ "argocd.argoproj.io/hook": "PreSync,SyncFail" }, "has the phases PreSync and SyncFail; what runs is run once"],
+    [
+      { "argocd.argoproj.io/hook": "PreSync,SyncFail" },
+      "has the phases PreSync and SyncFail; a Job or Pod runs only once",
+    ],
     [
       { "argocd.argoproj.io/hook": "PreSync", "argocd.argoproj.io/hook-delete-policy": "Never" },
       'argocd.argoproj.io/hook-delete-policy has "Never", expected one of BeforeHookCreation',

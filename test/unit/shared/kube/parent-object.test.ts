@@ -339,7 +339,7 @@ describe("nextParent", () => {
     expect(decision).toMatchObject({
       reason: "ForeignOwner",
       message: expect.stringContaining(
-        'exists and is not Starling\'s by the annotation applyset.kubernetes.io/tooling: its is "kubectl/v1.34"',
+        'does not belong to Starling according to the annotation applyset.kubernetes.io/tooling: its value is "kubectl/v1.34"',
       ),
     });
   });
@@ -348,7 +348,7 @@ describe("nextParent", () => {
     expect(nextParent({ metadata: { name: "shop.web.app" } }, claim, { groupKinds: [] })).toMatchObject({
       reason: "ForeignOwner",
       message: expect.stringContaining(
-        "by the annotation applyset.kubernetes.io/tooling: it has none; rename or delete it",
+        "according to the annotation applyset.kubernetes.io/tooling: the annotation is missing; rename or delete the ConfigMap",
       ),
     });
   });

@@ -13,7 +13,7 @@ test.each([
   [
     "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization",
     '{path: "./apps/prod/"}',
-    "Kustomization.kustomize.toolkit.fluxcd.io ns/a: for Flux, which does what is said there where it runs; for Starling to do it, write a template with path: apps/prod",
+    "Kustomization.kustomize.toolkit.fluxcd.io ns/a: this object is for Flux, and only Flux acts on it; to let Starling do it, write a template with path: apps/prod",
   ],
   ["apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization", "[]", "a template with path: its folder"],
   ["apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease", "{}", "render.helm.values"],
@@ -47,7 +47,7 @@ test("each kind is told once, and what is only called alike is not", () => {
   const other = "apiVersion: app.k8s.io/v1beta1\nkind: Application\nmetadata: {name: c}\n";
   const manifests = readManifests(parseManifests([one("a"), one("b"), other].join("---\n"), "a.yaml"));
   expect(foreignKindsIn(manifests)).toEqual([
-    expect.stringMatching(/^Application\.argoproj\.io a and 1 more: for Argo CD/),
+    expect.stringMatching(/^Application\.argoproj\.io a and 1 more: this object is for Argo CD/),
   ]);
 });
 

@@ -27,10 +27,10 @@ const found: readonly (readonly [ref: GitReference | undefined, revision: string
 const missing: readonly (readonly [ref: GitReference, message: string])[] = [
   [{ branch: "mai" }, "the repository has no refs/heads/mai; push it, or correct spec.git.ref"],
   [{ tag: "v1" }, "the repository has no refs/tags/v1; push it, or correct spec.git.ref"],
-  [{ semver: ">=3" }, "no tag matches >=3 among 3; push one, or widen spec.git.ref.semver"],
+  [{ semver: ">=3" }, "no tag matches >=3 among 3 tags; push one, or widen spec.git.ref.semver"],
   [
     { semver: "*", tagPrefix: "web/" },
-    "no tag with the prefix web/ matches * among 3; push one, or widen spec.git.ref.semver",
+    "no tag with the prefix web/ matches * among 3 tags; push one, or widen spec.git.ref.semver",
   ],
 ];
 

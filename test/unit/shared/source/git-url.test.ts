@@ -41,7 +41,7 @@ describe("checkGitUrl", () => {
     ["https://git.corp.example:8443/acme/app.git", undefined],
     ["http://127.0.0.1:8080/fleet.git", undefined],
     ["http://[::1]:8080/fleet.git", undefined],
-    ["http://github.com/acme/app", "would be fetched in clear text; use https://github.com/acme/app"],
+    ["http://github.com/acme/app", "would be fetched unencrypted; use https://github.com/acme/app"],
     [
       "git@github.com:acme/app.git",
       "is an SSH address; use https://github.com/acme/app.git and credentials with a token",
@@ -52,14 +52,17 @@ describe("checkGitUrl", () => {
     ],
     [
       "https://github.com\\@evil.example/app",
-      "holds a backslash, a space or a line end; write it as https://HOST/PATH",
+      "contains a backslash, a space or a line end; write it as https://HOST/PATH",
     ],
-    ["https://git\nhub.com/acme/app", "holds a backslash, a space or a line end; write it as https://HOST/PATH"],
-    ["https://token@github.com/acme/app", "holds a user name or password; remove it and name a secret in credentials"],
+    ["https://git\nhub.com/acme/app", "contains a backslash, a space or a line end; write it as https://HOST/PATH"],
+    [
+      "https://token@github.com/acme/app",
+      "contains a user name or a password; remove it and name a secret in credentials",
+    ],
     ["file:///etc", "has the scheme file; only https is fetched"],
     ["https://github.com/acme/app?ref=main", "has a query or a fragment; give branch or tag in ref instead"],
     ["https://github.com", "names a host but no repository"],
-    ["./app", "is no URL; write it as https://HOST/PATH"],
+    ["./app", "is not a URL; write it as https://HOST/PATH"],
   ];
   test.each(rows)("%s: %s", (url, problem) => {
     expect(checkGitUrl(url)).toBe(problem);

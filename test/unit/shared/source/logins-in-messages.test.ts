@@ -36,5 +36,5 @@ test("a schema of values that refers elsewhere is named without the password", (
     ["Chart.yaml", bytes("name: a\nversion: 1.0.0\n")],
     ["values.schema.json", bytes(JSON.stringify({ $ref: url }))],
   ]);
-  expect(() => readChart("app", files)).toThrow(`"${shown}" is not in the schema itself`);
+  expect(() => readChart("app", files)).toThrow(`"${shown}" is outside of the schema`);
 });

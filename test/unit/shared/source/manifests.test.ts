@@ -19,7 +19,7 @@ const refused: readonly (readonly [legend: string, text: string, message: string
   [
     "no kind",
     "replicas: 1\nimage: x",
-    "app.yaml:1, document 1: is no Kubernetes object (it has neither apiVersion nor kind",
+    "app.yaml:1, document 1: is not a Kubernetes object (it has neither apiVersion nor kind",
   ],
   ["no kind but a version", "apiVersion: v1\nmetadata: {name: a}", "app.yaml:1, document 1, kind: is missing"],
   [
@@ -73,7 +73,7 @@ const refused: readonly (readonly [legend: string, text: string, message: string
   [
     "an owner's mark",
     `${configMap}metadata: {name: a, labels: {applyset.kubernetes.io/part-of: x}}`,
-    "is Starling's to set: remove it",
+    "Starling sets this label itself to mark the owner of an object: remove it",
   ],
   [
     "an item of a list without a name",
@@ -84,12 +84,12 @@ const refused: readonly (readonly [legend: string, text: string, message: string
   [
     "stringData that is a list",
     "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: [hunter2]",
-    "Secret a, stringData: is no map; write a key and a text, as `password: text`",
+    "Secret a, stringData: must be a map of keys and texts, such as `password: text`",
   ],
   [
     "stringData that is a text",
     "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: hunter2",
-    "Secret a, stringData: is no map; write a key and a text, as `password: text`",
+    "Secret a, stringData: must be a map of keys and texts, such as `password: text`",
   ],
   [
     "stringData that is a number",

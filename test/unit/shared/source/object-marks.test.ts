@@ -73,7 +73,7 @@ describe("are not carried out, and that is said", () => {
     const mark = annotated("argocd.argoproj.io/ignore-healthcheck", "true");
     expect(marksOf(mark, mark, mark)).toEqual([
       expect.stringMatching(
-        /^argocd\.argoproj\.io\/ignore-healthcheck: true of ConfigMap shop\/web-0 and of 2 more is not honoured/,
+        /^argocd\.argoproj\.io\/ignore-healthcheck: true of ConfigMap shop\/web-0 and of 2 more is ignored/,
       ),
     ]);
   });
@@ -98,7 +98,7 @@ describe("would make of the cluster what nobody meant, and are refused", () => {
   test("as labels, too, and all are named", () => {
     const label = { labels: { "starling.dev/prune": "Ignore" } };
     expect(() => marksOf(label, annotated("starling.dev/prun", "x"))).toThrow(
-      /web-0, metadata\.labels\["starling\.dev\/prune"\]: is "Ignore" \(refused, too: starling\.dev\/prun: x of ConfigMap shop\/web-1\): it must/,
+      /web-0, metadata\.labels\["starling\.dev\/prune"\]: is "Ignore" \(also refused: starling\.dev\/prun: x of ConfigMap shop\/web-1\): it must/,
     );
   });
 });

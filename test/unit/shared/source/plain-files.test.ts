@@ -19,6 +19,6 @@ test("more kustomizations than a rendering has time for are refused, and not run
   const folders = (count: number) => Array.from({ length: count }, (_, index) => `apps/a${index}`);
   expect(nestedKustomizations(kustomizations(folders(1000)), "apps")).toHaveLength(1000);
   expect(() => nestedKustomizations(kustomizations(folders(1001)), "apps")).toThrow(
-    /^apps: holds 1001 kustomizations, more than 1000; give parts of it templates of their own/,
+    /^apps: contains 1001 kustomizations, more than 1000; write several templates for parts of the folder/,
   );
 });

@@ -43,7 +43,7 @@ describe("I08: what SOPS has encrypted", () => {
 
   test("is an error before any write, and not the password", () => {
     expect(() => read(secret())).toThrow(
-      /^a\.yaml:1, document 1, Secret db, sops: is there: the object is encrypted with SOPS, and nothing is decrypted here/,
+      /^a\.yaml:1, document 1, Secret db, sops: is set, so the object is encrypted with SOPS, and Starling decrypts nothing/,
     );
     expect(() => read(secret())).not.toThrow("c2VjcmV0");
   });
@@ -62,7 +62,7 @@ test("I13: an alias bomb of nine levels is an error, and soon", () => {
 test("I13: more documents than anybody writes are an error before they are read; as many as may be are read", () => {
   const documents = (count: number) => Array.from({ length: count }, (_, index) => `---\n{a: ${index}}\n`).join("");
   expect(() => read(documents(100_000))).toThrow(
-    "a.yaml: has more than 50000 documents, and no more are read of one file: split it",
+    "a.yaml: has more than 50000 documents, the limit of one file; split it",
   );
   expect(() => read("a\n...\n".repeat(50_001))).toThrow("has more than 50000 documents");
   expect(parseManifests(documents(2_000), "a.yaml")).toHaveLength(2_000);

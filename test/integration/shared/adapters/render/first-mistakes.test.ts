@@ -16,7 +16,7 @@ const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n";
 const web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec: { replicas: 1 }\n";
 const component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
 const elsewhere =
-  /read as manifests: move it, choose a path without it, or list the manifests in a kustomization\.yaml$/;
+  /read as manifests: move the file, choose a path without it, or list the manifests in a kustomization\.yaml$/;
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 
@@ -36,20 +36,20 @@ const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
     "values of a chart among manifests",
     { "k/a.yaml": settings, "k/values.yaml": "replicas: 3\n" },
     "k",
-    /^k\/values\.yaml:1, document 1: is no Kubernetes object \(it has neither apiVersion nor kind, and begins with "replicas"\)/,
+    /^k\/values\.yaml:1, document 1: is not a Kubernetes object \(it has neither apiVersion nor kind, and begins with "replicas"\)/,
   ],
   ["a Compose file", { "k/docker-compose.yaml": "services: { a: { image: b } }\n" }, "k", elsewhere],
   [
     "an empty map",
     { "k/a.json": "{}" },
     "k",
-    /^k\/a\.json:1, document 1: is no Kubernetes object \(.*, and is empty\)/,
+    /^k\/a\.json:1, document 1: is not a Kubernetes object \(.*, and is empty\)/,
   ],
   [
     "a document of Starling's own",
     { "k/group.yaml": "apiVersion: starling.dev/v1alpha1\nkind: SyncGroup\nmetadata: { name: a }\n" },
     "k",
-    /^k\/group\.yaml:1, document 1, SyncGroup.*: is for Starling, and no cluster knows it; `starling apply -f k\/group\.yaml`, and keep it out of the path$/,
+    /^k\/group\.yaml:1, document 1, SyncGroup.*: is an object of Starling, which no cluster knows; run `starling apply -f k\/group\.yaml`, and move the file out of the path$/,
   ],
   [
     "a file for its folder",
@@ -71,19 +71,19 @@ const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
       "k/dev/kustomization.yaml": "resources: [../base]\n",
     },
     "k",
-    /^k\/dev \(as built by kustomize\).*ConfigMap a: is also in k\/base \(as built.*; each kustomization below the path is built: set the path to one of them, as k\/dev$/,
+    /^k\/dev \(as built by kustomize\).*ConfigMap a: is also in k\/base \(as built.*; each kustomization below the path is built: set the path to one of them, such as k\/dev$/,
   ],
   [
     "a Component alone, without objects",
     { "k/kustomization.yaml": `${component}images: [{ name: x, newTag: v1 }]\n` },
     "k",
-    /^k: holds no objects; it is a Component, which others include: name it in the template's components/,
+    /^k: contains no objects; it is a Component, which kustomize only includes in other kustomizations; name it in the template's spec.components/,
   ],
   [
     "a Component alone, with a patch",
     { "k/kustomization.yaml": `${component}patches: [{ path: p.yaml }]\n`, "k/p.yaml": web },
     "k",
-    /^k: kustomize: no resource matches .*; it is a Component, which others include: name it in the template's components/,
+    /^k: kustomize: no resource matches .*; it is a Component, which kustomize only includes in other kustomizations; name it in the template's spec.components/,
   ],
   [
     "a patch of what is not there, below a warning",
@@ -103,13 +103,13 @@ const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
       "k/a.yaml": web,
     },
     "k",
-    /^k: kustomize: .*unable to parse SM or JSON patch; a patch that begins with \[ is read as JSON, with names and texts in double quotes/,
+    /^k: kustomize: .*unable to parse SM or JSON patch; kustomize reads a patch that begins with \[ as JSON, so that it needs names and texts in double quotes/,
   ],
   [
     "a file of another folder",
     { "k/kustomization.yaml": "resources: [../b/a.yaml]\n", "b/a.yaml": settings },
     "k",
-    /^k: kustomize: .*security; file .*; a kustomization names files of its own folder and below: give the other folder a kustomization\.yaml, and name that folder$/,
+    /^k: kustomize: .*security; file .*; a kustomization may only name files in its own folder and below: add a kustomization\.yaml to the other folder, and name that folder$/,
   ],
   [
     "a field that is none",
@@ -121,31 +121,31 @@ const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
     "a folder without a kustomization as a resource",
     { "k/kustomization.yaml": "resources: [sub]\n", "k/sub/a.yaml": settings },
     "k",
-    /^k\/kustomization\.yaml, resources\[0\]: "sub" holds no kustomization\.yaml; give it one, or name its files$/,
+    /^k\/kustomization\.yaml, resources\[0\]: "sub" has no kustomization\.yaml; add one, or name the folder's files$/,
   ],
   [
     "a file that no artifact has",
     { "k/kustomization.yaml": "configMapGenerator: [{ name: a, files: [data.tar.gz] }]\n" },
     "k",
-    /^k\/kustomization\.yaml, configMapGenerator\[0\]\.files\[0\]: "data\.tar\.gz" is left out of every artifact, for its name or ending; give it another$/,
+    /^k\/kustomization\.yaml, configMapGenerator\[0\]\.files\[0\]: "data\.tar\.gz" is never part of an artifact, because of its name or extension; rename it$/,
   ],
   [
     "an expression of a chart's as a value",
     { "k/a.yaml": `${settings}data:\n  x: {{ .Values.x }}\n` },
     "k",
-    /^k\/a\.yaml:1:1: \{\{ in line 5 begins a map in a map; a text with \{\{ is to be in quotes, and the template of a chart belongs into one \(/,
+    /^k\/a\.yaml:1:1: \{\{ in line 5 begins a map inside a map; put a text that contains \{\{ in quotes, or move the template of a chart into a chart \(/,
   ],
   [
     "a chart's condition around an object",
     { "k/a.yaml": `{{- if .Values.x }}\n${settings}{{- end }}\n` },
     "k",
-    /^k\/a\.yaml:1:3: \{\{ in line 1 begins a map in a map; a text with/,
+    /^k\/a\.yaml:1:3: \{\{ in line 1 begins a map inside a map; put a text/,
   ],
   [
     "an expression in the middle of a text",
     { "k/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.x }}-a\n" },
     "k",
-    /^k\/a\.yaml:4:[0-9]+: \{\{ in line 4 begins a map in a map; a text with/,
+    /^k\/a\.yaml:4:[0-9]+: \{\{ in line 4 begins a map inside a map; put a text/,
   ],
   [
     "UTF-16, as some editors write",
@@ -166,17 +166,17 @@ const ofCharts: readonly (readonly [string, Files, RegExp])[] = [
   [
     "without a version",
     { ...chart, "c/Chart.yaml": "apiVersion: v2\nname: c\n" },
-    /^c\/Chart\.yaml, version: is missing; a chart has one, as 1\.0\.0$/,
+    /^c\/Chart\.yaml, version: is missing; give the chart a version, such as 1\.0\.0$/,
   ],
   [
     "whose values are a list",
     { ...chart, "c/values.yaml": "- a\n" },
-    /^c\/values\.yaml:1: values are a map, as `replicas: 2`$/,
+    /^c\/values\.yaml:1: values must be a map, such as `replicas: 2`$/,
   ],
   [
     "whose template goes through a value that is not set",
     { ...chart, "c/templates/b.yaml": `${settings}data: { tag: {{ .Values.image.tag }} }\n` },
-    /^c\/templates\/b\.yaml:4:[0-9]+: at <\.Values\.image\.tag>: nil pointer evaluating interface \{\}\.tag; what is before \.tag is not set: set it in render\.helm\.values, or in a file of valuesFrom$/,
+    /^c\/templates\/b\.yaml:4:[0-9]+: at <\.Values\.image\.tag>: nil pointer evaluating interface \{\}\.tag; the value before \.tag is not set: set it in render\.helm\.values or in a file of render\.helm\.valuesFrom$/,
   ],
 ];
 

@@ -202,10 +202,10 @@ describe("what is rendered is what the binary alone makes of", () => {
     [
       "charts/webhooks",
       [
-        "charts/webhooks/templates/account.yaml (as rendered):7:5: has a key twice in a map; the last one counts, as with Helm",
+        "charts/webhooks/templates/account.yaml (as rendered):7:5: has a duplicate key in a map; the last one counts, as in Helm",
       ],
     ],
-    ["charts/agent", ["Job agent-probe is left out: it is a hook for test, which is not run here"]],
+    ["charts/agent", ["Job agent-probe is left out: it is a hook for test, which Starling does not run"]],
   ])("%s", async (path, left) => {
     const name = path.split("/").at(-1) ?? "";
     const { objects, leftOut } = await rendered(path, chart(name) as Partial<RenderRequest>);
@@ -230,7 +230,7 @@ test.each(plain)("%s is a folder of manifests", async (path, names) => {
 
 test("apps of apps are applied like anything else, and said to be another tool's", async () => {
   const { leftOut } = await rendered("apps");
-  expect(leftOut.join()).toContain("for Argo CD, which does what is said there where it runs");
+  expect(leftOut.join()).toContain("this object is for Argo CD, and only Argo CD acts on it");
   expect(leftOut.join()).toContain("a template with path: guestbook");
 });
 
@@ -238,13 +238,13 @@ test("apps of apps are applied like anything else, and said to be another tool's
 const refused: readonly (readonly [string, RegExp])[] = [
   [
     "jsonnet-guestbook",
-    /jsonnet-guestbook: holds no objects \(it has jsonnet-guestbook\/guestbook-ui.jsonnet; manifests are .*\); Jsonnet is not run: commit the manifests that it makes/,
+    /jsonnet-guestbook: contains no objects \(it has jsonnet-guestbook\/guestbook-ui.jsonnet; manifests are .*\); Jsonnet is not run: commit the manifests that it makes/,
   ],
   [
     "helm-dependency",
     /dependencies\[0\]: blog 9\.0\.3 from https:\/\/charts\.example\.com .*run `helm dependency build helm-dependency`/,
   ],
-  ["fleet-manifests", /fleet-manifests\/fleet.yaml: is a file of Rancher Fleet's: say what it says in the template/],
+  ["fleet-manifests", /fleet-manifests\/fleet.yaml: is a file of Rancher Fleet; write its settings in the template/],
   ["fleet-multi-chart", /path: fleet-multi-chart\/web and render: \{helm: \{\}\}/],
   ["monitoring", /Namespace monitoring: is also in monitoring\/base/],
 ];

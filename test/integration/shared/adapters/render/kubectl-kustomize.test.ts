@@ -254,6 +254,6 @@ describe("hostile kustomizations", () => {
 
   test("a path in an artifact cannot leave the folder", async () => {
     const build = input("..", { "../kustomization.yaml": "resources: [a.yaml]", "../a.yaml": configMap });
-    await expect(runner.build(build)).rejects.toThrow('"../a.yaml" leaves the artifact');
+    await expect(runner.build(build)).rejects.toThrow('"../a.yaml" leads out of the artifact');
   });
 });

@@ -78,7 +78,7 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     expect(await guard(ns)).toMatchObject({
       kind: "wait",
       reason: "NamespaceNotEmpty",
-      message: expect.stringContaining(`still holds ${describeObject(objectIdOf(object))};`),
+      message: expect.stringContaining(`still contains ${describeObject(objectIdOf(object))};`),
     });
   });
 
@@ -97,15 +97,15 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
       await cluster.raw("POST", path, { body: { ...widget(group, `${ns}/w`), kind } });
       expect(await guard(ns)).toMatchObject({
         kind: "wait",
-        message: expect.stringContaining(`still holds ${kind}.${group} ${ns}/w;`),
+        message: expect.stringContaining(`still contains ${kind}.${group} ${ns}/w;`),
       });
     },
   );
 
   test.each([
-    [3, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2; it is deleted when they are gone:"],
-    [4, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2 and others; it is deleted when they are gone:"],
-    [9, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2 and others; it is deleted when they are gone:"],
+    [3, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2; Starling deletes it when they are gone:"],
+    [4, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2 and others; Starling deletes it when they are gone:"],
+    [9, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2 and others; Starling deletes it when they are gone:"],
   ])("of %i objects the first three are named", async (count, expected) => {
     const ns = `holds-${count}`;
     await begun(ns);
@@ -137,7 +137,7 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     expect(await guardOf()).toEqual({
       kind: "wait",
       reason: "DefinitionInUse",
-      message: `CustomResourceDefinition widgets.${group} still has ${names} and others; it is deleted when they are gone`,
+      message: `CustomResourceDefinition widgets.${group} still has the objects ${names} and others; Starling deletes it when they are gone`,
     });
     for (const name of ["b", "c", "d"]) await cluster.raw("DELETE", `${path}/${name}`);
     expect(await guardOf()).toMatchObject({
@@ -160,7 +160,7 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
       .toEqual({
         kind: "wait",
         reason: "DefinitionNotServed",
-        message: `CustomResourceDefinition widgets.${group} is not served, so nobody can see whether objects of it are stored; a deletion would take them along: serve one of its versions again, or delete it by hand with kubectl delete customresourcedefinition widgets.${group}`,
+        message: `CustomResourceDefinition widgets.${group} is not served, so that Starling cannot see whether it still has objects, which the deletion would remove: serve one of its versions again, or delete it by hand with kubectl delete customresourcedefinition widgets.${group}`,
       });
   });
 });

@@ -118,9 +118,9 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
       "ConfigMap alone": "deleted",
     });
     expect(messageOf(first, "api")).toBe(
-      "waits until ConfigMap holding/web is gone, which depends on it: it is being deleted, held by example.com/hold",
+      "waits until ConfigMap holding/web, which depends on it, is deleted: it is being deleted, held by example.com/hold",
     );
-    expect(messageOf(first, "db")).toBe("waits until ConfigMap holding/api is gone, which depends on it");
+    expect(messageOf(first, "db")).toBe("waits until ConfigMap holding/api, which depends on it, is deleted");
     expect(await Promise.all([isUntouched(config(ns, "api")), isUntouched(config(ns, "db"))])).toEqual([true, true]);
     set = left(set, first);
     expect(told(await deleteSet(cluster.client, request()))).toMatchObject({ "ConfigMap api": "waiting" });
@@ -151,7 +151,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     const result = await pruneSet(client, pruneRequest(set, keep));
     expect(told(result)).toEqual({ "ConfigMap web": "waiting", "Deployment db": "waiting" });
     expect(messageOf(result, "db")).toMatch(
-      /^waits until ConfigMap can be listed, which says what goes first: .*unable/,
+      /^waits until ConfigMap can be listed, because its marks decide the order of deletion: .*unable/,
     );
     expect(await Promise.all([isUntouched(config(ns, "web")), isUntouched(workload(ns, "db"))])).toEqual([true, true]);
     await releaseTemplates(config(ns, "web"));
@@ -206,9 +206,11 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     expect(told(result)).toEqual({ "Deployment web": "deleted", "ConfigMap a": "deleted", "ConfigMap b": "deleted" });
     const notes = result.outcome === "refused" ? [] : result.notes.map(({ id, message }) => `${id.name}: ${message}`);
     expect(notes).toEqual([
-      expect.stringMatching(/^web: .*depends-on has "nonsense", expected .*; it is deleted by its kind$/),
-      `a: ${dependsOn} goes round in a circle with ConfigMap circle/b; it is deleted by its kind`,
-      `b: ${dependsOn} goes round in a circle with ConfigMap circle/a; it is deleted by its kind`,
+      expect.stringMatching(
+        /^web: .*depends-on has "nonsense", expected .*; the object is deleted in the order of its kind$/,
+      ),
+      `a: ${dependsOn} forms a cycle with ConfigMap circle/b; the object is deleted in the order of its kind`,
+      `b: ${dependsOn} forms a cycle with ConfigMap circle/a; the object is deleted in the order of its kind`,
     ]);
   });
 
@@ -243,9 +245,9 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
         {
           id: { name: "db" },
           message:
-            "it stays, for ConfigMap marked/web depends on it and stays: it is marked starling.dev/prune: disabled",
+            "it stays, because ConfigMap marked/web depends on it and stays: it is marked starling.dev/prune: disabled",
         },
-        { id: { name: "disk" }, message: "it stays, for Deployment marked/db depends on it and stays" },
+        { id: { name: "disk" }, message: "it stays, because Deployment marked/db depends on it and stays" },
       ],
     });
   });

@@ -87,7 +87,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     const stranger = await pruned("copied-too", [...copies, config("in-most")]);
     expect(stranger).toMatchObject({ outcome: "waiting" });
     expect(stranger?.message).toBe(
-      "Namespace copied-too still holds ConfigMap copied-too/in-most; it is deleted when they are gone: delete them, or the Namespace by hand with kubectl delete namespace copied-too",
+      "Namespace copied-too still contains ConfigMap copied-too/in-most; Starling deletes it when they are gone: delete them, or the Namespace by hand with kubectl delete namespace copied-too",
     );
     expect(await isGoing("copied-too")).toBe(false);
 
@@ -122,7 +122,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     );
     const held = await pruned(ns, [...furniture, stranger]);
     expect(held?.outcome).toBe("waiting");
-    expect(held?.message).toMatch(new RegExp(`still holds ${kind}\\S* ${ns}/`));
+    expect(held?.message).toMatch(new RegExp(`still contains ${kind}\\S* ${ns}/`));
     expect(held?.message).not.toContain("ca.crt");
     expect(await isGoing(ns)).toBe(false);
   });

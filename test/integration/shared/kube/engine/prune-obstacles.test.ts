@@ -145,7 +145,7 @@ test("objects of a kind that is defined and not served for the moment are not ta
   cluster.client.forgetKinds();
   const result = await pruneSet(cluster.client, pruneRequest(set, keep));
   expect(told(result)).toEqual({ outcome: "waiting", objects: { "Widget w": "waiting" }, settled: [] });
-  expect(result).toMatchObject({ objects: [{ message: "Widget is defined and not served at the moment" }] });
+  expect(result).toMatchObject({ objects: [{ message: "Widget is defined, but not served at the moment" }] });
   await serve(true);
   await expect.poll(() => cluster.statusOf(widgetPath), { timeout: 20_000 }).toBe(200);
 });

@@ -46,7 +46,7 @@ test.each<[string, PruneResult, object]>([
     {
       phase: "Applying",
       reason: "OutOfTime",
-      message: "2 objects still to be deleted: the time of this run was up; the next one goes on",
+      message: "2 objects still to be deleted: the time of this run is up; the next run continues",
     },
   ],
   [

@@ -73,7 +73,7 @@ test("a look at what is parked that the end of the run cuts off takes nothing of
   const found = {
     phase: "Applying",
     reason: "OutOfTime",
-    message: "the time of this run was up; the next one goes on",
+    message: "the time of this run is up; the next run continues",
   };
   const why = { reason: "Paused", message: "parked (ClusterAhead)" };
   expect(pausedFinding(found as never, why as never, before as never)).toMatchObject({

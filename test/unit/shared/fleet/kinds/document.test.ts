@@ -301,7 +301,7 @@ describe("a document that is wrong", () => {
     [
       "a number that would come out otherwise",
       chart({ helm: { values: { a: { b: 9007199254740993n } } } }),
-      [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.values: holds an integer beyond 2\^53/)],
+      [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.values: contains an integer beyond 2\^53/)],
     ],
     [
       "files of values outside",
@@ -376,7 +376,7 @@ describe("a document that is wrong", () => {
     [
       "a server with a password behind backslashes",
       cluster({ endpoint: { ...endpoint, server: "https:\\\\admin:hunter2@10.0.0.1" } }),
-      ["spec.endpoint.server: holds a backslash, a space or a line end; write it as https://HOST:PORT"],
+      ["spec.endpoint.server: contains a backslash, a space or a line end; write it as https://HOST:PORT"],
     ],
     [
       "a server with a token in its query",
@@ -471,12 +471,16 @@ describe("the authority of a cluster", () => {
   });
 
   test.each<[string, () => string, RegExp]>([
-    ["nothing", () => "", /^is empty, which would trust the public authorities; .*, or leave it out$/],
+    [
+      "nothing",
+      () => "",
+      /^is empty, so that the connection would trust the public authorities; .*, or leave caData out$/,
+    ],
     ["a space", () => "  \n", /^is empty/],
     ["PEM that is not in base64", () => authority, /^must be base64 on one line/],
     ["base64 in lines", () => base64(authority).replaceAll(/(.{64})/g, "$1\n"), /^must be base64 on one line/],
     ["base64 that is cut off", () => base64(authority).slice(0, -1), /^must be base64 on one line/],
-    ["no PEM", () => base64("hello, world"), /^holds no PEM certificate/],
+    ["no PEM", () => base64("hello, world"), /^contains no PEM certificate/],
     [
       "PEM without a certificate",
       () => base64("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"),

@@ -4,8 +4,8 @@ import type { KubeObject } from "#shared/kube/kube-object.ts";
 
 /** Legend: group, kind, name, annotations, the reason. */
 test.each([
-  ["", "Namespace", "kube-system", {}, "Namespace kube-system is never deleted by Starling"],
-  ["", "Namespace", "starling-system", {}, "Namespace starling-system is never deleted by Starling"],
+  ["", "Namespace", "kube-system", {}, "Starling never deletes Namespace kube-system"],
+  ["", "Namespace", "starling-system", {}, "Starling never deletes Namespace starling-system"],
   ["", "Namespace", "shop", {}, undefined],
   ["", "ConfigMap", "default", {}, undefined],
   ["tenants.example.com", "Namespace", "default", {}, undefined],

@@ -81,7 +81,7 @@ test.each([
   });
   expect(one?.invalid).toMatchObject({ class: "invalid", reason: "InvalidName", retryable: false });
   expect(one?.invalid?.message).toContain(`the name or namespace of ${told}`);
-  expect(one?.invalid?.message).toContain("a part of the object's address in the API; give it another");
+  expect(one?.invalid?.message).toContain("a part of the object's address in the API; change it");
 });
 
 const asked = (answer: () => KindLookup | Promise<KindLookup>) =>
@@ -109,7 +109,7 @@ test.each<[string, () => KindLookup, object]>([
     {
       ...noMatch,
       reason: "NoMatch",
-      message: "no matches for kind Widget in example.com/v1; it is tried again until its definition is there",
+      message: "no matches for kind Widget in example.com/v1; Starling tries again until the definition exists",
     },
   ],
   [
@@ -128,7 +128,7 @@ test.each([
     "argoproj.io/v1alpha1",
     "Application",
     { source: { path: "guestbook" } },
-    "no matches for kind Application in argoproj.io/v1alpha1: it is for Argo CD, which this cluster does not have; for Starling to do what it says, write a template with path: guestbook (starling validate -f FILE prints it), or install Argo CD there",
+    "no matches for kind Application in argoproj.io/v1alpha1: the object is for Argo CD, which this cluster does not have; for Starling to do what it says, write a template with path: guestbook (`starling validate -f FILE` prints it), or install Argo CD there",
   ],
   ["argoproj.io/v1alpha1", "ApplicationSet", {}, "it is for Argo CD"],
   ["kustomize.toolkit.fluxcd.io/v1", "Kustomization", { path: "./apps" }, "write a template with path: apps"],

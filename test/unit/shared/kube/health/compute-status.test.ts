@@ -174,7 +174,7 @@ const vectors: readonly (readonly [string, JsonObject, string, string | undefine
     foo({ status: { conditions: { a: 1 } } }),
     "Unknown",
     "Unreadable",
-    "status.conditions is no list",
+    "status.conditions must be a list",
   ],
   [
     "K13 Deployment without a deadline",

@@ -23,7 +23,7 @@ test.each(["test", "test-success", "test,post-rollback", " Test ", "pre-delete",
     const sifted = siftHooks([document(undefined), document(hook)], "Honor");
     expect(sifted.documents).toEqual([document(undefined)]);
     expect(sifted.leftOut).toEqual([
-      expect.stringMatching(/^Pod shop\/a is left out: it is a hook for .*not run here$/),
+      expect.stringMatching(/^Pod shop\/a is left out: it is a hook for .*Starling does not run$/),
     ]);
   },
 );
@@ -41,7 +41,7 @@ test.each(["pre-install", "pre-upgrade,post-install", "crd-install,pre-install"]
 test("one that is run at some of its times is told of", () => {
   const sifted = siftHooks([document("test,pre-delete,pre-upgrade")], "Honor");
   expect(sifted.documents).toEqual([document("test,pre-delete,pre-upgrade")]);
-  expect(sifted.leftOut).toEqual(["Pod shop/a is a hook for test, pre-delete, too, which is not run here"]);
+  expect(sifted.leftOut).toEqual(["Pod shop/a is a hook for test, pre-delete, too, which Starling does not run"]);
 });
 
 test.each(["no-such-event", "pre-install,post-install"])("one for %s is refused, wherever it is from", (hook) => {
@@ -55,7 +55,7 @@ test.each(["no-such-event", "pre-install,post-install"])("one for %s is refused,
 test("where they are refused, all are named", () => {
   const hooks = Array.from({ length: 14 }, () => document("pre-install"));
   expect(() => siftHooks([document(undefined), ...hooks], "Refuse")).toThrow(
-    `is pre-install (so are the hooks ${Array(10).fill("Pod shop/a").join(", ")} and 3 more), and the template says`,
+    `is pre-install (so are the hooks ${Array(10).fill("Pod shop/a").join(", ")} and 3 more), and the template has`,
   );
 });
 

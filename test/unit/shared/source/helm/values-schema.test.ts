@@ -9,6 +9,6 @@ test.each([
   expect(() => checkValuesSchema("values.schema.json", nested(500))).not.toThrow();
   for (const depth of [502, 100_000])
     expect(() => checkValuesSchema("values.schema.json", nested(depth))).toThrow(
-      /^values\.schema\.json: is nested more than 500 deep/,
+      /^values\.schema\.json: is nested more than 500 levels deep/,
     );
 });

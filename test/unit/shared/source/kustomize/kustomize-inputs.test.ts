@@ -130,54 +130,62 @@ const refused: readonly (readonly [legend: string, kustomization: string, messag
   [
     "a plugin that is a program",
     "generators: [exec.yaml]",
-    "app/exec.yaml, document 1, generators[0]: asks for the plugin v1/ConfigMap",
+    "app/exec.yaml, document 1, generators[0]: needs the plugin v1/ConfigMap",
   ],
-  ["a plugin in a container", "transformers: [function.yaml]", "asks for a function in a container or program"],
+  ["a plugin in a container", "transformers: [function.yaml]", "asks for a function in a container or a program"],
   [
     "a plugin in place that is not built in",
     "generators:\n- |\n  apiVersion: someteam.example.com/v1\n  kind: ChartInflator",
-    "asks for the plugin someteam.example.com/v1/ChartInflator",
+    "needs the plugin someteam.example.com/v1/ChartInflator",
   ],
   [
     "a chart that is not in the artifact",
     "helmCharts: [{name: a, releaseName: a, version: 1.2.3, repo: https://example.com}]",
-    "helmCharts[0].name: a is not in app/charts/a-1.2.3/a or app/charts/a, and nothing is fetched",
+    "helmCharts[0].name: a is not in app/charts/a-1.2.3/a or app/charts/a, and Starling fetches nothing",
   ],
-  ["a chart that leaves the artifact", "helmCharts: [{name: ../../a, releaseName: a}]", "is no name of a chart"],
+  [
+    "a chart that leads out of the artifact",
+    "helmCharts: [{name: ../../a, releaseName: a}]",
+    "is not the name of a chart",
+  ],
   [
     "charts elsewhere",
     "helmGlobals: {chartHome: ../../etc}\nhelmCharts: [{name: a, releaseName: a}]",
-    "leaves the artifact",
+    "leads out of the artifact",
   ],
   ["absolute charts", "helmGlobals: {chartHome: /etc}\nhelmCharts: [{name: a, releaseName: a}]", "is an absolute path"],
-  ["Helm's own settings", "helmGlobals: {configHome: x}\nhelmCharts: [{name: a}]", "may have nothing but chartHome"],
+  [
+    "Helm's own settings",
+    "helmGlobals: {configHome: x}\nhelmCharts: [{name: a}]",
+    "may have no other field than chartHome",
+  ],
   ["a release without a name", "helmCharts: [{name: a}]", "releaseName: is required"],
   ["a release with a NUL in its name", 'helmCharts: [{name: a, releaseName: "a\\0b"}]', "releaseName: must be 1 to 53"],
   ["a release with a name that is none", "helmCharts: [{name: a, releaseName: Web_1}]", "releaseName: must be 1 to 53"],
   [
     "a namespace with a NUL",
     'helmCharts: [{name: a, releaseName: a, namespace: "a\\0b"}]',
-    "namespace: is no name of a namespace",
+    "namespace: must be the name of a namespace",
   ],
   [
     "a version of Kubernetes that is none",
     'helmCharts: [{name: a, releaseName: a, kubeVersion: "1\\0"}]',
-    'kubeVersion: is no version of Kubernetes; write one in quotes, as "1.31"',
+    'kubeVersion: must be a version of Kubernetes in quotes, such as "1.31"',
   ],
   [
     "more names of APIs than a program is told",
     `helmCharts: [{name: a, releaseName: a, apiVersions: [${"a/v1, ".repeat(60_000)}]}]`,
-    "apiVersions: may have 200 names",
+    "apiVersions: may have at most 200 API versions",
   ],
   [
     "a member that is none",
     "helmCharts: [{name: a, releaseName: a, postRenderer: x}]",
-    "has postrenderer, which is not",
+    "has the field postrenderer, which Starling does not",
   ],
-  ["charts in the old spelling", "helmChartInflationGenerator: [{chartName: a}]", "is the old way to inflate"],
-  ["charts by plugin", "generators: [chart.yaml]", "and no Helm charts"],
+  ["charts in the old spelling", "helmChartInflationGenerator: [{chartName: a}]", "is the old field for"],
+  ["charts by plugin", "generators: [chart.yaml]", "without Helm charts: remove it"],
   ["an absolute path", "resources: [/etc/hostname]", "is an absolute path"],
-  ["a path that leaves the artifact", "resources: [../../etc]", '"../../etc" leaves the artifact'],
+  ["a path that leads out of the artifact", "resources: [../../etc]", '"../../etc" leads out of the artifact'],
   [
     "a file that is not there",
     "resources: [missing.yaml]",
@@ -186,16 +194,16 @@ const refused: readonly (readonly [legend: string, kustomization: string, messag
   [
     "a folder without a kustomization",
     "resources: [../plain]",
-    'resources[0]: "../plain" holds no kustomization.yaml; give it one, or name its files',
+    `resources[0]: "../plain" has no kustomization.yaml; add one, or name the folder's files`,
   ],
   ["no YAML", "resources: [", "app/kustomization.yaml:1"],
-  ["a list", "- a", "is no map"],
+  ["a list", "- a", "must be a map"],
   ["a plugin that adds values of a file", "transformers: [remote-value.yaml]", "transformers[0].targetFilePath"],
-  ["a plugin in a list", "transformers: [plugin-list.yaml]", "asks for the plugin builtin/PatchTransformerList"],
+  ["a plugin in a list", "transformers: [plugin-list.yaml]", "needs the plugin builtin/PatchTransformerList"],
   [
     "a plugin with a name in other letters",
     "transformers: [letters.yaml]",
-    "asks for the plugin builtin/patchtransformer",
+    "needs the plugin builtin/patchtransformer",
   ],
   [
     "a plugin in a folder that fetches",
@@ -207,18 +215,18 @@ const refused: readonly (readonly [legend: string, kustomization: string, messag
     "generators: [../reading]",
     '"/proc/self/environ" is an absolute path',
   ],
-  ["a plugin in a folder that is a program", "validators: [../program]", "asks for the plugin v1/ConfigMap"],
+  ["a plugin in a folder that is a program", "validators: [../program]", "needs the plugin v1/ConfigMap"],
   [
     "a folder that makes plugins",
     "transformers: [../patched]",
-    "patched/kustomization.yaml, patches: changes plugin configurations, which then cannot be judged",
+    "patched/kustomization.yaml, patches: changes plugin configurations, so that Starling cannot check them",
   ],
-  ["a folder of plugins without a kustomization", "transformers: [../plain]", '"../plain" holds no kustomization'],
-  ["folders of plugins that list each other", "transformers: [../circle]", "lists folders that list folders"],
+  ["a folder of plugins without a kustomization", "transformers: [../plain]", '"../plain" has no kustomization'],
+  ["folders of plugins that list each other", "transformers: [../circle]", "lists folders too deeply"],
   [
     "two kustomizations in one folder",
     "resources: [../two]",
-    "two/kustomization.yml: stands beside two/kustomization.yaml",
+    "two/kustomization.yml: is in the same folder as two/kustomization.yaml",
   ],
 ];
 
@@ -430,7 +438,7 @@ describe("a value that stands where a generator of Secrets means a file is not r
       said = error;
     }
     expect(said).toBeInstanceOf(ManifestError);
-    expect(String(said)).toMatch(/what it names \(not repeated, for it may be a secret\)/);
+    expect(String(said)).toMatch(/the named file \(not shown, because the name may be a secret\)/);
     expect(String(said)).not.toContain("hunter2");
   });
 

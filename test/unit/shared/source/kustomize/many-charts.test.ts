@@ -41,10 +41,10 @@ test("a kustomization may inflate 20 charts, and all of a build 50", () => {
 
 test("more charts are refused with field, number and remedy, before one of them is rendered", () => {
   expect(() => kustomizeInputs(treeOf(1, 21), "apps")).toThrow(
-    "apps/part-0/kustomization.yaml, helmCharts: has 21 charts, more than 20; render the others by templates of their own",
+    "apps/part-0/kustomization.yaml, helmCharts: has 21 charts, more than 20; render some of them by templates of their own",
   );
   expect(() => kustomizeInputs(treeOf(3, 20), "apps")).toThrow(
-    "apps/part-0/kustomization.yaml, helmCharts: makes 60 charts with those of the other kustomizations of this template, more than 50; render some by templates of their own",
+    "apps/part-0/kustomization.yaml, helmCharts: brings the charts in this template's kustomizations to 60, more than 50; render some of them by templates of their own",
   );
 });
 
@@ -66,7 +66,7 @@ test("so are those of a folder of several kustomizations, each of which is built
     },
   };
   await expect(renderObjects({ files: [...files.values()], path: "apps" }, { kustomize, helm })).rejects.toThrow(
-    "apps/part-2/kustomization.yaml, helmCharts[10]: makes 51 charts with those of the other kustomizations of this template, more than 50; render some by templates of their own",
+    "apps/part-2/kustomization.yaml, helmCharts[10]: brings the charts in this template's kustomizations to 51, more than 50; render some of them by templates of their own",
   );
   expect(rendered).toBe(50);
 });

@@ -54,12 +54,12 @@ describe("a text", () => {
       "${zz}",
       "${zz} is not set; set parameters.zz, give it a default as ${zz:=text}, or write $${zz} for that text itself",
     ],
-    ["a ${b", "the expression at character 3 has no } where its name ends: the text ends before; write ${NAME}"],
-    ["${}", "the expression at character 1 names no variable behind ${; write ${NAME}"],
-    ["${a-def}", "the expression at character 1 has no } where its name ends; write ${NAME}"],
-    ["${s:x}", "${s:...} needs a number or two, as ${s:0:3}, or := for a default"],
-    ["${s/a}", "${s/...} needs what to replace and what by, as ${s/old/new}"],
-    ["${a:?no}", "${...:?...} means one thing in a shell and another one in Flux; use := for a default"],
+    ["a ${b", "the expression at character 3 has no } after the name: the text ends there; write ${NAME}"],
+    ["${}", "the expression at character 1 has no name of a variable after ${; write ${NAME}"],
+    ["${a-def}", "the expression at character 1 has no } after the name; write ${NAME}"],
+    ["${s:x}", "${s:...} needs one or two numbers, such as ${s:0:3}; write := for a default"],
+    ["${s/a}", "${s/...} needs an old and a new text, such as ${s/old/new}"],
+    ["${a:?no}", "${...:?...} has different meanings in a shell and in Flux; use := for a default"],
   ])("%j: what is wrong, and what to do", (text, message) => {
     expect(() => expand(text, variables)).toThrow(message);
   });
@@ -77,11 +77,13 @@ describe("a text", () => {
   test("a default that is not needed needs nothing", () => {
     expect(expand("${a:=${zz}}", variables)).toBe("A");
     expect(() => expand("${empty:=${zz}}", variables)).toThrow("${zz} is not set");
-    expect(() => expand("${a:=${zz}", variables)).toThrow("the text ends before");
+    expect(() => expand("${a:=${zz}", variables)).toThrow("the text ends there");
   });
 
   test("expressions in each other end", () => {
-    expect(() => expand("${z:=".repeat(100_000), {})).toThrow("has more than 20 expressions in each other");
+    expect(() => expand("${z:=".repeat(100_000), {})).toThrow(
+      "has more than 20 nested expressions; write fewer defaults inside defaults",
+    );
   });
 
   test.each([
@@ -90,7 +92,7 @@ describe("a text", () => {
     ["defaults that repeat", `\${none:=${"${D}".repeat(2000)}}`],
   ])("is bounded: %s", (_legend, text) => {
     expect(() => expand(text, { D: "e".repeat(4096) })).toThrow(
-      "comes to more than 2097152 characters; shorten the values, or replace less",
+      "expands to more than 2097152 characters; shorten the values, or replace less",
     );
   });
 

@@ -26,7 +26,7 @@ describe("variables in objects", () => {
       configMap(`{a: "\${A}"}`).replace("${NAME}", `n${index}`),
     ).join("---\n");
     expect(() => substituted(yaml, { A: "x".repeat(2000) })).toThrow(
-      /^a\.yaml:26, document 6, ConfigMap n5, data\.a: comes to more, with what was replaced before it, than a rendering may have/,
+      /^a\.yaml:26, document 6, ConfigMap n5, data\.a: makes the rendering's expanded texts too long together; shorten the values, or substitute less/,
     );
   });
 
@@ -71,14 +71,14 @@ stringData: {plain: "\${NAME}"}
 
   test.each([
     ['{deep: {a.b/c: [x, "${MISSING}"]}}', 'data.deep["a.b/c"][1]: ${MISSING} is not set; set parameters.MISSING'],
-    ['{"${NAME}": x}', 'data["${NAME}"]: is a key with ${ in it, and keys are not substituted'],
-    ['{script: "echo ${HOME-}"}', "data.script: the expression at character 6 has no } where"],
+    ['{"${NAME}": x}', 'data["${NAME}"]: is a key that contains ${, and keys are not substituted'],
+    ['{script: "echo ${HOME-}"}', "data.script: the expression at character 6 has no } after the name"],
   ])("of %s: object, field and remedy are named", (data, message) => {
     expect(() => substituted(configMap(data), { NAME: "web", HOME: "" })).toThrow(
       `a.yaml:1, document 1, ConfigMap \${NAME}, ${message}`,
     );
     expect(() => substituted(configMap(data), { NAME: "web", HOME: "" })).toThrow(
-      "an object with the annotation kustomize.toolkit.fluxcd.io/substitute: disabled is left as it is",
+      "annotate the object with kustomize.toolkit.fluxcd.io/substitute: disabled to leave it as it is",
     );
   });
 

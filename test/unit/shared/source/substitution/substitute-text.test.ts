@@ -57,8 +57,8 @@ describe("a text of which a part is replaced", () => {
 
   test.each([
     ["is not set", { v: "${z}" }, "is not set"],
-    ["breaks the line that it is on", { v: "it's ${v}: x" }, "is no YAML any more"],
-    ["ends the object", { "${v}": "x" }, "is no YAML any more"],
+    ["breaks the line that it is on", { v: "it's ${v}: x" }, "is not YAML any more"],
+    ["ends the object", { "${v}": "x" }, "is not YAML any more"],
   ])("is refused where it %s, without the value", (_legend, object, message) => {
     const variables = { v: "'secret: [" };
     expect(() => asText(object, variables)).toThrow(message);

@@ -41,11 +41,11 @@ const refused: readonly (readonly [legend: string, text: string, message: string
   ["a surrogate escape", 'a: "\\ud83d\\ude00"', "f.yaml:1:5: invalid Unicode escape"],
   ["not a number", "a: 1\nb: [.NaN]", "f.yaml:2:5: unsupported value: .NaN"],
   ["an anchor that contains itself", "a: &a [*a]", "f.yaml:1:9: anchor a contains itself"],
-  ["YAML 1.2 by name", "%YAML 1.2\n---\na: 1", "f.yaml:1:1: %YAML 1.2 is not what kubectl reads"],
+  ["YAML 1.2 by name", "%YAML 1.2\n---\na: 1", "f.yaml:1:1: %YAML 1.2 is not the version that kubectl reads"],
   [
     "an unknown alias",
     "a: *b",
-    "* begins the name of an anchor, and none of this name is before it; a text that begins with * is to be in quotes (unidentified alias)",
+    "* refers to an anchor, but no anchor of this name comes before it; put a text that begins with * in quotes (unidentified alias)",
   ],
   ["depth without end", `a: ${"[".repeat(200)}`, "nesting exceeded maxDepth"],
   ["an unclosed quote", 'a: "b\n', 'f.yaml:2:1: unclosed " in line 1: deficient indentation'],

@@ -1,13 +1,14 @@
 /**
- * `node scripts/bundle-sizes.mjs [assembly]`: prints the size of every function's code in a synthesized assembly (default
- * cdk.out) and fails when one is over its limit. Code is read and compiled at every cold start: about 40 ms per megabyte.
+ * `node scripts/bundle-sizes.mjs [assembly]`: prints the size of every function's code in a synthesized assembly
+ * (default cdk.out), and fails if a function exceeds its limit. Lambda reads and compiles the code at every cold start,
+ * at about 40 ms per megabyte.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 const assembly = process.argv[2] ?? "cdk.out";
 const bytesPerKib = 1024;
-/** Everybody has the SDK's clients of DynamoDB and SQS; what comes on top of them is named here. */
+/** Every function has the SDK's clients of DynamoDB and SQS. The lines below name additional clients. */
 const defaultLimitKib = 1500;
 const limitsKib = {
   // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs.
@@ -32,7 +33,7 @@ const functions = templates.flatMap((name) => {
   return Object.entries(Resources).filter(([, { Type }]) => Type === "AWS::Lambda::Function");
 });
 if (functions.length === 0) {
-  console.error(`no function in ${assembly}; run "npx cdk synth" first`);
+  console.error(`no function in ${assembly}; run \`npx cdk synth\` first`);
   process.exit(1);
 }
 

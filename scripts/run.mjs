@@ -1,8 +1,8 @@
 /**
- * `node scripts/run.mjs demo|test|bench|nightly|starling [arguments]`: the commands of the README, from a fresh clone,
- * under any Node from 20 on and with nothing installed. Installs what package-lock.json names when it is not there yet,
- * then runs the command under the Node 24 that comes with the dependencies; `install` does no more than the first. `test --require-real` fails when no check was made on a
- * real kube-apiserver.
+ * `node scripts/run.mjs demo|test|bench|nightly|starling [arguments]`: runs a command of the README in a fresh clone,
+ * under any Node from 20 on and without other installed software. It installs the packages of package-lock.json if they
+ * are missing, then runs the command under the Node 24 of the dependencies. `install` only installs. `test
+ * --require-real` fails when no test ran on a real kube-apiserver.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -27,9 +27,9 @@ const modules = join(root, "node_modules");
 const stampName = ".starling-lock-sha256";
 const installs = join(root, ".starling", "installs");
 
-/** Where the package with the Node of this machine is, if package-lock.json has one. */
+/** The package with the Node of this platform, if package-lock.json has one. */
 const pinnedNode = `node_modules/node-${process.platform}-${process.arch}`;
-/** What Starling is written for: it runs TypeScript as it is. */
+/** Starling needs this version, because it runs TypeScript directly. */
 const nodeMajor = 24;
 
 const commands = {
@@ -40,7 +40,7 @@ const commands = {
   starling: ["cli/main.ts"],
 };
 
-/** The newest signal that was asked to end the running program. */
+/** The last signal that this process passed to the running program. */
 let interruptedBy;
 
 const [command, ...rest] = process.argv.slice(2);
@@ -56,8 +56,9 @@ const parameters = requireReal ? rest.filter((each) => each !== "--require-real"
 process.exit(await run(nodeBinary(), [...commands[command], ...parameters]));
 
 /**
- * Leaves node_modules as package-lock.json says. It is installed in a folder of this process's own and then put in its
- * place: whoever is killed meanwhile leaves nothing half done, and of two at once the second finds it there.
+ * Makes node_modules match package-lock.json. It installs in a separate folder and then moves the result, so that a
+ * killed process leaves nothing half done. If two processes do this at once, the second one finds the result of the
+ * first.
  */
 async function install() {
   if (isStamped()) return;
@@ -78,12 +79,14 @@ async function install() {
     }
     console.error(
       interruptedBy === undefined
-        ? `npm ci failed (exit code ${code}); nothing was started. Run "npm ci" by hand to see why.`
+        ? `npm ci failed (exit code ${code}); nothing was started. Run \`npm ci\` to see the reason.`
         : "Interrupted; the next run installs the dependencies from the beginning.",
     );
     process.exitCode = interruptedBy === undefined ? code : 128 + constants.signals[interruptedBy];
   } catch (error) {
-    console.error(`node_modules could not be installed (${error.message}); nothing was started. Run "npm ci" by hand.`);
+    console.error(
+      `cannot install node_modules: ${error.message}; nothing was started. Run \`npm ci\` to see the reason.`,
+    );
     process.exitCode = 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -97,14 +100,14 @@ async function npmCi(folder) {
   }
   const npm = process.env.npm_execpath;
   const options = ["ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund", "--loglevel=error"];
-  // What the command itself prints is for scripts.
+  // The output of the command itself is for scripts, so npm writes to standard error.
   const at = { folder, stdout: process.stderr };
   return npm?.endsWith("js") === true
     ? await run(process.execPath, [npm, ...options], at)
     : await run(process.platform === "win32" ? "npm.cmd" : "npm", options, at);
 }
 
-/** The links to workspaces are relative, so they fit where they are put. */
+/** Links to workspaces are relative, so they stay valid after the move. */
 function workspaceManifests() {
   const paths = Object.keys(JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages);
   return paths
@@ -119,14 +122,14 @@ function putInPlace(installed, before) {
     renameSync(installed, modules);
     return;
   } catch {
-    // There is something: what another process has just put there, or what was locked before.
+    // A folder exists: the result of another process, or an older installation.
   }
   if (isStamped()) return;
   renameSync(modules, before);
   renameSync(installed, modules);
 }
 
-/** What processes left that were killed: nobody installs for an hour. */
+/** Removes folders of killed processes. No installation takes an hour. */
 function removeAbandoned() {
   for (const name of readdirSync(installs)) {
     const { mtimeMs = Date.now() } = statSync(join(installs, name), { throwIfNoEntry: false }) ?? {};
@@ -139,7 +142,9 @@ function isStamped() {
   return existsSync(stamp) && readFileSync(stamp, "utf8") === lockDigest();
 }
 
-/** Whether `npm install` or `npm ci`, run by hand, left every locked package: npm writes its own record last as well. */
+/**
+ * Whether `npm install` or `npm ci`, run by hand, has left every locked package. npm writes its own record last, too.
+ */
 function holdsLockedPackages() {
   const record = join(modules, ".package-lock.json");
   if (!existsSync(record)) return false;
@@ -162,7 +167,7 @@ function lockDigest() {
     .digest("hex");
 }
 
-/** The Node that package-lock.json pins by its digest, or the running one where there is none for this machine. */
+/** The Node that package-lock.json pins by its digest, or the running one if there is none for this platform. */
 function nodeBinary() {
   const bundled = join(root, pinnedNode, "bin", "node");
   if (majorOf(bundled) >= nodeMajor) return bundled;
@@ -179,14 +184,14 @@ function majorOf(binary) {
   return Number.parseInt(stdout?.slice(1) ?? "", 10) || 0;
 }
 
-/** Runs a program with the repository's tools first on the PATH; resolves to its exit code. */
+/** Runs a program with the repository's tools first on the PATH. Resolves to its exit code. */
 function run(program, parameters, { folder = root, stdout = "inherit" } = {}) {
   const child = spawn(program, parameters, {
     cwd: folder,
     stdio: ["inherit", stdout, "inherit"],
     env: {
       ...process.env,
-      // Where the user stands: npm names it before it goes to the package's folder itself.
+      // The user's current folder. npm sets this before it changes to the folder of the package.
       INIT_CWD: relative(root, process.cwd()) === "" ? (process.env.INIT_CWD ?? root) : process.cwd(),
       PATH: `${join(modules, ".bin")}${delimiter}${process.env.PATH ?? ""}`,
     },
@@ -194,7 +199,7 @@ function run(program, parameters, { folder = root, stdout = "inherit" } = {}) {
   });
   const forward = (signal) => {
     interruptedBy = signal;
-    // A terminal sends its Ctrl-C to the whole process group; passing it on would make it two.
+    // A terminal sends Ctrl-C to the whole process group, so passing it on would send it twice.
     if (signal === "SIGINT" && process.stdin.isTTY) return;
     child.kill(signal);
   };

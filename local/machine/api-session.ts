@@ -4,21 +4,21 @@ import type { Machine } from "#local/machine/machine.ts";
 import { defined } from "#shared/base/defined.ts";
 import { queryString } from "#shared/base/percent-encoding.ts";
 
-/** Twice what API Gateway gives a function: who is silent for longer answers no more. */
+/** Twice the time that API Gateway gives a function. An API that is silent for longer will not answer. */
 const answerWithinMs = 60_000;
 
-/** Calls the api function of this machine as people do: signed, over HTTP. */
+/** Calls the api function of this machine as a user does: with a signature, over HTTP. */
 export interface ApiSession {
   /** @throws ApiAnswer with the API's message when it refuses, and a TimeoutError when it does not answer. */
   call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T>;
   apply(documents: readonly unknown[]): Promise<void>;
 }
 
-/** What the API says when it does not do as it was asked. */
+/** An answer of the API that refuses the request. */
 export class ApiAnswer extends Error {
   readonly status: number;
   readonly text: string;
-  /** What the functions' logs know it by. */
+  /** The id of this request in the functions' logs. */
   readonly correlationId: string | undefined;
 
   constructor(

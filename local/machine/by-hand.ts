@@ -1,4 +1,4 @@
-/** What people do to a cluster of this machine with their own hands, not Starling. */
+/** Changes to a cluster of this machine that a person makes, without Starling. */
 import type { ClusterConnection, ClusterHost } from "@starling/embedded-apiserver";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
@@ -8,7 +8,7 @@ import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 const deadlineMs = 30_000;
 const namespaced = /\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/;
 
-/** As `kubectl delete configmap` does. */
+/** Works like `kubectl delete configmap`. */
 export async function deleteConfigMap(
   connection: ClusterConnection,
   key: { readonly namespace: string; readonly name: string },
@@ -21,9 +21,9 @@ export async function deleteConfigMap(
 }
 
 /**
- * Makes the namespaces that are asked for and not there, as `kubectl create namespace` does: many repositories expect
- * somebody to have done that. Starling never does, and tries again what failed for want of one.
- * @returns what ends it.
+ * Creates missing namespaces when a worker needs them, as `kubectl create namespace` does. Many repositories expect
+ * that their user has created the namespaces. Starling never creates them, but it repeats the failed write. @returns a
+ * function that stops this.
  */
 export function provideNamespaces(clusters: ClusterHost, made: (namespace: string) => void): () => void {
   const asked = new Set<string>();
@@ -39,18 +39,18 @@ export function provideNamespaces(clusters: ClusterHost, made: (namespace: strin
         if (isNew && !told.has(namespace)) made(namespace);
         told.add(namespace);
       },
-      // Whoever needs it says what is missing.
+      // The Sync reports the missing namespace.
       () => asked.delete(`${cluster}/${namespace}`),
     );
   });
 }
 
-/** @returns false when it is there: then it was something else that was not found. */
+/** @returns false when the namespace exists; then the request failed for another reason. */
 function createNamespace(connection: ClusterConnection, name: string): Promise<boolean> {
   return createObject(connection, { apiVersion: "v1", kind: "Namespace", metadata: { name } });
 }
 
-/** As `kubectl create clusterrolebinding GROUP --clusterrole=cluster-admin --group=GROUP` does. */
+/** Works like `kubectl create clusterrolebinding GROUP --clusterrole=cluster-admin --group=GROUP`. */
 export async function letGroupAdminister(connection: ClusterConnection, group: string): Promise<void> {
   await createObject(connection, {
     apiVersion: "rbac.authorization.k8s.io/v1",
@@ -61,7 +61,7 @@ export async function letGroupAdminister(connection: ClusterConnection, group: s
   });
 }
 
-/** @returns false when one of that name is there. */
+/** @returns false when an object of this name exists. */
 async function createObject(connection: ClusterConnection, object: ManifestObject): Promise<boolean> {
   const slash = object.apiVersion.indexOf("/");
   const group = slash < 0 ? "" : object.apiVersion.slice(0, slash);

@@ -1,4 +1,7 @@
-/** The stacks on this machine: resources made as the templates say, and what each function is told of them. */
+/**
+ * Deploys the stacks on this machine: creates the resources of the templates, and builds the environment of each
+ * function.
+ */
 
 import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
 import type { DeployedStack } from "#local/aws/services/cloudformation-server.ts";
@@ -18,23 +21,23 @@ import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import type { QueueName } from "#shared/messages.ts";
 
 export interface DeploymentOptions {
-  /** How many of the stacks' seconds pass in one. */
+  /** The number of the stacks' seconds that pass in one real second. */
   readonly rate: number;
-  /** The value of every secret of the stacks; operators write them. Left out, nobody has. */
+  /** The value of every secret of the stacks that operators write. By default these secrets have no value. */
   readonly secretValue?: string;
 }
 
 export interface Deployment {
   readonly table: string;
   readonly bucket: string;
-  /** URLs, by the function that works on the queue. */
+  /** The URLs of queues, by the function that works on the queue. */
   readonly queues: Readonly<Record<QueueName, string>>;
   queue(name: string): CreatedQueue;
-  /** The environment of a function, as Lambda gives it. */
+  /** The environment of a function, as Lambda sets it. */
   variables(lambda: FunctionPlan): Readonly<Record<string, string>>;
-  /** Patterns of the ARNs of secrets, as a policy of the function's role names them. */
+  /** Patterns of the ARNs of secrets, as a policy of the function's role contains them. */
   secretsFor(named: readonly unknown[], lambda: FunctionPlan): readonly string[];
-  /** The stacks as CloudFormation describes them; their API is at this endpoint. */
+  /** The stacks as CloudFormation describes them, with an API at this endpoint. */
   stacks(apiEndpoint: string): readonly DeployedStack[];
 }
 
@@ -45,7 +48,7 @@ const pseudo = {
   "AWS::URLSuffix": "amazonaws.com",
 } as const;
 
-/** Makes every resource of the plan. */
+/** Creates every resource of the plan. */
 export async function deploy(aws: AwsClients, plan: MachinePlan, options: DeploymentOptions): Promise<Deployment> {
   const [queues, secrets] = await Promise.all([
     createQueues(aws.sqs, plan.queues, options.rate),
@@ -87,7 +90,7 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
     queues: urlsByWorker(plan, queues),
     queue(name) {
       const found = queues.get(name);
-      if (found === undefined) throw new Error(`no queue of the stacks is named ${name}`);
+      if (found === undefined) throw new Error(`the stacks have no queue named ${name}`);
       return found;
     },
     stacks: (apiEndpoint) => describedStacks(plan, (stack) => scope(stack, namedValues(plan.namedOnly, apiEndpoint))),
@@ -114,14 +117,14 @@ function describedStacks(plan: MachinePlan, scope: (stack: string) => ValueScope
   }));
 }
 
-/** What is sent to a queue: its construct is called after that, such as `ToApplySlow`. */
+/** The messages of a queue. The queue's construct has their name, for example `ToApplySlow`. */
 export function messagesOf(plan: MachinePlan, queue: string): QueueName {
   const { logicalId = queue } = plan.queues.find(({ name }) => name === queue) ?? {};
   const [, first = "", rest = ""] = /To([A-Z])(\w*?)Queue/.exec(logicalId) ?? [];
   return `${first.toLowerCase()}${rest}` as QueueName;
 }
 
-/** URLs of queues that a function works on, by what is sent to them. */
+/** The URLs of queues that a function works on, by their messages. */
 export function urlsByWorker(
   plan: MachinePlan,
   queues: ReadonlyMap<string, CreatedQueue>,
@@ -134,7 +137,7 @@ export function urlsByWorker(
   return urls as Record<QueueName, string>;
 }
 
-/** Who a function is to AWS: the session that Lambda starts for it. */
+/** The IAM identity of a function: the session that Lambda starts for its role. */
 export function sessionArnOf({ role, folder }: FunctionPlan): string {
   return `arn:aws:sts::${localAccountId}:assumed-role/${role}/${folder}`;
 }
@@ -155,9 +158,10 @@ function arn(service: string, resource: string): string {
   return `arn:aws:${service}:${localRegion}:${localAccountId}:${resource}`;
 }
 
-/** The stacks have one of each kind that tests and tools ask for without a name. */
+/** Tests and tools ask for such a resource without a name, because the stacks have exactly one of its kind. */
 export function only<T>(items: readonly T[], what: string): T {
   const [item] = items;
-  if (item === undefined || items.length > 1) throw new Error(`the stacks have ${items.length} of: ${what}, not one`);
+  if (item === undefined || items.length > 1)
+    throw new Error(`expected exactly one ${what} in the stacks, found ${items.length}`);
   return item;
 }

@@ -1,4 +1,4 @@
-/** The Source and the SyncGroup of a repository, as they fit the clusters of a machine. */
+/** Writes the Source and the SyncGroup of a repository for the clusters of a machine. */
 import type { FolderShape, ShapeCluster } from "#local/git/folder-shape.ts";
 import type { UserRepository } from "#local/git/user-repository.ts";
 import { rings } from "#local/machine/rings.ts";
@@ -8,7 +8,7 @@ import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 
 export interface FleetWish {
   readonly namespace: string;
-  /** Of both documents. */
+  /** The name of both documents. */
   readonly name: string;
   readonly git: Pick<SourceSpec["git"], "url" | "credentials">;
   readonly ref: UserRepository["ref"];
@@ -21,7 +21,7 @@ export interface FleetDocuments {
   readonly group: object;
 }
 
-/** Where `kubectl apply` puts objects that name no namespace. */
+/** The namespace in which `kubectl apply` puts objects without a namespace. */
 const defaultNamespace = "default";
 
 export function fleetDocuments({ namespace, name, git, ref, shape, clusters }: FleetWish): FleetDocuments {
@@ -55,7 +55,7 @@ export function fleetDocuments({ namespace, name, git, ref, shape, clusters }: F
   };
 }
 
-/** A stage for each ring that has clusters; the last one takes whatever is there besides. */
+/** One stage per ring that has clusters. The last stage takes all other clusters. */
 function ringStages(clusters: readonly ShapeCluster[]): readonly object[] {
   const found = rings.filter((ring) => clusters.some(({ labels }) => labels.ring === ring));
   return found.map((ring, index) =>

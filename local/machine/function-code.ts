@@ -1,4 +1,4 @@
-/** The code of each function by its folder, as its handler.ts puts it together. */
+/** The code of each function by its folder, assembled as in its handler.ts. */
 import type * as z from "zod";
 import { apiEnv } from "#functions/api/env.ts";
 import { wireApi } from "#functions/api/wire.ts";
@@ -30,7 +30,7 @@ import { parseEnv } from "#shared/lambda/parse-env.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 export interface FunctionCode {
-  /** @throws Error naming every variable that is missing or malformed. */
+  /** @throws Error that names every missing or malformed variable. */
   check(variables: Readonly<Record<string, string>>): void;
   wire(variables: Readonly<Record<string, string>>, aws: AwsClients, options: WireOptions): LambdaHandler;
 }
@@ -49,13 +49,11 @@ const codes: Readonly<Record<string, FunctionCode>> = {
   dashboard: code(dashboardEnv, wireDashboard),
 };
 
-/** @throws Error when no function has that folder. */
+/** @throws Error when no function has this folder. */
 export function functionCode(folder: string): FunctionCode {
   const found = codes[folder];
   if (found !== undefined) return found;
-  throw new Error(
-    `functions/${folder} is no function that this machine can run; add it to local/machine/function-code.ts`,
-  );
+  throw new Error(`functions/${folder} is not a function of this machine; add it to local/machine/function-code.ts`);
 }
 
 function code<Env>(
@@ -68,7 +66,7 @@ function code<Env>(
   };
 }
 
-/** Clients that tell which invocation they call for, as the SDK does on Lambda. */
+/** Clients that send the trace of the current invocation, as the SDK does on Lambda. */
 export function tracedClients<T extends CoreClients & Partial<Pick<AwsClients, "lambda">>>(aws: T): T {
   const { dynamo, sqs, s3, secrets, lambda } = aws;
   for (const client of [dynamo, sqs, s3, secrets, ...(lambda === undefined ? [] : [lambda])]) {

@@ -1,4 +1,4 @@
-/** What a function needs to run in a thread of its own: everything that can be cloned. */
+/** The data with which a function runs in its own thread. A thread gets clones only. */
 import type { LambdaHandler } from "#local/aws/lambda/lambda-context.ts";
 import { functionCode, tracedClients } from "#local/machine/function-code.ts";
 import { type AwsClientOptions, awsClients } from "#shared/lambda/aws-clients.ts";

@@ -7,7 +7,7 @@ export interface GitCaFile {
   stop(): Promise<void>;
 }
 
-/** Certificates in a file of their own, as a layer has them on Lambda. */
+/** Writes certificates to a file of their own. On Lambda a layer has this file. */
 export async function keepGitCa(pem: string): Promise<GitCaFile> {
   const folder = await mkdtemp(join(tmpdir(), "starling-git-ca-"));
   const path = join(folder, "git-ca.pem");

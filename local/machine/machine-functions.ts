@@ -17,45 +17,47 @@ import { type AwsClientOptions, type AwsClients, awsClients } from "#shared/lamb
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 export interface SandboxOptions extends WireOptions {
-  /** What is to be done to the clients of this sandbox. */
+  /** Wraps the clients of this sandbox. */
   readonly aws?: (clients: AwsClients) => AwsClients;
 }
 
-/** How functions run; a part of MachineOptions. */
+/** The options for running functions; a part of MachineOptions. */
 export interface RunOptions extends Pick<FunctionOptions, "overrun"> {
   /**
-   * A new sandbox of a function, by default what `wire` gives: the function with connections of its own and, where
-   * given, a clock that goes wrong or clients that are watched. For tests that let sandboxes die or disagree.
+   * Creates a sandbox of a function. The default is the result of `wire`, the function with its own connections. A test
+   * can pass a wrong clock or watched clients to `wire`, to make sandboxes die or disagree.
    */
   readonly sandboxes?: (functionName: string, wire: (own?: SandboxOptions) => LambdaHandler) => LambdaHandler;
-  /** The code of a function by its folder; this version's by default. For tests in which another version runs, too. */
+  /** The code of a function by its folder. The default is this version's code. A test can also run another version. */
   readonly code?: (folder: string) => FunctionCode;
   /**
-   * `threads`: each sandbox has a thread of its own, whose heap is as large as the function's memory; slow to start.
-   * Default `one process`.
+   * With `threads`, each sandbox has its own thread with a heap as large as the function's memory, which starts slowly.
+   * The default is `one process`.
    */
   readonly isolation?: "one process" | "threads";
-  /** How often connections do not live through the time between two invocations. */
+  /** How often connections are lost between two invocations. */
   readonly sockets?: SocketLoss;
   /**
-   * The clock of the functions; the system's by default. With one that runs faster, timeouts, delays and batching
-   * windows are as much shorter, so that watchdogs and back-offs come soon.
+   * The clock of the functions. The default is the system's clock. A faster clock shortens timeouts, delays and
+   * batching windows, so that watchdogs and retries come soon.
    */
   readonly clock?: PacedClock;
-  /** Gets what functions log and measure, line by line; not from those that run in threads. */
+  /** Receives the log and metric lines of functions, except for those that run in threads. */
   readonly onLine?: (functionName: string, line: string) => void;
-  /** Seed of the faults; whoever chooses it prints it. */
+  /** The seed of the faults. The caller prints it. */
   readonly seed?: number;
 }
 
-/** Probabilities; what is left over is that they live on. */
+/** Probabilities per invocation. Otherwise the connections stay open. */
 export interface SocketLoss {
   readonly closed: number;
   readonly reset: number;
 }
 
 const everydayLoss: SocketLoss = { closed: 0.5, reset: 0.1 };
-/** Longer than any thread lives that a test starts: unlike the clients of this process, it cannot ask for others. */
+/**
+ * Longer than any thread of a test lives. A thread cannot ask for new credentials, unlike the clients of this process.
+ */
 const threadSessionMs = 12 * 60 * 60 * 1000;
 
 export interface FunctionParts {
@@ -67,9 +69,8 @@ export interface FunctionParts {
 }
 
 /**
- * Gives the functions of the plan, each with the environment and the role that the stacks give it.
- * @param pace - whether its time limit is in seconds of the functions' clock.
- * @throws Error naming what is wrong with the environment.
+ * Returns a function that creates functions of the plan, each with its environment and role from the stacks. @param
+ * pace - whether the time limit uses the functions' clock. @throws Error that names the problem in the environment.
  */
 export function functionMaker(parts: FunctionParts): (plan: FunctionPlan, pace: "paced" | "unpaced") => LambdaFunction {
   const { run } = parts;
@@ -98,7 +99,7 @@ function newSandbox(parts: FunctionParts, plan: FunctionPlan): Sandbox {
   const principalArn = sessionArnOf(plan);
   if (run.isolation === "threads") {
     if (run.sandboxes !== undefined || run.clock !== undefined || run.code !== undefined)
-      throw new Error("isolation is threads: they run functions as they are; leave out sandboxes, code and clock");
+      throw new Error("isolation threads runs unchanged functions; leave out sandboxes, code and clock");
     const credentials = principals.startSession({ principalArn, expiresAt: new Date(Date.now() + threadSessionMs) });
     const data: FunctionThreadData = {
       folder: plan.folder,

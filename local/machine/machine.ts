@@ -1,6 +1,6 @@
 /**
- * Starling on one machine: the handlers of the functions behind real emulators, wired as the control stack wires them.
- * Everything listens on the loopback interface, and everything ends with `stop`.
+ * Starling on one machine: the functions' handlers behind emulators, connected as the control stack connects them. All
+ * servers listen on the loopback interface, and `stop` ends everything.
  */
 
 import { randomBytes } from "node:crypto";
@@ -42,30 +42,35 @@ import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 import type { QueueName } from "#shared/messages.ts";
 
 export interface MachineOptions extends RunOptions {
-  /** Rows, blobs and secrets are kept here; left out, they live in memory. */
+  /** The folder for rows, blobs and secrets. The default keeps them in memory. */
   readonly stateDir?: string;
   readonly faults?: FaultOptions;
   readonly capacity?: "measured" | "unmeasured";
-  /** `pipe`: DynamoDB's emulator has no port, which others on the machine could use. It then tells no capacity. */
+  /**
+   * With `pipe`, DynamoDB's emulator has no port that other users of the machine could use. It then reports no
+   * capacity.
+   */
   readonly database?: "port" | "pipe";
-  /** Between ticks; `"manual"`: only `tick()` ticks. One second by default, where AWS has a minute. */
+  /**
+   * The time between ticks. The default is one second, where AWS has a minute. With `"manual"`, only `tick()` ticks.
+   */
   readonly tickEveryMs?: number | "manual";
-  /** Overrides of the functions' timeouts and of the visibility in their queues, for tests that let workers die. */
+  /** Timeouts of the functions and visibility timeouts of their queues, for tests that let workers die. */
   readonly timeoutSeconds?: Partial<Readonly<Record<QueueName | "api", number>>>;
-  /** Event sources per queue: 2 gives two planners, two workers and so on at once. */
+  /** The number of event sources per queue. With 2, two planners and two workers run at once. */
   readonly copies?: number;
-  /** As in the app's context: the fleet that the stacks are made for, and what runs at once in their account. */
+  /** The context of the app: the size of the fleet, and the concurrency of the account. */
   readonly account?: { readonly clusters: string; readonly concurrency: string };
-  /** `unwritten`: as after a deployment, when no operator has written it yet. */
+  /** With `unwritten`, the secret has no value, as after a deployment and before an operator has written it. */
   readonly webhookSecret?: "unwritten";
-  /** First part of the stacks' names and of what clusters are told; as in the app's context. */
+  /** The first part of the stacks' names and of the installation's name, as in the context of the app. */
   readonly installation?: string;
-  /** Whose clusters are told that they are; that of the stacks when left out, which every machine has. */
+  /** The installation id that clusters get. The default is the stacks' id, which is the same on every machine. */
   readonly installationId?: string;
-  /** PEM certificates of this machine's git hosts. */
+  /** The certificates of this machine's git hosts in PEM. */
   readonly gitCa?: string;
   readonly apiPort?: number;
-  /** The access key of people; made up when left out. */
+  /** The access key of people. The default is a random key. */
   readonly accessKey?: AccessKey;
   readonly onInvocation?: (report: InvocationReport) => void;
 }
@@ -76,26 +81,26 @@ export interface AccessKey {
 }
 
 export interface Machine {
-  /** Through the fault proxy, as the functions see them, but with the credentials of people. */
+  /** Clients through the fault proxy, like those of the functions, but with the credentials of people. */
   readonly aws: AwsClients;
   readonly proxy: FaultProxy;
-  /** What the stacks are made of. */
+  /** The plan of the stacks. */
   readonly plan: MachinePlan;
-  /** What of the stacks is called how. */
+  /** The names of the stacks' resources. */
   readonly environment: Pick<Deployment, "table" | "bucket" | "queues">;
-  /** Everybody whose signature is known: people, and the sessions of the functions' roles. */
+  /** All known signers: people, and the sessions of the functions' roles. */
   readonly principals: Principals;
-  /** Where `starling` and git hosts call. */
+  /** The endpoint for `starling` and git hosts. */
   readonly api: { readonly endpoint: string; readonly region: string; readonly credentials: AccessKey };
   readonly webhook: { readonly url: string; readonly secret: string };
-  /** Says what the stacks put out. */
+  /** Answers with the outputs of the stacks. */
   readonly cloudFormation: { readonly endpoint: string };
-  /** The EKS clusters and IAM roles that the functions find. */
+  /** The EKS clusters and IAM roles that the functions see. */
   readonly eks: LocalEks;
   readonly sources: ReadonlyMap<QueueName, readonly EventSourceLoop[]>;
   tick(): Promise<void>;
   putSecret(name: string, value: string): Promise<void>;
-  /** Every message of every queue is gone, as after `aws sqs purge-queue`. */
+  /** Deletes every message of every queue, like `aws sqs purge-queue`. */
   purgeQueues(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -103,21 +108,21 @@ export interface Machine {
 export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
   readonly clusters: EksRegister;
   readonly roles: IamRoles;
-  /** The role of the function that reaches clusters. */
+  /** The role of the function that connects to clusters. */
   readonly callerArn: string;
-  /** The role of the function that lists them. */
+  /** The role of the function that lists clusters. */
   readonly discovererArn: string;
-  /** First part of the external ids that it says. */
+  /** The first part of the installation's external ids. */
   readonly installation: string;
-  /** What tokens and sessions end by. */
+  /** The clock for the expiry of tokens and sessions. */
   readonly now: () => Date;
-  /** Parameter Store of every account and region. */
+  /** The Parameter Store of every account and region. */
   readonly parameters: ParameterStore;
-  /** The organization that the accounts are in from now on; none until then. */
+  /** Puts the accounts into an organization. Before this call there is none. */
   organize(organization: LocalOrganization): void;
 }
 
-/** A function may wait three minutes for somebody who does not answer; whoever ends the machine does not. */
+/** A function may wait three minutes for a silent server. The person who ends the machine should not. */
 const stopGraceMs = 5000;
 
 const principalArn = `arn:aws:iam::${localAccountId}:user/local`;
@@ -154,7 +159,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const gitCa = options.gitCa === undefined ? undefined : await started(keepGitCa(options.gitCa));
   const plan = overridePlan(readPlan(stacks), { ...options, ...defined({ gitCaFile: gitCa?.path }) });
   const rate = options.clock?.rate ?? 1;
-  /** As functions call each other; they are made when there is something that they can call. */
+  /** The functions, for calls between functions. They are created later than the proxy that calls them. */
   const byName = new Map<string, LambdaFunction>();
   const proxy = await started(
     startFaultProxy({
@@ -281,7 +286,7 @@ function clockOf({ clock }: MachineOptions): () => Date {
   return clock === undefined ? () => new Date() : () => clock.now();
 }
 
-/** Two machines on one cluster are two installations: each finds that what is there is the other's. */
+/** Two machines on one cluster are two installations. Each sees that the other owns its objects. */
 export function newInstallationId(): string {
   return `starling.local-${randomBytes(6).toString("hex")}`;
 }
@@ -301,7 +306,7 @@ interface Parts {
   readonly options: MachineOptions;
 }
 
-/** People and the schedule live in our seconds, and so do those who answer them. */
+/** Functions that answer people or the schedule use the machine's clock, like their callers. */
 function paceOf(plan: MachinePlan, { name }: FunctionPlan): "paced" | "unpaced" {
   const answers = plan.routes.some((route) => route.function === name);
   return answers || plan.schedules.some((schedule) => schedule.function === name) ? "unpaced" : "paced";
@@ -321,7 +326,7 @@ function openFront({ plan, lambda, options }: Parts, principals: Principals): Pr
   });
 }
 
-/** Where the stacks want to hear of what the schedule's function did not get done. */
+/** The failure destination of the schedule's function in the stacks. */
 function destinationOf(
   { failures }: SchedulePlan,
   { deployment, sqs }: Pick<Parts, "deployment"> & Pick<AwsClients, "sqs">,
@@ -353,7 +358,9 @@ async function startSources({ plan, deployment, lambda, rate, options }: Parts, 
   return sources;
 }
 
-/** What runs may end; what takes longer loses its sandbox, and its messages come again. */
+/**
+ * Waits for current invocations. After the grace period their sandboxes end, and their messages return to the queues.
+ */
 async function stopSources(sources: readonly EventSourceLoop[]): Promise<void> {
   const killing = setTimeout(() => {
     for (const source of sources) source.kill();
@@ -369,7 +376,10 @@ async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
   for (const stop of stops.splice(0)) await stop();
 }
 
-/** Lines go into the log groups of the stacks, to whoever wants them, and where logs are asked for, to the terminal. */
+/**
+ * Stores log lines in the log groups of the stacks and passes them to the caller. It also prints them if the
+ * environment asks for logs.
+ */
 function keptLines(
   { plan, deployment, options }: Pick<Parts, "plan" | "deployment" | "options">,
   store: LogStore,
@@ -390,7 +400,7 @@ function keptLines(
   };
 }
 
-/** The functions' logs and metrics are CloudWatch's business; on a terminal they are asked for with POWERTOOLS_LOG_LEVEL. */
+/** Turns off logs and metrics in the terminal. POWERTOOLS_LOG_LEVEL turns logs on. */
 function quietPowertools(): void {
   process.env.POWERTOOLS_LOG_LEVEL ??= "SILENT";
   process.env.POWERTOOLS_METRICS_DISABLED ??= "true";

@@ -6,7 +6,7 @@ const regional = (service: string, resource: string) =>
   `arn:aws:${service}:${localRegion}:${localAccountId}:${resource}`;
 const iam = (resource: string) => `arn:aws:iam::${localAccountId}:${resource}`;
 
-/** By types: what `Ref` and `Fn::GetAtt` would give of a resource with this name. */
+/** By type: the values of `Ref` and `Fn::GetAtt` for a resource of this name. */
 const valuesOf: Readonly<Record<NamedOnly["type"], (name: string, apiEndpoint: string) => ResourceValues>> = {
   "AWS::ApiGatewayV2::Api": (name, ApiEndpoint) => ({ ref: name, attributes: { ApiEndpoint } }),
   "AWS::CloudWatch::Dashboard": (name) => ({ ref: name, attributes: {} }),
@@ -16,7 +16,7 @@ const valuesOf: Readonly<Record<NamedOnly["type"], (name: string, apiEndpoint: s
   "AWS::SNS::Topic": (name) => ({ ref: regional("sns", name), attributes: {} }),
 };
 
-/** What outputs say of resources that are not made here; their API is at this endpoint. */
+/** The values in outputs of resources that this machine does not create, for an API at this endpoint. */
 export function namedValues(namedOnly: readonly NamedOnly[], apiEndpoint: string): ReadonlyMap<string, ResourceValues> {
   return new Map(namedOnly.map(({ name, type }) => [name, valuesOf[type](name, apiEndpoint)]));
 }

@@ -1,25 +1,28 @@
-/** Where this machine is meant to differ from the stacks: all of it, in one place. */
+/** All intended differences between this machine and the stacks, in one place. */
 
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 
 export interface PlanOverrides {
-  /** File with the PEM certificates of this machine's git hosts. */
+  /** The file with the PEM certificates of this machine's git hosts. */
   readonly gitCaFile?: string;
-  /** What clusters are told of whose they are, instead of the stacks' name, account and region: those every machine has. */
+  /**
+   * The installation id for clusters. The stacks' id consists of name, account and region, which are the same on every
+   * machine.
+   */
   readonly installationId?: string;
-  /** Timeouts of functions by folder, and of the visibility in their queues, for tests that let workers die. */
+  /** Timeouts of functions by folder, and visibility timeouts of their queues, for tests that let workers die. */
   readonly timeoutSeconds?: Readonly<Record<string, number>>;
 }
 
-/** Context of the stacks: here nothing is shared with anybody, and as much may run as a large fleet wants. */
+/** The context of the stacks. This machine has no other users, so it may run as much as a large fleet needs. */
 export const largeAccount = { clusters: "10000", concurrency: "1000" } as const;
 
-/** Between ticks, where the stacks say a minute: somebody is watching. */
+/** The time between ticks. The stacks have a minute, but here a person is watching. */
 export const defaultTickEveryMs = 1000;
 
-/** This machine's git hosts and clusters are all on the loopback interface. */
+/** All git hosts and clusters of this machine are on the loopback interface. */
 const loopback = "127.0.0.0/8,localhost,::1/128";
 
 export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): MachinePlan {

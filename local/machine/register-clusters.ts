@@ -14,12 +14,12 @@ export interface RegisteredCluster {
   readonly values?: Values | undefined;
 }
 
-/** The door takes a megabyte at once, and a Cluster has one kilobyte. */
+/** The API accepts a megabyte per request, and a Cluster needs one kilobyte. */
 const atOnce = 500;
-/** Connections are made one after the other, and a busy machine is given up on. */
+/** Connections are opened one after another, and on a busy machine too many would time out. */
 const secretsAtOnce = 16;
 
-/** Registers clusters of this machine as their operator would: the token in a secret, the rest as a Cluster. */
+/** Registers clusters of this machine as an operator does: the token in a secret, the rest in a Cluster. */
 export async function registerClusters(
   clusters: readonly RegisteredCluster[],
   machine: Pick<Machine, "putSecret">,

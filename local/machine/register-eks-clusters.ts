@@ -12,17 +12,17 @@ import { parseEksArn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 
-/** Two accounts, as in a fleet of any size: Starling's own, and one that it comes into by a role of its. */
+/** Two accounts, as in a fleet of any size: Starling's own, and one that it enters by assuming a role. */
 const home = { accountId: localAccountId, region: localRegion };
 const spoke = { accountId: "111111111111", region: "eu-west-1" };
 
-/** In the other account each cluster has a role of its own, which trusts Starling for the sake of this Cluster only. */
+/** In the second account each cluster has its own role. It trusts Starling for this Cluster only. */
 function roleOf(cluster: string): { readonly name: string; readonly arn: string } {
   const name = `starling/clusters/${cluster}`;
   return { name, arn: `arn:aws:iam::${spoke.accountId}:role/${name}` };
 }
 
-/** The accounts are of one organization; in each of them Starling may list clusters, whichever ClusterDiscovery asks. */
+/** Both accounts are in one organization. In each of them Starling may list clusters for any ClusterDiscovery. */
 const root = "r-local";
 const unit = "ou-local-starling";
 const discoveryRole = "starling/discovery/scan";
@@ -39,10 +39,13 @@ function organizeAccounts({ roles, discovererArn, organize }: LocalEks): void {
   organize({ account: home.accountId, units });
 }
 
-/** Who Starling is in a cluster. */
+/** Starling's group in a cluster. */
 const group = "starling";
 
-/** The EKS cluster that an embedded cluster is. Its name says in which account, the same at every start. */
+/**
+ * The EKS cluster that an embedded cluster plays. The name decides its account, so the account is the same at every
+ * start.
+ */
 function placeOf(cluster: string): { readonly arn: string; readonly account: "home" | "spoke" } {
   const last = cluster.codePointAt(cluster.length - 1) ?? 0;
   const account = (cluster.length + last) % 2 === 0 ? "home" : "spoke";
@@ -50,7 +53,7 @@ function placeOf(cluster: string): { readonly arn: string; readonly account: "ho
   return { arn: `arn:aws:eks:${region}:${accountId}:cluster/${cluster}`, account };
 }
 
-/** Lets those into the embedded clusters whom their access entries name. */
+/** An authenticator that admits the identities in the access entries of the embedded clusters. */
 export function localEksAuthenticator(eks: LocalEks): ReturnType<typeof eksAuthenticator> {
   return eksAuthenticator({
     clusters: eks.clusters,
@@ -61,9 +64,9 @@ export function localEksAuthenticator(eks: LocalEks): ReturnType<typeof eksAuthe
 }
 
 /**
- * Registers clusters of this machine as EKS clusters of two accounts, and with Starling by their ARN: no secret holds a
- * token. One whose address has changed since is registered by that address: EKS is asked once a day, and faults of the
- * new port are to be felt now.
+ * Registers clusters of this machine as EKS clusters of two accounts, and with Starling by their ARN. No secret holds a
+ * token. A cluster with a changed address is registered by that address. Starling asks EKS only once a day, and faults
+ * of the new port should show at once.
  */
 export async function registerEksClusters(
   clusters: readonly RegisteredCluster[],
@@ -91,7 +94,7 @@ export async function registerEksClusters(
         : { principalArn: roleArn, policies: [clusterAdminPolicy] },
     );
   }
-  // Either way of letting somebody in is taken: a policy of EKS in one account, RBAC of the cluster in the other.
+  // Each account uses one of the two ways to grant access: RBAC of the cluster, or a policy of EKS.
   const byRbac = byArn.filter(({ connection }) => placeOf(connection.name).account === "home");
   await Promise.all(byRbac.map(({ connection }) => letGroupAdminister(connection, group)));
   if (moved.length > 0) await registerClusters(moved, machine, session);

@@ -6,14 +6,15 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { RowType, StoredRow } from "#shared/fleet/rows/stored-row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** After every time at which a row can be due. */
+/** Later than any due time of a row. */
 const never = "9999";
 
 /**
- * Lets go of whatever was held by those who were killed: leases, fetches that were begun, claims of renderings. What a
- * message was sent for is due now, because the messages died with the machine. To be called before the first function of
- * a machine whose folder is its own: then nobody of before is still at work. Fences stay, so that who is newer stays
- * known, and so do the counts of what never ended.
+ * Releases everything that a killed machine held: leases, fetches that had begun, and claims of renderings. Its
+ * messages are lost, so the work that they announced is due now.
+ *
+ * Call this before the first function of a machine with its own folder, because then no earlier worker is still
+ * running. Fences stay, so that newer workers still win over older ones. The counts of unfinished attempts stay, too.
  */
 export async function releaseHolds(table: Table, now: Date): Promise<void> {
   const at = now.toISOString();
@@ -21,7 +22,7 @@ export async function releaseHolds(table: Table, now: Date): Promise<void> {
   await Promise.all([releaseLeases({ table, at }), ...shards.map((shard) => releaseShard(shard, { table, at }))]);
 }
 
-/** What a killed holder had brought to rest may have no timer but its lease's, which was yet to be set. */
+/** Sets the timer of each lease. A killed holder may have removed all other timers of its cluster before it set this one. */
 async function releaseLeases({ table, at }: Releasing): Promise<void> {
   const holding = ["owner", "leaseUntil", "begun", "failed"];
   for await (const entries of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
@@ -41,7 +42,7 @@ async function releaseLeases({ table, at }: Releasing): Promise<void> {
 
 interface Releasing {
   readonly table: Table;
-  /** ISO 8601 */
+  /** ISO 8601. */
   readonly at: string;
 }
 
@@ -65,7 +66,7 @@ async function release(row: StoredRow, { table, at }: Releasing): Promise<void> 
   await table.write([{ put, when: { version: row.version } }]);
 }
 
-/** @returns undefined for what nobody was at. */
+/** @returns undefined for a row that no worker held. */
 function released(row: StoredRow, at: string): StoredRow | undefined {
   if (row.type === "Source" && row.status.fetch !== undefined) {
     return { ...row, status: { ...row.status, fetch: { ...row.status.fetch, until: at } } };

@@ -1,4 +1,4 @@
-/** The rings of every fleet on this machine, from careful to broad. */
+/** The rings of every fleet on this machine, from the most careful to the largest. */
 export const rings = ["canary", "early", "broad"] as const;
 
 interface FleetCluster {
@@ -6,7 +6,7 @@ interface FleetCluster {
   readonly labels: { readonly ring: (typeof rings)[number] };
 }
 
-/** The clusters of a fleet of so many, before or after they are made: `<ring>-<n>`. */
+/** The clusters of a fleet of this size, named `<ring>-<n>`. They need not exist yet. */
 export function fleetClusters(count: number): readonly FleetCluster[] {
   const numbers = new Map<string, number>();
   return ringOfEach(count).map((ring) => {

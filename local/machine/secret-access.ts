@@ -2,7 +2,7 @@ import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts
 import type { SecretsRequest } from "#local/aws/services/secrets-server.ts";
 
 export interface SecretAccess {
-  /** They may do everything. */
+  /** The ARN of people, who may do everything. */
   readonly people: string;
   readonly functions: readonly {
     readonly principalArn: string;
@@ -12,7 +12,10 @@ export interface SecretAccess {
   }[];
 }
 
-/** Who may ask what of secrets: a function reads what its role grants, and a role of another account nothing. */
+/**
+ * Decides who may call which operation on a secret. A function may read the secrets that its role grants. A role of
+ * another account may read none.
+ */
 export function allowsSecrets({ people, functions }: SecretAccess): (request: SecretsRequest) => boolean {
   const granted = {
     GetSecretValue: new Map(functions.map((each) => [each.principalArn, each.readable.map(patternOf)])),
@@ -26,7 +29,7 @@ export function allowsSecrets({ people, functions }: SecretAccess): (request: Se
   };
 }
 
-/** With six letters in the place of those that Secrets Manager adds to a name. */
+/** The ARN of a secret. Secrets Manager adds six random letters to the name; here they are fixed. */
 function arnOf(name: string): string {
   return `arn:aws:secretsmanager:${localRegion}:${localAccountId}:secret:${name}-??????`;
 }

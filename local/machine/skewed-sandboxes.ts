@@ -7,13 +7,13 @@ type Sandboxes = NonNullable<MachineOptions["sandboxes"]>;
 export interface SkewOptions {
   readonly clock: SleepingClock;
   readonly seed: number;
-  /** Of the clock's own milliseconds, ahead or behind. */
+  /** The largest error, ahead or behind, in milliseconds of the clock. */
   readonly mostOffMs: number;
-  /** What is done with the sandboxes otherwise; one for each function by default. */
+  /** Wraps the sandboxes. The default is one sandbox per function. */
   readonly sandboxes?: Sandboxes;
 }
 
-/** Sandboxes whose clocks disagree: each is off by so much, seeded, for as long as it lives. */
+/** Sandboxes whose clocks disagree. The error of each clock comes from the seed and stays for its sandbox's life. */
 export function skewedSandboxes({ clock, seed, mostOffMs, sandboxes }: SkewOptions): Sandboxes {
   const random = createRandom(seed);
   const inner: Sandboxes = sandboxes ?? ((_name, wire) => wire());

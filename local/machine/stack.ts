@@ -1,4 +1,4 @@
-/** A machine with clusters and a git server: what the demo and `starling local up` run on. */
+/** A machine with clusters and a git server, for the demo and for `starling local up`. */
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,9 +26,9 @@ export interface Stack {
   readonly machine: Machine;
   readonly clusters: ClusterHost;
   readonly git: GitServer;
-  /** For pushes to the git server and fetches of it; a secret for its Sources holds them. */
+  /** The credentials for pushes and fetches. A secret holds them for Sources of the git server. */
   readonly gitCredentials: GitCredentials;
-  /** `spec.git` of a Source; with credentials where the repository is served here. */
+  /** The `spec.git` of a Source. It has credentials if the git server of this machine serves the repository. */
   gitSpec(url: string): GitSpec;
   readonly session: ApiSession;
   stop(): Promise<void>;
@@ -37,21 +37,21 @@ export interface Stack {
 type GitSpec = Pick<SourceSpec["git"], "url" | "credentials">;
 
 export interface StackOptions extends MachineOptions {
-  /** Folder of the git server's repositories. */
+  /** The folder of the git server's repositories. */
   readonly repositories: string;
   readonly clusterState?: string;
-  /** How long Pods take to become ready. */
+  /** The time until a Pod becomes ready. */
   readonly readyAfterMs?: number;
-  /** Ports that were free once; any free one when left out. */
+  /** A port that was free at an earlier start. The default takes any free port. */
   readonly clusterPort?: number;
   readonly gitPort?: number;
-  /** The git server's; a new one when left out. */
+  /** The certificate of the git server. The default is a new one. */
   readonly gitTls?: TlsCertificate;
-  /** The git server's; a new one when left out. */
+  /** The password of the git server. The default is a new one. */
   readonly gitPassword?: string;
 }
 
-/** @throws Error with what to install when git or an emulator is missing; nothing is left running then. */
+/** @throws Error that says what to install when git or an emulator is missing; no process is left running. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const certificate = options.gitTls ?? (await createTlsCertificate());
   const credentials = gitCredentials(options.gitPassword ?? newGitPassword());
@@ -104,7 +104,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** Adds clusters `<ring>-<n>`, a sixth of them canaries and a third early, and registers them. @returns their names. */
+/**
+ * Adds clusters `<ring>-<n>` and registers them. A sixth of them are canaries, a third are early. @returns their names.
+ */
 export async function addFleet(stack: Stack, count: number): Promise<readonly string[]> {
   const existing = new Map(stack.clusters.connections().map((connection) => [connection.name, connection]));
   const registered = fleetClusters(count).map(({ name, labels }) => ({
@@ -116,8 +118,8 @@ export async function addFleet(stack: Stack, count: number): Promise<readonly st
 }
 
 /**
- * Gives a cluster of the fleet a port of its own, for faults of its network and certificate, and registers it at that
- * address. The others are not asked anything: they may have faults already.
+ * Gives a cluster of the fleet its own port, for faults of its network and certificate, and registers the new address.
+ * It contacts no other cluster, because others may have faults already.
  */
 export async function moveCluster(stack: Stack, name: string): Promise<void> {
   const before = stack.clusters.connections().find((connection) => connection.name === name);
@@ -132,7 +134,10 @@ export interface KeptFiles {
   readonly context: string;
 }
 
-/** Writes what points kubectl and `starling` at this machine; readable by their owner only, they hold tokens. */
+/**
+ * Writes the files that configure kubectl and `starling` for this machine. They contain tokens, so only their owner can
+ * read them.
+ */
 export async function writeAccessFiles(stack: Stack, folder: string, namespace: string): Promise<KeptFiles> {
   const context = await writeContextFile(stack, folder, namespace);
   const kubeconfig = join(folder, "kubeconfig");
@@ -140,7 +145,7 @@ export async function writeAccessFiles(stack: Stack, folder: string, namespace: 
   return { kubeconfig, context };
 }
 
-/** Only what points `starling` here. @returns the file's path. */
+/** Writes only the file for `starling`. @returns its path. */
 export async function writeContextFile(stack: Stack, folder: string, namespace: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, "starling.json");

@@ -4,22 +4,25 @@ import { createServer } from "node:net";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import type { Ports } from "#local/serve/state-folder.ts";
 
-/** The flag that chooses each port. */
+/** The flag that sets each port. */
 export const portFlags = { api: "--port", git: "--git-port", clusters: "--cluster-port" } as const satisfies Record<
   keyof Ports,
   string
 >;
 
-/** What is left out may be any port. */
+/** A port that is undefined may be any port. */
 export type PortsWanted = { readonly [Name in keyof Ports]?: number | undefined };
 
-/** Below what systems give to connections that go out (32768 and on, 49152 and on): nobody has one by chance later. */
+/**
+ * Below the ranges of outgoing connections (from 32768 or from 49152), so that no other program gets such a port by
+ * chance.
+ */
 const lastingPorts = { from: 20_000, to: 32_000 };
 const mostTries = 100;
 
 /**
- * The same, and free ports for those that are left out, which can be had again at every later start.
- * @throws LocalFailure when there is none.
+ * Adds free ports for those that are undefined. They are likely to be free at every later start. @throws LocalFailure
+ * when no port is free.
  */
 export async function withLastingPorts(desired: PortsWanted): Promise<Ports> {
   const { api, git, clusters } = desired;
@@ -48,8 +51,8 @@ async function lastingPort(taken: ReadonlySet<number | undefined>): Promise<numb
 }
 
 /**
- * Looks whether ports of 127.0.0.1 can be listened on, before anything is started.
- * @throws LocalFailure naming the port that cannot, and the flag that chooses another.
+ * Checks that the ports of 127.0.0.1 are usable, before any server starts. @throws LocalFailure that names the port and
+ * the flag that changes it.
  */
 export async function requireFreePorts(ports: PortsWanted): Promise<void> {
   for (const [name, port] of Object.entries(ports)) {
@@ -69,7 +72,7 @@ async function problemWith(port: number): Promise<string | undefined> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EADDRINUSE") return "is taken by another process";
-    return code === "EACCES" ? "is only for the superuser" : `cannot be listened on: ${code}`;
+    return code === "EACCES" ? "needs root privileges" : `cannot be used: ${code}`;
   }
   server.close();
   await once(server, "close");

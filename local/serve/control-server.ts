@@ -1,7 +1,7 @@
 /**
- * The way into a machine in the background: HTTP on the loopback interface, for whoever holds the token that stands in
- * the machine's file, which only its owner can read. A Unix socket would need no token, but its path has at most 107
- * bytes, and a state folder may be anywhere.
+ * The control interface of a machine in the background: HTTP on the loopback interface. It accepts requests with the
+ * token in the machine's file, which only its owner can read. A Unix socket would need no token. But its path is
+ * limited to 107 bytes, and a state folder may have any path.
  */
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
@@ -108,8 +108,8 @@ export type ControlCall =
   | { readonly method: "DELETE"; readonly target: string | undefined };
 
 /**
- * Calls the control server of a machine. @returns the faults of the targets it is about.
- * @throws LocalFailure with what the machine refuses, or when it does not answer.
+ * Calls the control server of a machine. @returns the faults of the affected targets. @throws LocalFailure with the
+ * reason of a refusal, or when the machine does not answer.
  */
 export async function callControl({ url, token }: ControlAddress, call: ControlCall): Promise<readonly ListedFaults[]> {
   const query =

@@ -5,7 +5,7 @@ import type { ClusterChoice } from "#local/serve/state-folder.ts";
 
 export const envtestName = "envtest";
 
-/** The clusters that a machine registers by itself, also before it is up. */
+/** The clusters that a machine registers itself. It does not have to run. */
 export function expectedClusters(choice: ClusterChoice): readonly ShapeCluster[] {
   switch (choice.kind) {
     case "embedded":

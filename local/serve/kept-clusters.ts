@@ -1,4 +1,4 @@
-/** The clusters a machine in the background keeps in sync, of whichever kind was chosen. */
+/** The clusters that a machine in the background keeps in sync, of the chosen kind. */
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,16 +18,16 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 
 export interface KeptClusters {
   readonly count: number;
-  /** Of their API servers; undefined when they are not on this machine's loopback interface by Starling's doing. */
+  /** The port of their API servers; undefined when Starling did not start them. */
   readonly port: number | undefined;
-  /** A file kubectl can use: one made here, or the user's. */
+  /** A kubeconfig for kubectl: one that the machine wrote, or the user's. */
   readonly kubeconfig: string;
   stop(): Promise<void>;
 }
 
 export interface KeepOptions {
   readonly choice: ClusterChoice;
-  /** State folder; what it holds is used again. */
+  /** The state folder. Clusters that it contains are used again. */
   readonly folder: string;
   readonly port: number | undefined;
 }
@@ -35,15 +35,15 @@ export interface KeepOptions {
 const checkTokenEveryMs = 30_000;
 
 /**
- * Looks whether what the clusters need is there, before anything is started.
- * @throws LocalFailure saying where it was looked for, and what to do.
+ * Checks that everything the clusters need exists, before any server starts. @throws LocalFailure that says where it
+ * searched, and what to do.
  */
 export async function requireClusters(choice: ClusterChoice): Promise<void> {
   if (choice.kind === "kubeconfig") await serverVersion((await ownCluster(choice)).own);
   if (choice.kind === "envtest") await requireAssets();
 }
 
-/** Starts or finds the clusters, and registers them. @throws LocalFailure when that fails. */
+/** Starts or finds the clusters and registers them. @throws LocalFailure when that fails. */
 export async function keepClusters(stack: Stack, { choice, folder, port }: KeepOptions): Promise<KeptClusters> {
   switch (choice.kind) {
     case "embedded":
@@ -64,7 +64,7 @@ async function keepEmbedded(stack: Stack, { count, folder }: { readonly count: n
   return { count, port, kubeconfig, async stop() {} };
 }
 
-/** Its objects live in etcd's folder; a start with the same folder has the same authority, tokens and uid. */
+/** The folder holds etcd's data. A start with the same folder has the same objects, authority, tokens and uid. */
 async function keepApiServer(
   stack: Stack,
   { folder, port }: { readonly folder: string; readonly port: number | undefined },
@@ -99,7 +99,7 @@ async function keepOwn(stack: Stack, choice: ClusterChoice & { readonly kind: "k
     store: (token) => stack.machine.putSecret(tokenSecret(name), clusterSecret({ ...cluster, token })),
     now: Date.now,
     checkEveryMs: checkTokenEveryMs,
-    onProblem: (error) => console.error(`the token for ${choice.context} was not renewed: ${errorMessage(error)}`),
+    onProblem: (error) => console.error(`cannot renew the token for ${choice.context}: ${errorMessage(error)}`),
   });
   return {
     count: 1,
@@ -118,7 +118,7 @@ async function requireAssets(): Promise<KubeAssets> {
     throw new LocalFailure(errorMessage(cause), { exit: "unknown", next, cause });
   }
   if (found !== undefined) return found;
-  const message = `no etcd and kube-apiserver in ${defaultKubeAssetsFolder}, and KUBEBUILDER_ASSETS names no other folder; STARLING_ENVTEST_DOWNLOAD=1 fetches them`;
+  const message = `found no etcd and kube-apiserver in ${defaultKubeAssetsFolder}, and KUBEBUILDER_ASSETS is not set; set STARLING_ENVTEST_DOWNLOAD=1 to download them`;
   throw new LocalFailure(message, { exit: "unknown", next });
 }
 
@@ -128,7 +128,7 @@ interface Registration {
   readonly token: string;
 }
 
-/** As its operator would: the token in a secret, the rest as a Cluster. */
+/** Registers a cluster as an operator does: the token in a secret, the rest in a Cluster. */
 async function register({ machine, session }: Stack, { name, cluster, token }: Registration): Promise<void> {
   const { server, caData, tlsServerName } = cluster;
   await machine.putSecret(tokenSecret(name), clusterSecret({ ...cluster, token }));
@@ -157,7 +157,7 @@ function adminKubeconfig({ server, caData, token }: KubeApiServer): string {
   return `${JSON.stringify(config, undefined, 2)}\n`;
 }
 
-/** Holds a token: its owner's only. */
+/** The file contains a token, so only its owner can read it. */
 async function writeKubeconfig(path: string, config: string): Promise<void> {
   await writeFile(path, config, { mode: 0o600 });
 }

@@ -1,4 +1,4 @@
-/** What a machine in the background says of itself, for whoever comes later: in its folder, while it runs. */
+/** The file in which a running machine describes itself for other commands. It is in the machine's folder. */
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
@@ -14,16 +14,16 @@ const machineFileSchema = z.object({
   clusters: z.number().int(),
   kept: clusterChoiceSchema,
   endpoint: z.string(),
-  /** Of the API, the git server and the clusters; the last is absent where the cluster is the user's own. */
+  /** The ports of the API, the git server and the clusters. The last is undefined for a cluster of the user. */
   ports: portsSchema.partial({ clusters: true }),
   kubeconfig: z.string(),
-  /** The way in for `starling local faults`; its token is a secret. */
+  /** The address and token for `starling local faults`; the token is a secret. */
   control: controlAddressSchema,
-  /** Address of the pages, with the word that opens them; absent where a version before them started it. */
+  /** The URL of the pages, which contains their key. Undefined if an older version of Starling started the machine. */
   pages: z.string().optional(),
-  /** Context file with the endpoint and its key. */
+  /** The path of the context file with the endpoint and its key. */
   access: z.string(),
-  /** Where the repository given with `--repo` is, and the files that let git in where it is served here. */
+  /** The repository of `--repo`, and the files that give git access if this machine serves it. */
   repository: z
     .object({
       url: z.string(),
@@ -39,8 +39,8 @@ const readyFile = (folder: string) => join(folder, "machine.json");
 const pidFile = (folder: string) => join(folder, "pid");
 
 /**
- * The machine that is up in this folder; the file of one that died says nothing.
- * @throws Error when the file cannot be read as one.
+ * The machine that runs in this folder. The file of a machine that has died is ignored. @throws Error when the file is
+ * not readable.
  */
 export function readMachine(folder: string): MachineFile | undefined {
   if (!existsSync(readyFile(folder))) return undefined;
@@ -48,14 +48,14 @@ export function readMachine(folder: string): MachineFile | undefined {
   return isServing(machine.pid) ? machine : undefined;
 }
 
-/** Says that the machine is ready; replaced in one step, so that nobody reads half of it. */
+/** Records that the machine is ready. The file is replaced in one step, so that no reader sees half of it. */
 export function writeMachine(machine: MachineFile): void {
   const path = readyFile(machine.folder);
   writeFileSync(`${path}.new`, `${JSON.stringify(machine, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
-/** The process that has the folder, ready or not. */
+/** The process that holds the folder, whether it is ready or not. */
 export function holderOf(folder: string): number | undefined {
   if (!existsSync(pidFile(folder))) return undefined;
   const pid = Number(readFileSync(pidFile(folder), "utf8"));
@@ -63,8 +63,8 @@ export function holderOf(folder: string): number | undefined {
 }
 
 /**
- * Takes the folder for this process: two at once would write one database.
- * @returns what gives it back. @throws LocalFailure naming the process that has it.
+ * Takes the folder for this process, because two processes would write the same database. @returns a function that
+ * releases it. @throws LocalFailure that names the process that holds the folder.
  */
 export function takeFolder(folder: string): () => void {
   const path = pidFile(folder);
@@ -84,7 +84,7 @@ export function takeFolder(folder: string): () => void {
   };
 }
 
-/** Process ids come again: where the system says what a process runs, it has to be ours. */
+/** Systems reuse process ids. Where the system shows the command of a process, it must be Starling's. */
 export function isServing(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -95,7 +95,7 @@ export function isServing(pid: number): boolean {
     const commandLine = readFileSync(`/proc/${pid}/cmdline`, "utf8");
     return commandLine.includes("local\0serve");
   } catch {
-    // No /proc on this system; a process that is a zombie has no command line, but it can be read.
+    // This system has no /proc. A zombie process has an empty command line, but the file is readable.
     return !existsSync("/proc/self/cmdline");
   }
 }

@@ -5,7 +5,10 @@ import { queryString } from "#shared/base/percent-encoding.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
 import { type PageServer, servePages } from "#shared/pages/serve-pages.ts";
 
-/** The pages of this machine, asked for with its own key. @param onFault - gets a line for each that was not made. */
+/**
+ * The pages of this machine. They call the API with the machine's key. @param onFault - receives one line per page that
+ * failed.
+ */
 export function serveMachinePages(
   api: Machine["api"],
   onFault = (line: string) => void process.stderr.write(`pages: ${line}\n`),
@@ -27,7 +30,7 @@ function refusalOf({ status, message, text, correlationId }: ApiAnswer): Refusal
   return new Refusal(status, told.message ?? message, defined({ code: told.code, correlationId }));
 }
 
-/** What is no answer of the API's own says nothing. */
+/** Ignores text that is not an error of the API itself. */
 function toldBy(text: string): { readonly code?: string; readonly message?: string } {
   try {
     const { code, message } = JSON.parse(text) as Record<string, unknown>;

@@ -16,14 +16,17 @@ import { identityFile } from "#local/serve/state-folder.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
-/** Says whose folder it is before its first start is over, and keeps git from it should a repository be made around it. */
-const mark = "# The state of a Starling on this machine, with its keys: it is not for a repository.\n*\n";
+/**
+ * Marks the folder as Starling's before its first start is complete. It also makes git ignore the folder if a
+ * repository is created around it later.
+ */
+const mark = "# The state of a local Starling, with its keys. Do not commit it.\n*\n";
 const markFile = (folder: string) => join(folder, ".gitignore");
 
 /**
- * Makes a state folder, for its owner only, or finds one.
- * @throws LocalFailure for a folder of somebody else's, one whose keys a git repository would take, and one that cannot be
- *   written; nothing is changed then.
+ * Creates a state folder that only its owner can read, or accepts an existing one. @throws LocalFailure for a folder
+ * with other files, for a folder inside a git repository that would commit its keys, and for a folder that is not
+ * writable. Nothing is changed then.
  */
 export async function prepareFolder(folder: string): Promise<void> {
   await refuseRepository(folder);
@@ -42,21 +45,21 @@ export async function prepareFolder(folder: string): Promise<void> {
   }
 }
 
-/** What a repository ignores is not committed with the rest. */
+/** A folder that the repository ignores is allowed, because git does not commit it. */
 async function refuseRepository(folder: string): Promise<void> {
   const real = realPath(folder);
   const top = workTreeOf(real);
   if (top === undefined || (await isIgnored(top, real))) return;
   const line = `/${relative(top, real)}/`;
   const ignored =
-    line === "//" ? "" : `; or let git ignore it: echo ${quoted(line)} >> ${quoted(join(top, ".gitignore"))}`;
+    line === "//" ? "" : `; or make git ignore the folder: echo ${quoted(line)} >> ${quoted(join(top, ".gitignore"))}`;
   throw new LocalFailure(
-    `--state is ${folder}, in the git repository ${top}: the keys of the machine would be committed with it`,
-    { exit: "wrongInput", next: `starling local up --state DIR   (outside of a repository${ignored})` },
+    `--state is ${folder}, in the git repository ${top}: git would commit the keys of the machine`,
+    { exit: "wrongInput", next: `starling local up --state DIR   (outside a repository${ignored})` },
   );
 }
 
-/** A folder that is still to be made is where its parent really is. */
+/** Resolves links. A folder that does not exist yet is resolved by its parent. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -77,7 +80,7 @@ async function isIgnored(top: string, folder: string): Promise<boolean> {
     await runUsersGit(["check-ignore", "--quiet", "--", identityFile(folder)], { folder: top });
     return true;
   } catch {
-    // Not ignored; or no git, which then commits nothing, but others may.
+    // git does not ignore it, or git is missing. In the second case another user of the repository may still commit it.
     return false;
   }
 }
@@ -87,15 +90,15 @@ function refuseForeign(folder: string): void {
   if (found.length === 0 || existsSync(identityFile(folder)) || isMarked(folder)) return;
   const shown = found.slice(0, 3).join(", ");
   throw new LocalFailure(
-    `--state is ${folder}, which holds other things than the state of a machine: ${shown}${found.length > 3 ? ", …" : ""}`,
+    `--state is ${folder}, which contains other files than the state of a machine: ${shown}${found.length > 3 ? ", …" : ""}`,
     {
       exit: "wrongInput",
-      next: `starling local up --state ${quoted(join(folder, "starling-local"))}   (a folder that is new, or empty)`,
+      next: `starling local up --state ${quoted(join(folder, "starling-local"))}   (a new or empty folder)`,
     },
   );
 }
 
-/** None of what is no folder: that it cannot be one is said when it is made. */
+/** The entries of a folder, none if it is not a folder. Creating the folder reports that problem later. */
 function entriesOf(folder: string): readonly string[] {
   try {
     return readdirSync(folder).sort();

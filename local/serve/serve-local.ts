@@ -1,4 +1,4 @@
-/** Starling on this machine with a memory: what `starling local up` runs in the background. */
+/** Starling on this machine with persistent state: the process that `starling local up` runs in the background. */
 
 import { join } from "node:path";
 import * as z from "zod";
@@ -27,18 +27,18 @@ import {
 import { defined } from "#shared/base/defined.ts";
 import type { PageServer } from "#shared/pages/serve-pages.ts";
 
-/** What a start is asked for; what is left out is what the folder has, or a default. */
+/** The options of a start. For an option that is undefined, the folder's setting or a default counts. */
 export const servePlanSchema = z.strictObject({
   clusters: clusterChoiceSchema.optional(),
-  /** Free ones by default; the same at every start. */
+  /** The default takes free ports, the same at every start. */
   ports: portsSchema.partial(),
-  /** A git repository to serve, or to follow where it is. */
+  /** A git repository to serve, or a URL to follow. */
   repo: z.string().optional(),
 });
 export type ServePlan = z.infer<typeof servePlanSchema>;
 
 export interface ServeOptions {
-  /** Where everything is kept. */
+  /** The folder of all state. */
   readonly folder: string;
   readonly plan: ServePlan;
   readonly signal: AbortSignal;
@@ -46,16 +46,16 @@ export interface ServeOptions {
 
 const namespace = "default";
 const seed = 1;
-/** What a killed machine may forget of its clusters; Starling puts it back. */
+/** A killed machine loses at most this much of its clusters' state, and Starling applies it again. */
 const saveEveryMs = 5000;
 
 /**
- * Runs until the signal, and leaves no process. Rows, blobs, secrets, repositories and the clusters' objects are there at
- * the next start; messages are not, and the tick sends what they said again. Nor are faults.
- * @throws LocalFailure saying what is missing, taken or does not fit, and what to do.
+ * Runs until the signal and leaves no process running. Rows, blobs, secrets, repositories and the clusters' objects
+ * survive a restart. Messages and faults do not. The tick sends the lost messages again. @throws LocalFailure that says
+ * what is missing, taken or wrong, and what to do.
  */
 export async function serveLocal({ folder, plan, signal }: ServeOptions): Promise<void> {
-  // Nothing that it or its children write is anybody else's to read.
+  // No other user may read files of this process or its children.
   process.umask(0o077);
   await prepareFolder(folder);
   const giveBack = takeFolder(folder);
@@ -67,7 +67,7 @@ export async function serveLocal({ folder, plan, signal }: ServeOptions): Promis
     const stack = await startStack(stackOptions(folder, identity));
     stops.unshift(() => stack.stop());
     const kept = await keepClusters(stack, { choice: identity.clusters, folder, port: identity.ports.clusters });
-    // Those who call the clusters stop before the clusters do.
+    // The functions that call the clusters stop before the clusters.
     stops.push(() => kept.stop());
     const repository = await serveRepository(stack, { desired: plan.repo, known: identity.repository });
     writeIdentity(folder, {
@@ -90,7 +90,7 @@ export async function serveLocal({ folder, plan, signal }: ServeOptions): Promis
 async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
   const known = readIdentity(folder);
   const clusters = clustersOf(folder, { known: known?.clusters, desired: plan.clusters });
-  // Who went by the old name before goes on by it: what is in the clusters says so.
+  // A folder of an older version keeps its old installation id, because objects in its clusters name it.
   const installationId = known === undefined ? newInstallationId() : known.installationId;
   return {
     accessKey: known?.accessKey ?? newAccessKey(),
@@ -149,11 +149,11 @@ interface Repository {
 
 interface RepositoryWish {
   readonly desired: string | undefined;
-  /** Of the last start. */
+  /** The repository of the last start. */
   readonly known: string | undefined;
 }
 
-/** A repository that was copied once has what was pushed to it since: it is never copied again. */
+/** A repository is copied only once, because it may have received pushes since then. */
 async function serveRepository({ git }: Stack, { desired, known }: RepositoryWish): Promise<Repository | undefined> {
   if (known !== undefined && (desired === undefined || isSameRepository(known, desired)))
     return { url: servedAt(git, known) };
@@ -162,7 +162,7 @@ async function serveRepository({ git }: Stack, { desired, known }: RepositoryWis
   return { url };
 }
 
-/** The git server may have another port than at the last start; a repository far away has not moved. */
+/** The git server may have another port than at the last start. A remote URL stays the same. */
 function servedAt(git: Stack["git"], known: string): string {
   const { hostname, pathname } = new URL(known);
   return hostname === "127.0.0.1" ? git.url(pathname.slice(1).replace(/\.git$/, "")) : known;

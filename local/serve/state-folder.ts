@@ -1,14 +1,14 @@
-/** What a state folder remembers between two starts, because rows, kubeconfigs and clones name it. */
+/** The settings that a state folder keeps between two starts, because rows, kubeconfigs and clones depend on them. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 
-/** Counts up when an older Starling could not read what a newer one wrote. */
+/** Increases when an older Starling cannot read the files of a newer one. */
 const stateVersion = 1;
 
-/** The clusters a machine keeps in sync: its own embedded ones, one of the user's, or a real API server of its own. */
+/** The clusters that a machine keeps in sync: embedded clusters, one cluster of the user, or a real API server. */
 export const clusterChoiceSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("embedded"), count: z.number().int() }),
   z.object({ kind: z.literal("kubeconfig"), path: z.string(), context: z.string() }),
@@ -16,7 +16,7 @@ export const clusterChoiceSchema = z.discriminatedUnion("kind", [
 ]);
 export type ClusterChoice = z.infer<typeof clusterChoiceSchema>;
 
-/** Of a first start that names none. */
+/** The clusters of a first start without flags for clusters. */
 export const defaultClusters: ClusterChoice = { kind: "embedded", count: 3 };
 
 const port = z.number().int();
@@ -27,9 +27,9 @@ const identitySchema = z.object({
   version: z.literal(stateVersion),
   accessKey: z.object({ accessKeyId: z.string(), secretAccessKey: z.string() }),
   gitTls: z.object({ key: z.string(), cert: z.string() }),
-  /** Absent where an older Starling wrote it, whose git server let everybody in. */
+  /** Undefined in a folder of an older Starling, whose git server needed no password. */
   gitPassword: z.string().optional(),
-  /** Absent where an older Starling wrote it, when every machine was the same installation. */
+  /** Undefined in a folder of an older Starling, in which every machine had the same installation id. */
   installationId: z.string().optional(),
   clusters: clusterChoiceSchema,
   ports: portsSchema.partial(),
@@ -41,13 +41,13 @@ export type Identity = Omit<Saved, "version">;
 export const identityFile = (folder: string) => join(folder, "identity.json");
 
 /**
- * What the folder remembers; undefined before its first start.
- * @throws LocalFailure when another version of Starling wrote it, or nobody did.
+ * The settings of the folder; undefined before the first start. @throws LocalFailure when another version of Starling,
+ * or another program, wrote the file.
  */
 export function readIdentity(folder: string): Identity | undefined {
   const path = identityFile(folder);
   if (!existsSync(path)) return undefined;
-  const next = "starling local up --state DIR   (another folder begins afresh)";
+  const next = "starling local up --state DIR   (a new folder starts without state)";
   let saved: unknown;
   try {
     saved = JSON.parse(readFileSync(path, "utf8"));
@@ -59,20 +59,23 @@ export function readIdentity(folder: string): Identity | undefined {
     const which = version === undefined ? "has no version" : `has version ${version}`;
     const remedy =
       version !== undefined && version > stateVersion
-        ? "a newer starling wrote it; use that one"
-        : "an older starling wrote it";
-    throw new LocalFailure(`the state in ${folder} ${which}, and this starling reads ${stateVersion}: ${remedy}`, {
-      exit: "unknown",
-      next,
-    });
+        ? "a newer Starling wrote it, so use that version"
+        : "an older Starling wrote it";
+    throw new LocalFailure(
+      `the state in ${folder} ${which}, but this Starling reads version ${stateVersion}; ${remedy}`,
+      {
+        exit: "unknown",
+        next,
+      },
+    );
   }
   const parsed = identitySchema.safeParse(saved);
   if (parsed.success) return parsed.data;
   const wrong = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ");
-  throw new LocalFailure(`${path} is not what starling wrote there: ${wrong}`, { exit: "unknown", next });
+  throw new LocalFailure(`${path} is not a state file of Starling: ${wrong}`, { exit: "unknown", next });
 }
 
-/** Holds keys: its owner's only. Replaced in one step. */
+/** The file contains keys, so only its owner can read it. It is replaced in one step. */
 export function writeIdentity(folder: string, identity: Identity): void {
   const path = identityFile(folder);
   const saved: Saved = { version: stateVersion, ...identity };
@@ -81,8 +84,8 @@ export function writeIdentity(folder: string, identity: Identity): void {
 }
 
 /**
- * The clusters of the next start: those the folder has, since rows name them; at its first, those that are wanted.
- * @throws LocalFailure when the folder has others than are wanted.
+ * The clusters of the next start. These are the folder's clusters, because rows name them, or at a first start the
+ * desired ones. @throws LocalFailure when the folder has other clusters than desired.
  */
 export function clustersOf(
   folder: string,
@@ -90,14 +93,14 @@ export function clustersOf(
 ): ClusterChoice | undefined {
   if (known === undefined || desired === undefined) return desired ?? known;
   if (flagsOf(known) === flagsOf(desired)) return known;
-  const message = `${flagsOf(desired)} is asked for, and ${folder} has ${describeClusters(known)} (${flagsOf(known)})`;
+  const message = `cannot change the clusters to ${flagsOf(desired)}: ${folder} has ${describeClusters(known)} (${flagsOf(known)})`;
   throw new LocalFailure(message, {
     exit: "wrongInput",
-    next: `starling local up --state DIR ${flagsOf(desired)}   (or leave it out, to go on with what is there)`,
+    next: `starling local up --state DIR ${flagsOf(desired)}   (or leave the flag out to keep the current clusters)`,
   });
 }
 
-/** As the user asks for them: `--clusters 3`. */
+/** The choice as flags, for example `--clusters 3`. */
 function flagsOf(choice: ClusterChoice): string {
   switch (choice.kind) {
     case "embedded":
@@ -109,7 +112,7 @@ function flagsOf(choice: ClusterChoice): string {
   }
 }
 
-/** `3 embedded clusters`. */
+/** For example `3 embedded clusters`. */
 export function describeClusters(choice: ClusterChoice): string {
   switch (choice.kind) {
     case "embedded":
@@ -117,6 +120,6 @@ export function describeClusters(choice: ClusterChoice): string {
     case "kubeconfig":
       return `the cluster of context ${choice.context}`;
     case "envtest":
-      return "a kube-apiserver of its own";
+      return "its own kube-apiserver";
   }
 }

@@ -3,23 +3,24 @@ import { parseArgs } from "node:util";
 
 export const demoUsage = `npm run demo -- [options]
 
-  --example NAME       the fleet in examples/NAME, with its clusters and repositories
-  --repo URL-or-path   roll out what is in this git repository instead of the demo's own
-  --path DIR           the folder in it; may hold {{ cluster.labels.ring }}  (default .)
+  --example NAME       show the fleet in examples/NAME, with its clusters and repositories
+  --repo URL-or-path   roll out this git repository instead of the demo's own
+  --path DIR           a folder in the repository; it may contain {{ cluster.labels.ring }}
+                                                                      (default .)
   --ref REF            a branch, a tag or a commit id                 (default HEAD)
-  --clusters N         clusters to make, 1 to 300, in the rings canary, early, broad
+  --clusters N         create this many clusters, 1 to 300, in the rings canary, early, broad
                                                                       (default 12)
-  --keep DIR           leave everything running until Ctrl-C, and write DIR/kubeconfig
+  --keep DIR           keep everything running until Ctrl-C, and write DIR/kubeconfig
                        and DIR/starling.json
 `;
 
 export interface DemoOptions {
-  /** Absent: the demo's own repository. */
+  /** Undefined for the demo's own repository. */
   readonly user: { readonly repo: string; readonly path: string; readonly ref: string | undefined } | undefined;
   readonly clusters: number;
-  /** The fleet that is shown in place of the demo's. */
+  /** The example fleet that the demo shows instead of its own. */
   readonly example: string | undefined;
-  /** Absolute. */
+  /** An absolute path. */
   readonly keep: string | undefined;
 }
 
@@ -27,9 +28,8 @@ const maxClusters = 300;
 const defaultClusters = 12;
 
 /**
- * @param folder - that relative paths start from.
- * @returns undefined when help is asked for.
- * @throws Error naming the option and what it takes.
+ * @param folder - the start of relative paths. @returns undefined when help is requested. @throws Error that names the
+ * option and the values that it accepts.
  */
 export function readDemoOptions(args: readonly string[], folder: string): DemoOptions | undefined {
   const { values } = parseArgs({
@@ -54,10 +54,10 @@ export function readDemoOptions(args: readonly string[], folder: string): DemoOp
     throw new Error(`--clusters is ${values.clusters}; expected a whole number from 1 to ${maxClusters}`);
   }
   if (repo === undefined && (path ?? ref) !== undefined) {
-    throw new Error("--path and --ref go with --repo: the demo's own repository has one path and one branch");
+    throw new Error("--path and --ref need --repo, because the demo's own repository has one path and one branch");
   }
   if (example !== undefined && (repo ?? values.clusters) !== undefined) {
-    throw new Error("--repo and --clusters do not go with --example: it has repositories and clusters of its own");
+    throw new Error("--repo and --clusters do not work with --example, which has its own repositories and clusters");
   }
   return {
     example,

@@ -1,4 +1,4 @@
-/** The repository of the demo: one application, a kustomize base with an overlay for every ring. */
+/** The repository of the demo: one application, as a kustomize base with an overlay per ring. */
 import type { FileChanges } from "#local/git/repository.ts";
 import { rings } from "#local/machine/rings.ts";
 
@@ -60,7 +60,7 @@ const replicas = `- op: replace
   value: 3
 `;
 
-/** What the demo commits, in order. */
+/** The commits of the demo, in their order. */
 export const demoCommits = {
   first: {
     "base/kustomization.yaml": "resources: [namespace.yaml, settings.yaml, service.yaml, deployment.yaml]\n",
@@ -73,7 +73,7 @@ export const demoCommits = {
     "overlays/broad/replicas.yaml": replicas,
   },
   second: { "base/deployment.yaml": deployment("registry.example/shop/web:1.1.0") },
-  /** An image that cannot be pulled. */
+  /** The image cannot be pulled. */
   broken: { "base/deployment.yaml": deployment("registry.invalid/shop/web:1.2.0") },
   fixed: { "base/deployment.yaml": deployment("registry.example/shop/web:1.2.1") },
 } satisfies Record<string, FileChanges>;

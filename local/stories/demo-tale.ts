@@ -1,4 +1,4 @@
-/** What the demo shows: its own repository's five chapters, or one rollout of the user's. */
+/** The content of the demo: five chapters with its own repository, or one rollout of the user's repository. */
 
 import { adoptRepository, type UserRepository } from "#local/git/user-repository.ts";
 import { deleteConfigMap, provideNamespaces } from "#local/machine/by-hand.ts";
@@ -14,12 +14,12 @@ import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 export const demoNamespace = "demo";
 export const demoGroup = "shop";
 const source = "shop";
-/** Where `kubectl apply` puts objects that name no namespace. */
+/** The namespace in which `kubectl apply` puts objects without a namespace. */
 const defaultNamespace = "default";
 
-/** Long enough for the slowest machine: only an image that never starts may use it up. */
+/** Long enough for the slowest machine, so that only an image that never starts exceeds it. */
 const patient = "45s";
-/** For the revision that is known to be broken, so that nobody waits for it. */
+/** A short deadline for the broken revision, so that the reader does not have to wait. */
 const impatient = "6s";
 
 export interface Teller {
@@ -28,7 +28,7 @@ export interface Teller {
   readonly signal: AbortSignal;
 }
 
-/** Registers the clusters, rolls out, and tells it. @returns how the fleet ended. */
+/** Registers the clusters, rolls out, and reports the progress. @returns the final state of the fleet. */
 export async function tellDemo(stack: Stack, options: DemoOptions, teller: Teller): Promise<FleetView> {
   const { say } = teller;
   const repository =
@@ -38,7 +38,7 @@ export async function tellDemo(stack: Stack, options: DemoOptions, teller: Telle
     .map((ring) => ({ ring, size: names.filter((name) => name.startsWith(ring)).length }))
     .filter(({ size }) => size > 0)
     .map(({ ring, size }) => `${ring} ${size}`);
-  say("Starling on this machine, with a git server and its own DynamoDB, SQS and S3.");
+  say("Starling runs on this machine, with a git server and local DynamoDB, SQS and S3.");
   say(`Clusters: ${options.clusters}, in rings: ${inRings.join(", ")}.`);
   const story = new RolloutStory({
     session: stack.session,
@@ -51,13 +51,13 @@ export async function tellDemo(stack: Stack, options: DemoOptions, teller: Telle
   if (repository === undefined || options.user === undefined) return ownTale(stack, story, { ...teller, bound });
   if (repository.warning !== undefined) say(`Note: ${repository.warning}.`);
   story.chapter(`${repository.description}`);
-  say(`   folder ${options.user.path}: ring by ring, at most ${bound} clusters changing at once`);
+  say(`   folder ${options.user.path} rolls out ring by ring; at most ${bound} clusters change at once`);
   await stack.session.apply([
     sourceOf(stack.gitSpec(repository.url), repository.ref),
     groupOf({ path: options.user.path, progressDeadline: patient, bound }),
   ]);
   const end = provideNamespaces(stack.clusters, (name) =>
-    story.note(`Namespace ${name} is not in the folder: made by hand, in every cluster`),
+    story.note(`the folder has no Namespace ${name}, so the demo creates it in every cluster`),
   );
   try {
     return await story.follow();
@@ -75,7 +75,7 @@ function changingAtOnce(clusters: number): number {
 }
 
 interface Setting extends Teller {
-  /** Clusters that may be changing at once. */
+  /** The number of clusters that may change at once. */
   readonly bound: number;
 }
 
@@ -84,12 +84,12 @@ async function ownTale(stack: Stack, story: RolloutStory, { say, bound }: Settin
   const strategy = (progressDeadline: string) => session.apply([groupOf({ path: demoPath, progressDeadline, bound })]);
 
   await git.createRepository("shop", demoCommits.first);
-  story.chapter(`A first revision: ring by ring, at most ${bound} clusters changing at once`);
+  story.chapter(`The first revision rolls out ring by ring; at most ${bound} clusters change at once`);
   await session.apply([sourceOf(stack.gitSpec(git.url("shop")), { branch: "main" })]);
   await strategy(patient);
   await story.follow();
 
-  story.chapter("A push: the webhook fires, and version 1.1.0 goes the same way");
+  story.chapter("A push triggers the webhook, and version 1.1.0 rolls out the same way");
   const second = await git.commitFiles("shop", demoCommits.second, { message: "Roll out 1.1.0" });
   await story.follow(second);
 
@@ -98,18 +98,21 @@ async function ownTale(stack: Stack, story: RolloutStory, { say, bound }: Settin
   const victim = last.name;
   story.chapter(`Somebody deletes ConfigMap shop/settings in ${victim} by hand`);
   await deleteConfigMap(last, { namespace: "shop", name: "settings" });
-  story.note(`gone: ${describeSettings(stack, victim)}`);
+  story.note(`deleted: ${describeSettings(stack, victim)}`);
   await session.call("POST", `/v1/namespaces/${demoNamespace}/syncgroups/${demoGroup}/reconcile`, {});
-  await story.until(`ConfigMap shop/settings back in ${victim}`, () => settingsOf(stack, victim) !== undefined);
-  story.note(`back: ${describeSettings(stack, victim)}`);
+  await story.until(
+    `ConfigMap shop/settings was not restored in ${victim}`,
+    () => settingsOf(stack, victim) !== undefined,
+  );
+  story.note(`restored: ${describeSettings(stack, victim)}`);
 
-  story.chapter("A push whose image cannot be pulled: it halts at the canaries");
-  say(`   (a cluster has ${impatient} to become ready, this time)`);
+  story.chapter("A push with an image that cannot be pulled halts at the canaries");
+  say(`   (this time a cluster has ${impatient} to become ready)`);
   await strategy(impatient);
   const broken = await git.commitFiles("shop", demoCommits.broken, { message: "Roll out 1.2.0" });
   await story.follow(broken);
 
-  story.chapter("A push with the fix");
+  story.chapter("A push with the fix rolls out to every cluster");
   await strategy(patient);
   const fixed = await git.commitFiles("shop", demoCommits.fixed, { message: "Fix the image of 1.2" });
   return story.follow(fixed);

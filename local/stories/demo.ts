@@ -1,4 +1,4 @@
-/** `npm run demo`: a fleet on this machine follows a git repository, ring by ring. Nothing is left running at the end. */
+/** `npm run demo`: a fleet on this machine follows a git repository, ring by ring. It leaves no process running. */
 import { access, constants, mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -14,7 +14,7 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { PageServer } from "#shared/pages/serve-pages.ts";
 
-/** Whoever waits for an end that does not come ends it, and what it started. */
+/** The time after which the process exits, even if a part has not stopped. */
 const longestStopMs = 15_000;
 const terminalColumns = { unknown: 80, most: 110 };
 const exitCodes = { inSync: 0, not: 1, usage: 2 } as const;
@@ -36,12 +36,12 @@ async function main(): Promise<number> {
     process.stdout.write(demoUsage);
     return exitCodes.inSync;
   }
-  // Nothing that it or its children write is anybody else's to read.
+  // No other user may read files of this process or its children.
   process.umask(0o077);
   if (options.keep !== undefined) await mkdir(options.keep, { recursive: true, mode: 0o700 });
   const scratch = await mkdtemp(join(tmpdir(), "starling-demo-"));
   removeAtEnd(scratch);
-  // What a function has in its own temporary folder when this process is killed goes along.
+  // Functions put their temporary files here, so that they are removed even if this process is killed.
   process.env.TMPDIR = scratch;
 
   let stack: Stack | undefined;
@@ -53,7 +53,7 @@ async function main(): Promise<number> {
     if (options.keep !== undefined) await ended.code;
     return isInSync ? exitCodes.inSync : exitCodes.not;
   } catch (error) {
-    // What was awaited fails when everything is told to end: the reason to end is the one that counts.
+    // An abort makes pending calls fail. The exit code then comes from the reason of the abort.
     if (ended.signal.aborted) return ended.code;
     throw error;
   } finally {
@@ -68,14 +68,14 @@ interface Wish {
   readonly example: ExampleFleet | undefined;
 }
 
-/** @returns whether every cluster ended in sync; prints that, last. */
+/** Runs the demo and prints its result as the last line. @returns whether every cluster is in sync at the end. */
 async function run(
   stack: Stack,
   { options, example }: Wish,
   { signal, pages }: { readonly signal: AbortSignal; readonly pages: PageServer },
 ): Promise<boolean> {
   signal.throwIfAborted();
-  say(`Look at it while it runs: ${pages.url}`);
+  say(`Watch the demo in a browser: ${pages.url}`);
   say();
   const columns = Math.min(process.stdout.columns ?? terminalColumns.unknown, terminalColumns.most);
   const teller = { say, columns, signal };
@@ -88,7 +88,7 @@ async function run(
   return ends.every(isInSync);
 }
 
-/** All its clusters count, whatever became of them. */
+/** All clusters of the demo count, also those without a Sync. */
 async function demoEnd(stack: Stack, options: DemoOptions, teller: Teller): Promise<GroupEnd> {
   const end = await tellDemo(stack, options, teller);
   return { ...end, namespace: demoNamespace, name: demoGroup, clusters: options.clusters };
@@ -104,15 +104,15 @@ function sayEnd(end: GroupEnd, of: string): void {
   say(`in sync: ${ready}/${clusters} clusters${of} at ${revision === "" ? "no revision" : revision}`);
 }
 
-/** Nothing of it is there any more: what shows it again, and what lasts. */
+/** Prints the commands that show the demo again, because no process or file of it remains. */
 function sayWhatNext({ user, example }: DemoOptions): void {
   const own = user === undefined && example === undefined;
-  say("Nothing of this is left running. What to try next:");
+  say("The demo has ended and left nothing running. Commands to try next:");
   say();
-  const stays = "stays, to look at with kubectl, starling and a browser";
-  say(own ? `  npm run demo -- --keep ./demo     ${stays}` : `  the same with --keep ./demo     ${stays}`);
-  if (own) say("  npm run demo -- --example platform     a fleet with charts, overlays and values");
-  say("  npm run starling -- local up     Starling in the background, to roll out what is yours");
+  const stays = "keeps the fleet running until Ctrl-C";
+  say(own ? `  npm run demo -- --keep ./demo     ${stays}` : `  the same command with --keep ./demo     ${stays}`);
+  if (own) say("  npm run demo -- --example platform     shows a fleet with charts, overlays and values");
+  say("  npm run starling -- local up     runs Starling in the background, for your repository");
   say();
 }
 
@@ -134,7 +134,7 @@ async function sayHowToLook(
   say();
 }
 
-/** `kubectl` where there is one; else the one that came with the dependencies. */
+/** Uses `kubectl` from the PATH, or the one of the dependencies. */
 async function kubectl(): Promise<string> {
   const path = process.env.PATH ?? "";
   for (const folder of path.split(delimiter)) {

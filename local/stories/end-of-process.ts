@@ -1,19 +1,21 @@
-/** Everything that tells a process in the foreground to end: signals, a reader that left, a parent that died. */
+/**
+ * Detects every reason to end a process in the foreground: signals, a reader that has closed the output, a dead parent.
+ */
 import { spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 import { constants } from "node:os";
 
 export interface EndOfProcess {
   readonly signal: AbortSignal;
-  /** The exit code that says why: 128 and the number of the signal. Pending until the process is told to end. */
+  /** Resolves with the exit code for the reason: 128 and the number of the signal. */
   readonly code: Promise<number>;
 }
 
 const lookAtParentEveryMs = 500;
 
 /**
- * Signals no longer end the process from here on, and neither does a second Ctrl-C: the caller ends it, in order. A
- * parent killed with SIGKILL sends no signal; that this process has another parent then is how it shows.
+ * From this call on, signals no longer end the process, and neither does a second Ctrl-C. The caller ends the process
+ * in order. A parent killed with SIGKILL sends no signal, so this also watches for a change of the parent.
  */
 export function untilEnded(): EndOfProcess {
   const controller = new AbortController();
@@ -25,7 +27,7 @@ export function untilEnded(): EndOfProcess {
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(name, () => end(128 + constants.signals[name]));
   }
-  // `| head -1`: nobody reads on.
+  // The reader of a pipe such as `| head -1` has closed it.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", () => end(128 + constants.signals.SIGPIPE));
   }
@@ -37,8 +39,8 @@ export function untilEnded(): EndOfProcess {
 }
 
 /**
- * Removes a folder when this process ends, however it ends: a shell beside it waits for the end of its standard input,
- * which the kernel closes even after SIGKILL. Needs a POSIX `sh`.
+ * Removes a folder when this process ends, however it ends. A shell beside it waits for the end of its standard input,
+ * which the kernel closes even after SIGKILL. It needs a POSIX `sh`.
  */
 export function removeAtEnd(folder: string): void {
   const child = spawn("sh", ["-c", 'read -r _; rm -rf -- "$0"', folder], {

@@ -1,4 +1,4 @@
-/** The fleets below examples/ that come with what their repositories hold: a machine can be made of one. */
+/** Reads the fleets in examples/ that come with the content of their repositories, so that a machine can run them. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,28 +13,27 @@ export interface ExampleFleet {
   readonly clusters: readonly DocumentOf<"Cluster">[];
   readonly sources: readonly DocumentOf<"Source">[];
   readonly groups: readonly DocumentOf<"SyncGroup">[];
-  /** All the others. */
+  /** Documents of all other kinds. */
   readonly others: readonly Document[];
-  /** What each repository holds, by the last part of the URL in its Sources. */
+  /** The content of each repository, by the last part of the URL in its Sources. */
   readonly repositories: ReadonlyMap<string, FileChanges>;
 }
 
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
-/** Below an example: a folder for each repository that its Sources name. */
+/** The subfolder of an example with one folder per repository. */
 const repositoriesFolder = "repositories";
 
-/** The names of those that can be run. */
+/** The names of the examples that can run. */
 export function exampleNames(): readonly string[] {
   return readdirSync(examples)
     .filter((name) => existsSync(join(examples, name, repositoriesFolder)))
     .sort();
 }
 
-/** @throws Error naming those there are, or the file, document and field that is wrong. */
+/** @throws Error that lists the examples, or that names the file, document and field that is wrong. */
 export function readExample(name: string): ExampleFleet {
   const names = exampleNames();
-  if (!names.includes(name))
-    throw new Error(`--example is ${name}: there is no such example; there is ${names.join(", ")}`);
+  if (!names.includes(name)) throw new Error(`--example is ${name}; expected one of ${names.join(", ")}`);
   const documents = documentsOf(join(examples, name));
   const sources = documents.filter((document) => document.kind === "Source");
   return {
@@ -51,7 +50,7 @@ export function readExample(name: string): ExampleFleet {
   };
 }
 
-/** `shop` of `https://github.com/acme/shop`. */
+/** For example `shop` for `https://github.com/acme/shop`. */
 export function repositoryOf({ spec }: DocumentOf<"Source">): string {
   return basename(new URL(spec.git.url).pathname, ".git");
 }
@@ -69,9 +68,10 @@ function documentsOf(folder: string): readonly Document[] {
   });
 }
 
-/** By path below the folder, with `/`. */
+/** The files by their path below the folder, with `/`. */
 function filesOf(folder: string): FileChanges {
-  if (!existsSync(folder)) throw new Error(`${relative(examples, folder)} is not there, and a Source names it`);
+  if (!existsSync(folder))
+    throw new Error(`the folder examples/${relative(examples, folder)} does not exist, but a Source names it`);
   const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) =>
     statSync(join(folder, path)).isFile(),
   );

@@ -1,4 +1,4 @@
-/** What the demo shows of a fleet of examples/: it comes up, one SyncGroup after the other, and what it came to. */
+/** Shows an example fleet in the demo: each SyncGroup rolls out, then the content of the clusters. */
 import { registerEksClusters } from "#local/machine/register-eks-clusters.ts";
 import type { Stack } from "#local/machine/stack.ts";
 import type { Teller } from "#local/stories/demo-tale.ts";
@@ -7,17 +7,17 @@ import { type FleetView, RolloutStory } from "#local/stories/rollout-story.ts";
 import { labelsOf, ownApplyEntry, stringAt } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
 
-/** How one of its SyncGroups ended. */
+/** The final state of a SyncGroup. */
 export interface GroupEnd extends FleetView {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Makes its clusters and repositories, applies its documents, and tells how they are rolled out. */
+/** Creates the example's clusters and repositories, applies its documents, and reports the rollouts. */
 export async function tellExample(stack: Stack, example: ExampleFleet, teller: Teller): Promise<readonly GroupEnd[]> {
   const { say } = teller;
   const { clusters, sources, groups, others } = example;
-  say("Starling on this machine, with a git server and its own DynamoDB, SQS and S3.");
+  say("Starling runs on this machine, with a git server and local DynamoDB, SQS and S3.");
   say(`Clusters: ${clusters.map(({ metadata }) => metadata.name).join(", ")}.`);
   say(`Repositories: ${[...example.repositories.keys()].join(", ")}.`);
   const registered = clusters.map(({ metadata: { name, labels }, spec: { values } }) => ({
@@ -48,13 +48,13 @@ export async function tellExample(stack: Stack, example: ExampleFleet, teller: T
     ends.push({ name, namespace, ...(await story.follow()) });
   }
   say();
-  say("What is in the clusters:");
+  say("Objects in the clusters:");
   for (const { metadata } of clusters)
     say(`   ${metadata.name.padEnd(widest(clusters))}  ${objectsOf(stack, metadata.name)}`);
   return ends;
 }
 
-/** Its repository is on the git server of this machine; all else is as its document says. */
+/** Points a Source to the git server of this machine. The rest of the document stays. */
 function servedHere(stack: Stack, source: ExampleFleet["sources"][number]): ExampleFleet["sources"][number] {
   const git = { ...source.spec.git, ...stack.gitSpec(stack.git.url(repositoryOf(source))) };
   return { ...source, spec: { ...source.spec, git } };
@@ -64,9 +64,9 @@ function widest(clusters: ExampleFleet["clusters"]): number {
   return Math.max(...clusters.map(({ metadata }) => metadata.name.length));
 }
 
-/** `26 objects: 5 Deployment, 4 Service, ...`, the most frequent kinds first. */
+/** For example `26 objects: 5 Deployment, 4 Service, ...`, with the most frequent kinds first. */
 function objectsOf(stack: Stack, cluster: string): string {
-  // Controllers copy the label; what they make was never applied.
+  // Controllers copy the label to objects that they create, so only objects with an apply by Starling count.
   const objects = stack.clusters
     .objects(cluster)
     .filter((object) => labelsOf(object)[partOfLabel] !== undefined && ownApplyEntry(object) !== undefined);

@@ -15,16 +15,16 @@ import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { hindered, hindranceLines } from "#shared/words/hindered.ts";
 import { timeLeft } from "#shared/words/time-left.ts";
 
-/** Where a group's clusters are, as the API says. */
+/** The state of a group's clusters in the API. */
 export interface FleetView {
-  /** A SyncGroup's state, or what kept it from having one. */
+  /** The state of the SyncGroup, or the reason why it has none. */
   readonly state: string;
-  /** Why it is not as it should be, where the story has not said so. */
+  /** The reason of a bad state, unless the story has printed it. */
   readonly message: string;
   readonly revision: string;
-  /** Clusters that have something of it. */
+  /** The number of clusters with a Sync of the group. */
   readonly clusters: number;
-  /** Those of them that hold all renderings that are theirs, and all of these ready. */
+  /** The number of these clusters that have all their current renderings, each of them ready. */
   readonly ready: number;
 }
 
@@ -35,23 +35,23 @@ export interface StoryOptions {
   readonly source: string;
   /** Prints a line. */
   readonly say: (line?: string) => void;
-  /** Columns of the terminal. */
+  /** The width of the terminal in columns. */
   readonly columns: number;
-  /** Ends the telling; whatever is awaited rejects. */
+  /** Ends the story; pending calls reject. */
   readonly signal: AbortSignal;
 }
 
 const lookEveryMs = 150;
 const unsettled: ReadonlySet<string> = new Set(["Rolling", "Reconciling"]);
-/** Without any change of what is shown; a slow machine is slow, but it moves. */
+/** The longest time without any visible change. A slow machine still makes progress. */
 const longestSilenceMs = 120_000;
 const syncsPerPage = 500;
-/** `  12.3s  ` */
+/** The width of a time such as ` 12.3s `. */
 const indent = " ".repeat(9);
 const maxReasonLines = 3;
 const hindrancesEveryMs = 1000;
 
-/** Tells a rollout as it happens: one line for each change of what the API shows. */
+/** Reports a rollout while it runs, with one line per change in the API. */
 export class RolloutStory {
   readonly #options: StoryOptions;
   readonly #started = performance.now();
@@ -71,14 +71,14 @@ export class RolloutStory {
     this.#options.say(`${this.#chapter}. ${title}`);
   }
 
-  /** A line under the chapter, with the seconds since the start. */
+  /** Prints a line below the chapter, with the seconds since the start. */
   note(text: string): void {
     this.#options.say(`${this.#elapsed()}${text}`);
   }
 
   /**
-   * Follows the next rollout to its end, or until its Source cannot be read.
-   * @param commit - the commit it must be about; absent: whichever comes.
+   * Follows the next rollout to its end, or until its Source cannot be read. @param commit - the commit of the rollout.
+   * By default any next rollout counts.
    */
   async follow(commit?: string): Promise<FleetView> {
     const view = await this.#look(async () => {
@@ -97,7 +97,7 @@ export class RolloutStory {
       const isStanding = status.phase === "Halted" || status.phase === "Stalled";
       if (status.phase !== "Complete" && !isStanding) return undefined;
       const fleet = await this.#fleet();
-      // The rollout is over, and what the clusters show is not counted yet.
+      // The rollout is complete, but the group's status does not yet include the clusters' results.
       if (status.phase === "Complete" && unsettled.has(fleet.state)) return undefined;
       this.#rollout = number;
       if (isStanding) this.#explain(status);
@@ -105,16 +105,16 @@ export class RolloutStory {
     });
     if (view !== undefined) return view;
     const given = await this.#fleet();
-    return { ...given, message: `nothing moved for ${longestSilenceMs / 1000} s; ${given.message}` };
+    return { ...given, message: `nothing has changed for ${longestSilenceMs / 1000} s; ${given.message}` };
   }
 
-  /** @throws Error when it does not come true. */
-  async until(what: string, isTrue: () => boolean): Promise<void> {
+  /** @param failure - the error message for this case. @throws Error when the condition does not become true in time. */
+  async until(failure: string, isTrue: () => boolean): Promise<void> {
     const came = await this.#look(async () => (isTrue() ? true : undefined));
-    if (came === undefined) throw new Error(`${what}: not in ${longestSilenceMs / 1000} s`);
+    if (came === undefined) throw new Error(`${failure} within ${longestSilenceMs / 1000} s`);
   }
 
-  /** @returns undefined when nothing was shown and nothing came of it for too long. */
+  /** @returns undefined when nothing has changed for too long. */
   async #look<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
     let shown = this.#shown;
     let silentSince = performance.now();
@@ -137,7 +137,7 @@ export class RolloutStory {
     return { state: ready.reason, message: "", revision: "", clusters: 0, ready: 0 };
   }
 
-  /** What stands in the way while it does, each cause once for each rollout; asked for no more often than somebody reads. */
+  /** Prints the causes of delays, each once per rollout. It asks at most once a second. */
   async #tellHindrances(number: number, { stages }: RolloutStatus): Promise<void> {
     if (performance.now() - this.#lookedAt < hindrancesEveryMs || stages.every(({ counts }) => counts.Assigned === 0))
       return;
@@ -154,7 +154,9 @@ export class RolloutStory {
     }
   }
 
-  /** When enough of a stage are done to say it by them, and again whenever twice as many are. */
+  /**
+   * Prints the remaining time once enough clusters are done for an estimate, and again each time their number doubles.
+   */
   async #tellTimeLeft(number: number, { stages }: RolloutStatus): Promise<void> {
     const stage = stages.find(({ size, counts }) => counts.Assigned > 0 && doneOf(counts) > 0 && doneOf(counts) < size);
     if (stage === undefined) return;
@@ -185,7 +187,7 @@ export class RolloutStory {
     };
   }
 
-  /** Counted from what every cluster's worker last saw, not from the rollout. */
+  /** Counts from the last observation of each cluster's worker, not from the rollout. */
   async #inSync(): Promise<Pick<FleetView, "clusters" | "ready">> {
     const all = new Set<string>();
     const behind = new Set<string>();
@@ -223,7 +225,7 @@ export class RolloutStory {
   }
 }
 
-/** `canary 2/2   early 0/4, 4 changing   broad 0/6`, in columns. */
+/** For example `canary 2/2 early 0/4, 4 changing broad 0/6`, in columns. */
 function stagesText(rollout: RolloutStatus): string {
   const stages = rollout.stages.filter(({ size }) => size > 0);
   const widest = Math.max(...stages.map(({ size }) => String(size).length));
@@ -254,7 +256,7 @@ function stageText(stage: RolloutStatus["stages"][number]): string {
   return `${stage.name} ${count("Succeeded", "Unchanged")}/${stage.size}${shown.join("")}`;
 }
 
-/** Words longer than a line stay whole: images and paths are to be copied. */
+/** Splits text into lines. A word longer than a line stays whole, so that images and paths can be copied. */
 function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = "";

@@ -14,13 +14,13 @@ export interface TemplateOutput {
   readonly Value: unknown;
 }
 
-/** Templates by the names of their stacks. */
+/** Templates by stack name. */
 export type Stacks = Readonly<Record<string, Template>>;
 
-/** Pseudo parameters, e.g. `AWS::Region`. */
+/** Pseudo parameters, for example `AWS::Region`. */
 export type PseudoParameters = Readonly<Record<`AWS::${"AccountId" | "Region" | "Partition" | "URLSuffix"}`, string>>;
 
-/** Physical name of a resource: CloudFormation adds random letters to this, which no two resources of a machine need. */
+/** The physical name of a resource. CloudFormation adds random letters, which are not necessary on one machine. */
 export function physicalName(stack: string, logicalId: string): string {
   return `${stack}-${logicalId}`;
 }

@@ -1,4 +1,4 @@
-/** What the templates say is to be made, in units of this machine; references are physical names. */
+/** The resources of the templates in the terms of this machine. References are physical names. */
 export interface MachinePlan {
   readonly tables: readonly TablePlan[];
   readonly buckets: readonly Planned[];
@@ -9,14 +9,14 @@ export interface MachinePlan {
   readonly routes: readonly RoutePlan[];
   readonly schedules: readonly SchedulePlan[];
   readonly outputs: readonly OutputPlan[];
-  /** What outputs may name, and nothing here is made of. */
+  /** Resources that outputs may name and that this machine does not create. */
   readonly namedOnly: readonly NamedOnly[];
 }
 
 export interface Planned {
   readonly stack: string;
   readonly logicalId: string;
-  /** Physical; unlike the logical id, of one stack only. */
+  /** The physical name. A logical id is unique in one stack only. */
   readonly name: string;
 }
 
@@ -25,7 +25,7 @@ export interface KeyPart {
   readonly KeyType: "HASH" | "RANGE";
 }
 
-/** Spelled as in the template, which is how CreateTable wants it. */
+/** Fields have the names of the template, which CreateTable uses, too. */
 export interface TablePlan extends Planned {
   readonly AttributeDefinitions: readonly { readonly AttributeName: string; readonly AttributeType: "S" | "N" | "B" }[];
   readonly KeySchema: readonly KeyPart[];
@@ -51,26 +51,26 @@ export interface QueuePlan extends Planned {
   readonly contentBasedDeduplication?: boolean;
   readonly deduplicationScope?: "queue" | "messageGroup";
   readonly throughputLimit?: "perQueue" | "perMessageGroupId";
-  /** Where messages go that were received too often. */
+  /** The dead-letter queue for messages that were received too often. */
   readonly redrive?: { readonly queue: string; readonly maxReceiveCount: number };
 }
 
 export interface FunctionPlan extends Planned {
-  /** Below functions/; what this machine calls the function by. */
+  /** The folder below functions/, which identifies the function on this machine. */
   readonly folder: string;
   readonly timeoutSeconds: number;
   readonly memoryMiB: number;
-  /** Stopped after its 16th invocation in one chain of messages, or by design not. */
+  /** Whether Lambda stops the function after 16 invocations in one chain of messages. */
   readonly recursiveLoop: "terminate" | "allow";
-  /** Whether a sandbox serves whoever comes, or one tenant. */
+  /** Whether a sandbox serves all requests, or one tenant only. */
   readonly tenancy: "shared" | "per tenant";
-  /** Physical name of its role. */
+  /** The physical name of its role. */
   readonly role: string;
   /** Patterns of the ARNs of secrets that its role may read, as in the template. */
   readonly readableSecrets: readonly unknown[];
-  /** Of those that it may look at, but for their values. */
+  /** Patterns of the ARNs of secrets that its role may describe but not read. */
   readonly describableSecrets: readonly unknown[];
-  /** As in the template: values may hold intrinsics. */
+  /** As in the template; values may contain intrinsic functions. */
   readonly environment: Readonly<Record<string, unknown>>;
 }
 
@@ -91,7 +91,9 @@ export interface RoutePlan {
 
 export interface SchedulePlan extends Planned {
   readonly function: string;
-  /** The queue that is told of what the function did not get done: nobody waits for its answer. */
+  /**
+   * The queue that receives a record of each failed invocation. An asynchronous invocation has no caller that waits.
+   */
   readonly failures?: string;
   readonly everySeconds: number;
   /** The event; `{}` when the target has no input. */
@@ -101,7 +103,7 @@ export interface SchedulePlan extends Planned {
 export interface OutputPlan {
   readonly stack: string;
   readonly name: string;
-  /** As in the template: it may hold intrinsics. */
+  /** As in the template; the value may contain intrinsic functions. */
   readonly value: unknown;
 }
 
@@ -109,7 +111,7 @@ export interface NamedOnly extends Planned {
   readonly type: (typeof namedOnlyTypes)[number];
 }
 
-/** Of resources that outputs may name, and nothing here is made of. */
+/** The types of resources that outputs may name and that this machine does not create. */
 export const namedOnlyTypes = [
   "AWS::ApiGatewayV2::Api",
   "AWS::CloudWatch::Dashboard",

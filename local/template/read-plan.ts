@@ -22,7 +22,7 @@ import {
 } from "#local/template/resource-schemas.ts";
 import { defined } from "#shared/base/defined.ts";
 
-/** Metadata by which infra/constructs/starling-function.ts says whose code a function is. */
+/** The metadata with which infra/constructs/starling-function.ts names the folder of a function's code. */
 const folderKey = "starling:folder";
 
 const readSecret = "secretsmanager:GetSecretValue";
@@ -43,7 +43,7 @@ const modelled = new Set([
   "AWS::Scheduler::Schedule",
 ]);
 
-/** What is written down, and what has no counterpart on one machine. */
+/** Types of resources that have no counterpart on one machine. */
 const withoutEffect = new Set([
   "AWS::ApiGatewayV2::Api",
   "AWS::ApiGatewayV2::Stage",
@@ -64,9 +64,9 @@ interface Found extends Planned {
 }
 
 /**
- * What the templates of the stacks say is to be made. Intrinsics in environments and outputs are left for
- * resolve-value.ts: they name resources that are still to be made.
- * @throws Error that names a resource or property which this machine does not know, or a reference to nothing.
+ * Reads the resources of the stacks' templates. Intrinsic functions in environments and outputs stay for
+ * resolve-value.ts, because they name resources that do not exist yet. @throws Error that names an unknown resource or
+ * property, or a reference without a target.
  */
 export function readPlan(stacks: Stacks): MachinePlan {
   const found = Object.entries(stacks).flatMap(([stack, template]) => resourcesOf(stack, template));
@@ -188,7 +188,7 @@ function functionPlan(
   const folder = found.resource.Metadata?.[folderKey];
   if (typeof folder !== "string") {
     throw new Error(
-      `${found.name} does not say whose code it is: its Metadata has no ${folderKey}; make it with StarlingFunction`,
+      `the Metadata of ${found.name} has no ${folderKey}, which names the folder of its code; create it with StarlingFunction`,
     );
   }
   return {
@@ -207,8 +207,8 @@ function resourcesOf(stack: string, template: Template): readonly Found[] {
   return Object.entries(template.Resources).map(([logicalId, resource]) => {
     if (!modelled.has(resource.Type) && !withoutEffect.has(resource.Type)) {
       throw new Error(
-        `${logicalId} in ${stack} is a ${resource.Type}, which this machine does not have. Model it in ` +
-          "local/template/read-plan.ts, or name it there among the types without effect",
+        `${logicalId} in ${stack} has the type ${resource.Type}, which this machine does not support; model it in ` +
+          "local/template/read-plan.ts, or add it there to the types without effect",
       );
     }
     return { stack, logicalId, name: physicalName(stack, logicalId), resource };
@@ -224,18 +224,18 @@ function propertiesOf<T>({ logicalId, stack, resource }: Found, schema: z.ZodTyp
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message }) => `${["Properties", ...path].join(".")}: ${message}`);
   throw new Error(
-    `${logicalId} in ${stack} (${resource.Type}) is not as this machine knows it: ${problems.join("; ")}. ` +
-      "What it shall do here is for local/template/resource-schemas.ts to say",
+    `${logicalId} in ${stack} (${resource.Type}) has properties that this machine does not support: ${problems.join("; ")}; ` +
+      "add them to local/template/resource-schemas.ts",
   );
 }
 
-/** Physical name of what a resource refers to by logical id. */
+/** Resolves logical ids in a resource to physical names. */
 function referenceFrom(from: Found, candidates: readonly Found[]): (logicalId: string) => string {
   return (logicalId) => {
     const found = candidates.find((candidate) => candidate.stack === from.stack && candidate.logicalId === logicalId);
     if (found !== undefined) return found.name;
     throw new Error(
-      `${from.logicalId} in ${from.stack} refers to ${logicalId}, which is no resource of the right type`,
+      `${from.logicalId} in ${from.stack} refers to ${logicalId}, which is not a resource of the expected type`,
     );
   };
 }

@@ -1,6 +1,6 @@
 import type { PseudoParameters } from "#local/template/cloudformation.ts";
 
-/** What `Ref` and `Fn::GetAtt` of one resource give. */
+/** The values of `Ref` and `Fn::GetAtt` for one resource. */
 export interface ResourceValues {
   readonly ref: string;
   readonly attributes: Readonly<Record<string, string>>;
@@ -8,9 +8,9 @@ export interface ResourceValues {
 
 export interface ValueScope {
   readonly pseudo: PseudoParameters;
-  /** A resource of the template that the value stands in. */
+  /** A resource of the template that contains the value. */
   resource(logicalId: string): ResourceValues | undefined;
-  /** What a stack puts out by this name. */
+  /** The output of a stack by name. */
   output(stack: string, name: string): string | undefined;
 }
 
@@ -25,8 +25,8 @@ const intrinsics: Readonly<Record<string, Intrinsic>> = {
 };
 
 /**
- * The text that CloudFormation would put in the place of a value.
- * @throws Error that names the intrinsic, resource, attribute or export that nothing here answers to.
+ * The text that CloudFormation would insert for a value. @throws Error that names the unknown intrinsic function,
+ * resource, attribute or export.
  */
 export function resolveValue(value: unknown, scope: ValueScope): string {
   if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return String(value);
@@ -35,8 +35,8 @@ export function resolveValue(value: unknown, scope: ValueScope): string {
   const intrinsic = entries.length === 1 ? intrinsics[name] : undefined;
   if (intrinsic !== undefined) return intrinsic(argument, scope);
   throw new Error(
-    `${JSON.stringify(value)} is no value that this machine resolves; it knows ${Object.keys(intrinsics).join(", ")}. ` +
-      "Use one of them in infra/, or add the intrinsic to local/template/resolve-value.ts",
+    `${JSON.stringify(value)} is not a value that this machine resolves; it supports ${Object.keys(intrinsics).join(", ")}; ` +
+      "use one of them in infra/, or add the intrinsic function to local/template/resolve-value.ts",
   );
 }
 
@@ -44,9 +44,7 @@ function ref(name: string, scope: ValueScope): string {
   if (name.startsWith("AWS::")) {
     const parameter = (scope.pseudo as Readonly<Record<string, string>>)[name];
     if (parameter !== undefined) return parameter;
-    throw new Error(
-      `Ref ${name}: this machine has no such pseudo parameter, only ${Object.keys(scope.pseudo).join(", ")}`,
-    );
+    throw new Error(`Ref ${name}: unknown pseudo parameter; expected ${Object.keys(scope.pseudo).join(", ")}`);
   }
   return known(name, scope).ref;
 }
@@ -58,13 +56,13 @@ function getAtt(argument: unknown, scope: ValueScope): string {
   const found = attributes[attribute];
   if (found !== undefined) return found;
   const has = Object.keys(attributes).join(", ") || "none";
-  throw new Error(`Fn::GetAtt ${logicalId}.${attribute}: on this machine ${logicalId} has the attributes: ${has}`);
+  throw new Error(`Fn::GetAtt ${logicalId}.${attribute}: unknown attribute; on this machine ${logicalId} has ${has}`);
 }
 
 function known(logicalId: string, scope: ValueScope): ResourceValues {
   const found = scope.resource(logicalId);
   if (found !== undefined) return found;
-  throw new Error(`The template refers to ${logicalId}, which is nothing that this machine makes`);
+  throw new Error(`The template refers to ${logicalId}, which this machine does not create`);
 }
 
 function join(argument: unknown, scope: ValueScope): string {
@@ -88,10 +86,10 @@ function getStackOutput(argument: unknown, scope: ValueScope): string {
   const stack = resolveValue(StackName, scope);
   const found = scope.output(stack, OutputName);
   if (found !== undefined) return found;
-  throw new Error(`Fn::GetStackOutput ${OutputName} of ${stack}: no stack of this machine puts that out`);
+  throw new Error(`Fn::GetStackOutput ${OutputName} of ${stack}: no stack of this machine has this output`);
 }
 
 function text(argument: unknown, intrinsic: string): string {
   if (typeof argument === "string") return argument;
-  throw new Error(`${intrinsic} of ${JSON.stringify(argument)}: it takes a text`);
+  throw new Error(`${intrinsic} of ${JSON.stringify(argument)}: expected a text`);
 }

@@ -1,21 +1,21 @@
 /**
- * Properties of the resources that this machine makes. A property that is in none of these schemas is refused: what is
- * deployed would not be what is tested. What is `unseen` or `housekeeping` has no effect here.
+ * The properties of the resources that this machine creates. A property outside these schemas is an error, because the
+ * deployed stack would differ from the tested one. Properties with `unseen` or `housekeeping` have no effect here.
  */
 import * as z from "zod";
 
 const tags = z.unknown().optional();
 
-/** Encryption, backups, protection from deletion, logs and the like change nothing that a function can see. */
+/** For encryption, backups, deletion protection, logs and other properties that a function cannot observe. */
 const unseen = z.unknown().optional();
 
-/** A lifetime longer than any run of this machine, or housekeeping that the emulators do not do. */
+/** For lifetimes longer than any run of this machine, and for cleanup that the emulators do not do. */
 const housekeeping = z.unknown().optional();
 
-/** `{"Ref": "X"}` as `X`. */
+/** Reads `{"Ref": "X"}` as `X`. */
 const refOf = z.strictObject({ Ref: z.string() }).transform(({ Ref }) => Ref);
 
-/** `{"Fn::GetAtt": ["X", "Arn"]}` as `X`. */
+/** Reads `{"Fn::GetAtt": ["X", "Arn"]}` as `X`. */
 const arnOf = z
   .strictObject({ "Fn::GetAtt": z.tuple([z.string(), z.literal("Arn")]) })
   .transform((value) => value["Fn::GetAtt"][0]);
@@ -38,7 +38,9 @@ export const tableProperties = z.strictObject({
     )
     .default([]),
   BillingMode: z.literal("PAY_PER_REQUEST"),
-  /** One region: with more, writes of one are seen in another later, which nothing here does. */
+  /**
+   * Exactly one region. With more regions a write appears later in the others, which this machine does not simulate.
+   */
   Replicas: z.array(z.unknown()).length(1),
   SSESpecification: unseen,
   TimeToLiveSpecification: housekeeping,
@@ -56,18 +58,18 @@ export const bucketProperties = z.strictObject({
 export const secretProperties = z.strictObject({ Name: z.string(), Description: z.string().optional(), Tags: tags });
 
 export const queueProperties = z.strictObject({
-  /** On this machine every resource is named after its stack and logical id. */
+  /** On this machine every resource has a name from its stack and logical id. */
   QueueName: unseen,
   FifoQueue: z.boolean().default(false),
   ContentBasedDeduplication: z.boolean().optional(),
   DeduplicationScope: z.enum(["queue", "messageGroup"]).optional(),
   FifoThroughputLimit: z.enum(["perQueue", "perMessageGroupId"]).optional(),
-  // The defaults are SQS's own.
+  // The defaults are those of SQS.
   VisibilityTimeout: z.int().default(30),
   MessageRetentionPeriod: z.int().default(345_600),
   DelaySeconds: z.int().default(0),
   RedrivePolicy: z.strictObject({ deadLetterTargetArn: arnOf, maxReceiveCount: z.int() }).optional(),
-  /** No queue of this machine is somebody else's. */
+  /** This machine has no queues of other owners. */
   RedriveAllowPolicy: unseen,
   SqsManagedSseEnabled: unseen,
   Tags: tags,
@@ -77,32 +79,32 @@ export const functionProperties = z.strictObject({
   Timeout: z.int(),
   MemorySize: z.int(),
   Role: arnOf,
-  /** Nobody else's functions take anything away here. */
+  /** No other functions take concurrency on this machine. */
   ReservedConcurrentExecutions: unseen,
   RecursiveLoop: z.enum(["Allow", "Terminate"]).default("Terminate"),
   Environment: z.strictObject({ Variables: z.record(z.string(), z.unknown()) }).default({ Variables: {} }),
   TenancyConfig: z.strictObject({ TenantIsolationMode: z.literal("PER_TENANT") }).optional(),
-  /** Its code runs from the folder that the metadata names, in this Node. */
+  /** The code runs in this process, from the folder in the metadata. */
   Code: unseen,
   Handler: z.literal("index.handler"),
   Runtime: z.literal("nodejs24.x"),
   Architectures: unseen,
-  /** The programs of a layer are looked for on this machine. */
+  /** The programs of a layer must be installed on this machine. */
   Layers: unseen,
   LoggingConfig: unseen,
   Tags: tags,
 });
 
-/** Of what roles may do, only what they may read of secrets is kept to here. */
+/** Of the permissions of roles, this machine enforces only the access to secrets. */
 export const policyProperties = z.object({
   Roles: z.array(refOf),
   PolicyDocument: z.object({
     Statement: z.array(
       z.object({
         Effect: z.enum(["Allow", "Deny"]),
-        /** A statement about everything else takes it away. */
+        /** A statement with `NotAction` has no `Action`. */
         Action: z.union([z.string(), z.array(z.string())]).default([]),
-        /** One, or a list of them. */
+        /** One resource or a list of them. */
         Resource: z.unknown(),
       }),
     ),
@@ -114,7 +116,7 @@ export const eventSourceProperties = z.strictObject({
   FunctionName: refOf,
   BatchSize: z.int().default(10),
   MaximumBatchingWindowInSeconds: z.int().default(0),
-  // Without one, Lambda goes up to the account's concurrency.
+  // Without this setting, Lambda uses the account's concurrency.
   ScalingConfig: z.strictObject({ MaximumConcurrency: z.int() }),
   FunctionResponseTypes: z.array(z.literal("ReportBatchItemFailures")).default([]),
   Tags: tags,
@@ -124,7 +126,7 @@ export const routeProperties = z.strictObject({
   ApiId: unseen,
   RouteKey: z.string(),
   AuthorizationType: z.enum(["AWS_IAM", "NONE"]),
-  /** `integrations/<integration>` */
+  /** Reads `integrations/<integration>`. */
   Target: z
     .strictObject({ "Fn::Join": z.tuple([z.literal(""), z.tuple([z.literal("integrations/"), refOf])]) })
     .transform((value) => value["Fn::Join"][1][1]),
@@ -137,13 +139,13 @@ export const integrationProperties = z.strictObject({
   PayloadFormatVersion: z.literal("2.0"),
 });
 
-/** Of a function that is invoked by somebody who does not wait. */
+/** The settings for asynchronous invocations of a function. */
 export const eventInvokeProperties = z.strictObject({
   FunctionName: refOf,
   Qualifier: z.literal("$LATEST"),
-  /** This machine tries nothing again that failed. */
+  /** This machine does not repeat failed invocations. */
   MaximumRetryAttempts: z.literal(0),
-  /** Nothing waits for a place to run in here. */
+  /** An invocation never waits for concurrency on this machine. */
   MaximumEventAgeInSeconds: unseen,
   DestinationConfig: z.strictObject({ OnFailure: z.strictObject({ Destination: arnOf }) }),
 });
@@ -164,7 +166,7 @@ export const scheduleProperties = z.strictObject({
     Arn: arnOf,
     Input: z.string().optional(),
     RoleArn: unseen,
-    /** For events that Lambda does not take over; on this machine it takes over every one. */
+    /** For events that Lambda does not accept. This machine accepts all. */
     DeadLetterConfig: unseen,
     RetryPolicy: unseen,
   }),

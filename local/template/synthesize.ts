@@ -16,10 +16,10 @@ const run = promisify(execFile);
 const synthesizing = new Map<string, Promise<Stacks>>();
 
 /**
- * The templates of the CDK app, as `cdk synth` makes them, but without the functions' bundles. That costs seconds of
- * another process; it is kept below node_modules/.cache for as long as the app's sources stay the same.
- * @param context - of the app, besides cdk.json's: see infra/starling-app.ts.
- * @throws Error with the app's own words when it does not synthesize.
+ * The templates of the CDK app, as `cdk synth` makes them, but without the functions' bundles. They take seconds in
+ * another process, so they are cached below node_modules/.cache until the app's sources change. @param context - the
+ * context of the app in addition to cdk.json: see infra/starling-app.ts. @throws Error with the app's own message when
+ * it does not synthesize.
  */
 export function synthesize(context: Readonly<Record<string, string>> = {}): Promise<Stacks> {
   const key = JSON.stringify(context);
@@ -40,7 +40,7 @@ async function cached(context: Readonly<Record<string, string>>): Promise<Stacks
   return stacks;
 }
 
-/** Of everything that the templates depend on. */
+/** A digest of everything that the templates depend on. */
 async function digestOf(context: Readonly<Record<string, string>>): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify(context));
   for (const file of ["cdk.json", "package-lock.json"]) hash.update(await readFile(join(repository, file)));
@@ -48,7 +48,7 @@ async function digestOf(context: Readonly<Record<string, string>>): Promise<stri
   return hash.digest("hex").slice(0, 32);
 }
 
-/** The texts of a source file and of everything that it imports from this repository. */
+/** The texts of a source file and of all files of this repository that it imports. */
 async function sourcesOf(file: string, texts = new Map<string, string>()): Promise<ReadonlyMap<string, string>> {
   if (texts.has(file)) return texts;
   const text = await readFile(join(repository, file), "utf8");
@@ -66,7 +66,7 @@ async function readStacks(file: string): Promise<Stacks | undefined> {
   }
 }
 
-/** In one step, so that whoever reads meanwhile sees all of it or nothing. */
+/** Writes the cache in one step, so that readers see all of it or nothing. */
 async function keep(file: string, stacks: Stacks): Promise<void> {
   const draft = `${file}.${randomUUID()}`;
   try {
@@ -74,7 +74,7 @@ async function keep(file: string, stacks: Stacks): Promise<void> {
     await writeFile(draft, JSON.stringify(stacks));
     await rename(draft, file);
   } catch (error) {
-    // Where the dependencies are read-only, each process synthesizes for itself.
+    // If the folder of the dependencies is read-only, each process synthesizes again.
     if (!["EACCES", "EPERM", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
 }

@@ -131,7 +131,7 @@ describe("whatever ends the demo, it leaves no process, no port and no file", ()
 
   test.each([
     { moment: "while it starts", seen: undefined, signal: "SIGINT", code: 130 },
-    { moment: "when it has begun", seen: /Starling on this machine/, signal: "SIGTERM", code: 143 },
+    { moment: "when it has begun", seen: /Starling runs on this machine/, signal: "SIGTERM", code: 143 },
     { moment: "while clusters change", seen: /changing {2}|changing$/m, signal: "SIGINT", code: 130 },
     { moment: "between two rollouts", seen: /^2\. A push/m, signal: "SIGHUP", code: 129 },
   ] as const)("$signal $moment", async ({ seen, signal, code }) => {
@@ -193,7 +193,9 @@ describe("what the demo says when it cannot", () => {
     expect(out.replaceAll(/\s+/g, " ")).toMatch(
       /halted: 1 cluster failed of 1 in stage canary \(allows 0\): .* ImagePullBackOff/,
     );
-    expect(out).toContain("\nNothing of this is left running. What to try next:\n\n  the same with --keep ./demo ");
+    expect(out).toContain(
+      "\nThe demo has ended and left nothing running. Commands to try next:\n\n  the same command with --keep ./demo ",
+    );
     expect(out).toMatch(/\nin sync: 0\/2 clusters at trunk@sha1:[0-9a-f]{40}\n$/);
     for (const line of out.split("\n")) expect(line).toMatch(/^.{0,90}$(?<! )/);
   });

@@ -61,8 +61,8 @@ describe("a state folder", () => {
     writeFileSync(join(folder, "index.html"), "");
     await expect(prepareFolder(folder)).rejects.toMatchObject({
       exit: "wrongInput",
-      message: `--state is ${folder}, which holds other things than the state of a machine: index.html`,
-      next: `starling local up --state ${folder}/starling-local   (a folder that is new, or empty)`,
+      message: `--state is ${folder}, which contains other files than the state of a machine: index.html`,
+      next: `starling local up --state ${folder}/starling-local   (a new or empty folder)`,
     });
     expect(modeOf(folder)).toBe(0o755);
     expect(readdirSync(folder)).toEqual(["index.html"]);
@@ -72,14 +72,14 @@ describe("a state folder", () => {
     const folder = join(home, "site");
     mkdirSync(folder);
     writeFileSync(join(folder, ".gitignore"), "*\n");
-    await expect(prepareFolder(folder)).rejects.toThrow("holds other things");
+    await expect(prepareFolder(folder)).rejects.toThrow("contains other files");
   });
 });
 
 describe("in a git repository", () => {
   const refused = (folder: string) => ({
     exit: "wrongInput",
-    message: `--state is ${folder}, in the git repository ${repository}: the keys of the machine would be committed with it`,
+    message: `--state is ${folder}, in the git repository ${repository}: git would commit the keys of the machine`,
   });
 
   test.each(["", "state", "a/b/state"])("%j is refused, and not made", async (below) => {
@@ -91,7 +91,7 @@ describe("in a git repository", () => {
   test("says how it is allowed, and that is so", async () => {
     const folder = join(repository, "local state");
     await expect(prepareFolder(folder)).rejects.toMatchObject({
-      next: `starling local up --state DIR   (outside of a repository; or let git ignore it: echo '/local state/' >> ${repository}/.gitignore)`,
+      next: `starling local up --state DIR   (outside a repository; or make git ignore the folder: echo '/local state/' >> ${repository}/.gitignore)`,
     });
     writeFileSync(join(repository, ".gitignore"), "/local state/\n");
     await prepareFolder(folder);
@@ -114,7 +114,7 @@ describe("in a git repository", () => {
     await prepareFolder(earlier);
     expect(execFileSync("git", ["-C", join(home, "later"), "status", "--porcelain"]).toString()).toBe("");
     rmSync(join(earlier, ".gitignore"));
-    await expect(prepareFolder(earlier)).rejects.toThrow("would be committed");
+    await expect(prepareFolder(earlier)).rejects.toThrow("git would commit");
     expect(existsSync(join(earlier, ".gitignore"))).toBe(false);
   });
 });

@@ -217,7 +217,7 @@ test.each<[string, Stacks, RegExp]>([
   [
     "a type of resource that is not modelled",
     { app: { Resources: { Topic: { Type: "AWS::SNS::Topic" } } } },
-    /Topic in app is a AWS::SNS::Topic, which this machine does not have\. Model it in local\/template\/read-plan\.ts/,
+    /Topic in app has the type AWS::SNS::Topic, which this machine does not support; model it in local\/template\/read-plan\.ts/,
   ],
   [
     "a property that would have an effect",
@@ -229,12 +229,12 @@ test.each<[string, Stacks, RegExp]>([
   [
     "a function of nobody's",
     changed("Worker", { Role: arnOf("Work") }),
-    /Worker in app refers to Work, which is no resource of the right type/,
+    /Worker in app refers to Work, which is not a resource of the expected type/,
   ],
   [
     "a function without a folder",
     { app: { Resources: { ...resources, Worker: { ...resources.Worker, Metadata: {} } } } },
-    /app-Worker does not say whose code it is: its Metadata has no starling:folder/,
+    /the Metadata of app-Worker has no starling:folder, which names the folder of its code/,
   ],
 ])("%s is refused", (_, stacks, message) => {
   expect(() => readPlan(stacks)).toThrow(message);

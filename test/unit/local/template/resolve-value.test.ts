@@ -39,20 +39,23 @@ test.each<[unknown, string]>([
 });
 
 test.each<[unknown, RegExp]>([
-  [{ Ref: "Topic" }, /refers to Topic, which is nothing that this machine makes/],
-  [{ Ref: "AWS::StackId" }, /Ref AWS::StackId: this machine has no such pseudo parameter, only AWS::AccountId/],
+  [{ Ref: "Topic" }, /refers to Topic, which this machine does not create/],
+  [{ Ref: "AWS::StackId" }, /Ref AWS::StackId: unknown pseudo parameter; expected AWS::AccountId/],
   [
     { "Fn::GetAtt": ["Queue", "Name"] },
-    /GetAtt Queue\.Name: on this machine Queue has the attributes: Arn, Nested\.Name/,
+    /GetAtt Queue\.Name: unknown attribute; on this machine Queue has Arn, Nested\.Name/,
   ],
   [
     { "Fn::GetStackOutput": { StackName: "state", OutputName: "Other" } },
-    /GetStackOutput Other of state: no stack of this machine puts that out/,
+    /GetStackOutput Other of state: no stack of this machine has this output/,
   ],
-  [{ "Fn::Select": [0, ["a"]] }, /"Fn::Select".*is no value that this machine resolves; it knows Ref, Fn::GetAtt/],
-  [{ Ref: "Queue", more: 1 }, /is no value that this machine resolves/],
-  [{ "Fn::Sub": 7 }, /Fn::Sub of 7: it takes a text/],
-  [null, /null is no value/],
+  [
+    { "Fn::Select": [0, ["a"]] },
+    /"Fn::Select".*is not a value that this machine resolves; it supports Ref, Fn::GetAtt/,
+  ],
+  [{ Ref: "Queue", more: 1 }, /is not a value that this machine resolves/],
+  [{ "Fn::Sub": 7 }, /Fn::Sub of 7: expected a text/],
+  [null, /null is not a value/],
 ])("%j is refused", (value, message) => {
   expect(() => resolveValue(value, scope)).toThrow(message);
 });

@@ -4,9 +4,9 @@ import * as z from "zod";
 export const applyEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_BUCKET: z.string().min(1),
-  /** Written to the parent object of every Sync: two installations never take each other's objects. */
+  /** Installation, written to the parent object of every Sync: two installations never take each other's objects. */
   STARLING_INSTALLATION: z.string().min(1),
-  /** What the names of the secrets start with that it may read. */
+  /** Prefix of the names of the secrets that it may read. */
   STARLING_SECRET_PREFIX: z.string().min(1),
   STARLING_QUEUE_RENDER: z.url(),
   STARLING_QUEUE_APPLY: z.url(),

@@ -10,11 +10,14 @@ import type { Table } from "#shared/ports.ts";
 
 export interface CheckPorts {
   readonly table: Table;
-  /** Knows nothing yet: what a sandbox remembers of roles and addresses is no answer. */
+  /** Remembers nothing from before: remembered roles and addresses would prove nothing. */
   readonly newWay: () => CheckedWay;
 }
 
-/** Goes the way to a cluster once for whoever asked, and writes down how far it came. Needs no lease: it changes nothing there. */
+/**
+ * Checks the way to a cluster once for everybody who asked, and records the result. It needs no lease, because it
+ * changes nothing in the cluster.
+ */
 export async function answerCheck(cluster: string, { table, newWay }: CheckPorts): Promise<void> {
   const check = await table.get(keys.check(cluster));
   if (check === undefined || check.answer?.id === check.asked.id) return;
@@ -25,7 +28,7 @@ export async function answerCheck(cluster: string, { table, newWay }: CheckPorts
   try {
     await table.write([{ put: answered, when: { version: check.version } }]);
   } catch (error) {
-    // Somebody has asked anew, and sent a message of his own.
+    // A newer request has its own message.
     if (!isConflict(error)) throw error;
   }
 }

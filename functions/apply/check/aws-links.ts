@@ -1,4 +1,4 @@
-/** What IAM, STS and EKS have to say before there is an address to connect to. */
+/** Checks what IAM, STS and EKS need before there is an address to connect to. */
 import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
 import type { EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
@@ -17,7 +17,7 @@ export async function awsLinks(cluster: ClusterRow, { connector, eks }: CheckedW
 
 type Role = NonNullable<EksTarget["role"]>;
 
-/** Where there is no role, Starling is itself, which nobody has to allow. */
+/** Without a role Starling uses its own identity, which needs no permission. */
 async function assumedRole(target: EksTarget, eks: CheckedWay["eks"]): Promise<readonly LinkFinding[]> {
   const { role } = target;
   if (role === undefined) return [];
@@ -44,7 +44,7 @@ function roleProblem(error: unknown, { cluster, role }: EksTarget & { readonly r
   return { ...found, state: "unknown", remedy: "look at the AWS Health Dashboard, and check again in a minute" };
 }
 
-/** STS tells nobody which of these it is; only whose own permissions do not allow it, it says. */
+/** STS does not distinguish these causes, except when the caller's own policy denies the call. */
 function deniedRemedy(message: string, { arn, externalId }: Role): string {
   if (message.includes("no identity-based policy allows")) {
     const account = arn.split(":")[4] ?? "";
@@ -54,7 +54,7 @@ function deniedRemedy(message: string, { arn, externalId }: Role): string {
   return `see that the role exists, trusts output ApplyRole of the control stack, and asks for the external id ${externalId}: aws iam get-role --role-name ${quoted(name)} --query Role.AssumeRolePolicyDocument`;
 }
 
-/** Who asks with another id has to be refused: else every Cluster, and everybody whom the role trusts, may use it. */
+/** The role must refuse a wrong external id: otherwise every Cluster, and everybody whom the role trusts, can use it. */
 async function onlyWith(
   externalId: string,
   { target, eks }: { readonly target: EksTarget; readonly eks: CheckedWay["eks"] },
@@ -85,7 +85,7 @@ const eksRemedies: Readonly<Record<string, (cluster: EksArn) => string>> = {
   EksClusterNotActive: ({ name, region }) => `aws eks wait cluster-active --name ${name} --region ${region}`,
 };
 
-/** Whether the region is one that the cluster's account has, and what EKS says of the cluster there. */
+/** Checks that the cluster's account has the region, and reads EKS's description of the cluster there. */
 async function describedCluster(target: EksTarget, eks: CheckedWay["eks"]): Promise<readonly LinkFinding[]> {
   const { cluster } = target;
   const region: LinkFinding = { link: "region", state: "ok", value: cluster.region };
@@ -103,7 +103,7 @@ async function describedCluster(target: EksTarget, eks: CheckedWay["eks"]): Prom
   }
 }
 
-/** @returns undefined where the region is not what is wrong. */
+/** @returns undefined when the region is not the cause. */
 function remedyOfRegion(
   { code, message }: { readonly code: string; readonly message: string },
   { region, accountId }: EksArn,

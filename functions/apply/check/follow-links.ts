@@ -1,4 +1,4 @@
-/** From Starling's own role to the cluster's version, link by link; what stops there stops everything behind it. */
+/** Checks the way from Starling's own role to the cluster's version, link by link. A broken link ends the check. */
 
 import { awsLinks } from "#functions/apply/check/aws-links.ts";
 import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
@@ -8,7 +8,7 @@ import { type ClusterLink, clusterLinks, type LinkFinding } from "#shared/fleet/
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 
-/** @returns a finding for each link that this Cluster has, in their order. */
+/** @returns a finding for each link that this Cluster has, in the order of the way. */
 export async function followLinks(cluster: ClusterRow, way: CheckedWay): Promise<readonly LinkFinding[]> {
   const found: LinkFinding[] = [];
   for (const step of [specLink, awsLinks, kubeLinks]) {

@@ -6,16 +6,16 @@ import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 import { parentNamespace } from "#shared/kube/parent-object.ts";
 
 const concurrency = 8;
-/** Names in a message. */
+/** Number of names in a message. */
 const mostNamed = 6;
 const remedy =
   "kubectl apply --server-side -f examples/cluster-access/starling-rbac.yaml, with the group of the access entry in its bindings";
 
-/** Whether Starling may do what it needs for itself, and what manifests of most fleets hold. */
+/** Checks the rights that Starling needs for itself, and those that the manifests of most fleets need. */
 export async function grantedLink(reviews: Pick<AccessReviews, "isAllowed" | "rulesIn">): Promise<LinkFinding> {
   try {
     const own = [...deedsOf(ownRules), ...deedsOf(namespaceRules, parentNamespace)];
-    // What it lists, it lists for itself.
+    // Starling lists objects for its own use.
     const fleet = deedsOf(fleetRules).filter(({ verb }) => verb !== "list");
     const missing = new Set(await refused([...own, ...fleet], reviews));
     return finding(
@@ -39,7 +39,7 @@ function finding(
   if (missing.length === 0) return { link, state: "ok" };
   const message = `manifests of a fleet may not ${named(missing)}`;
   if (missing.length === fleet.length) return { link, state: "broken", code: "FleetForbidden", message, remedy };
-  // Less may be meant; a Sync that needs more says so by kind and verb.
+  // A fleet may need fewer rights; a Sync that needs more names the kind and the verb.
   return { link, state: "limited", code: "FleetForbidden", message, remedy };
 }
 
@@ -61,7 +61,10 @@ function deedsOf(rules: readonly AccessRule[], namespace?: string): readonly Dee
   );
 }
 
-/** By the rules where they say so, which is one request; else one by one: not every authorizer lists what it allows. */
+/**
+ * Reads the rules with one request where they suffice, and otherwise asks right by right, because not every authorizer
+ * lists its rules.
+ */
 async function refused(deeds: readonly Deed[], reviews: Pick<AccessReviews, "isAllowed" | "rulesIn">) {
   const rules = new Map<string, readonly KnownRule[]>();
   for (const namespace of ["default", parentNamespace]) rules.set(namespace, await reviews.rulesIn(namespace));

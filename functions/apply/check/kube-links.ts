@@ -1,4 +1,4 @@
-/** What the API server has to say: that it is there, knows Starling, is the cluster it was, and lets it work. */
+/** Checks the API server: it answers, knows Starling, is the same cluster as before, and grants the rights. */
 
 import type { CheckedWay } from "#functions/apply/check/checked-way.ts";
 import { grantedLink } from "#functions/apply/check/granted-link.ts";
@@ -14,7 +14,7 @@ import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { newestTested, oldestSupported, versionProblem } from "#shared/kube/server-version.ts";
 
-/** Of all questions to one cluster: who has not answered by then does not answer workers either. */
+/** Milliseconds for all requests to one cluster; a cluster that needs longer does not answer workers either. */
 const patienceMs = 15_000;
 
 export async function kubeLinks(cluster: ClusterRow, way: CheckedWay): Promise<readonly LinkFinding[]> {
@@ -98,7 +98,7 @@ async function unknownPrincipal(
   return { ...found, message: `no access entry of ${name} names the role: ${message}`, remedy };
 }
 
-/** What `publicAccessCidrs` has where nobody is left out. */
+/** The value of `publicAccessCidrs` that excludes nobody. */
 const everywhere = "0.0.0.0/0";
 
 async function networkRemedy(
@@ -141,14 +141,14 @@ async function identityLink(cluster: ClusterRow, client: ClusterClient): Promise
     return { link: "identity", state: "broken", value: uid, code: "IdentityMismatch", message, remedy };
   } catch (error) {
     const told = { code: codeOf(error), message: errorMessage(error) };
-    // Which is for the next link to say.
+    // The next link reports this.
     if (error instanceof KubeError && error.class === "forbidden")
       return { link: "identity", state: "skipped", ...told };
     return { link: "identity", state: "unknown", ...told, remedy: "check again in a minute" };
   }
 }
 
-/** What somebody wrote down stays when the cluster is upgraded. Where a ClusterDiscovery looks, it is not gone by. */
+/** A value that people wrote stays when the cluster is upgraded. A Cluster with a ClusterDiscovery does not use it. */
 function writtenVersion(version: string, { name, spec, discovered }: ClusterRow): Omit<LinkFinding, "link" | "value"> {
   const [minor] = /\d+\.\d+/.exec(version) ?? [];
   const { kubeVersion } = spec;

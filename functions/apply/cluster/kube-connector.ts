@@ -14,20 +14,23 @@ import type { ClusterRow, EksAddress } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { SecretReader } from "#shared/ports.ts";
 
-/** What was learned of clusters and kept in one process; the certificates of one take 25 KB, outside of the heap. */
+/** Number of clusters that one process remembers; the certificates of one take 25 KB outside of the heap. */
 const keptClusters = 1000;
-/** Kinds that they know together, of some 500 bytes each: what one cluster serves must not take the room of all. */
+/**
+ * Number of kinds that the process remembers for all clusters, of some 500 bytes each: no cluster may use the memory of
+ * all.
+ */
 const keptKinds = 100_000;
 
 export interface ConnectorPorts {
   readonly secrets: SecretReader;
   readonly eks: Pick<EksAccess, "endpoint" | "address" | "token" | "distrust">;
-  /** The one that deadlines are told in. */
+  /** The clock that deadlines use. */
   readonly clock: SleepingClock;
   readonly installation: string;
 }
 
-/** A secret, and what its text comes to for one address. */
+/** A secret, and the credential that it gives for one address. */
 interface TokenSource {
   readonly secret: string;
   readonly tokenIn: (text: string) => ReturnType<typeof tokenFor>;
@@ -35,15 +38,15 @@ interface TokenSource {
 
 interface Kept {
   readonly connection: KubeConnection;
-  /** Another connection is opened when this changes. */
+  /** A change of this key opens another connection. */
   readonly endpoint: KubeEndpoint;
 }
 
-/** Connections over HTTPS, whose sockets live as long as the work; a changed Cluster gets a new one. */
+/** Connections over HTTPS, whose sockets live as long as the work. A changed Cluster gets a new connection. */
 export class KubeConnector implements ClusterConnector {
   readonly #ports: ConnectorPorts;
   readonly #kept = new Map<string, Kept>();
-  /** Those that may have sockets, also when they are no longer kept. */
+  /** Connections that may have sockets, including those that are no longer kept. */
   readonly #used = new Set<KubeConnection>();
   #works = 0;
 
@@ -52,8 +55,8 @@ export class KubeConnector implements ClusterConnector {
   }
 
   /**
-   * Closes what was opened when the work has ended, and nothing else is under way: a sandbox is frozen then. What it
-   * left open would take up its descriptors and those of servers, and be dead or silent when it goes on.
+   * Closes the connections when the work has ended and no other work is running: the sandbox is frozen after that. An
+   * open socket would occupy descriptors here and at the server, and would be dead or silent after the freeze.
    */
   async during<T>(work: () => Promise<T>): Promise<T> {
     this.#works += 1;
@@ -72,7 +75,7 @@ export class KubeConnector implements ClusterConnector {
 
   async connect(cluster: ClusterRow, deadline: Date, hurry: Hurry = {}): Promise<ClusterClient> {
     const endpoint = await this.endpointOf(cluster);
-    // What a discovery says of it has no generation.
+    // The `discovered` half has no generation.
     const id = JSON.stringify([cluster.uid, cluster.generation, cluster.discovered?.access, cluster.discovered?.arn]);
     const before = this.#kept.get(id);
     const kept =
@@ -100,14 +103,14 @@ export class KubeConnector implements ClusterConnector {
     if (target !== undefined) this.#ports.eks.distrust(target);
   }
 
-  /** Where EKS says that it is, when its row does not say so yet. */
+  /** The address that EKS reports, when the row has none yet. */
   newAddress(cluster: ClusterRow): EksAddress | undefined {
     const target = this.targetOf(cluster);
     const address = target && this.#ports.eks.address(target);
     return address?.askedAt === cluster.status.address?.askedAt ? undefined : address;
   }
 
-  /** Where it is, and with what it is reached; neither is kept. */
+  /** The address and the credentials; neither is kept. */
   async endpointOf(cluster: ClusterRow): Promise<KubeEndpoint> {
     const spec = specOf(cluster);
     const target = this.targetOf(cluster);
@@ -116,7 +119,7 @@ export class KubeConnector implements ClusterConnector {
     throw invalidSpec("neither eks nor endpoint");
   }
 
-  /** @returns undefined for a cluster that is not in EKS. */
+  /** @returns undefined for a cluster outside EKS. */
   targetOf(row: ClusterRow): EksTarget | undefined {
     const { eks, access } = specOf(row);
     if (eks === undefined) return undefined;
@@ -153,21 +156,21 @@ export class KubeConnector implements ClusterConnector {
   }
 
   /**
-   * Asked before every request, for the address that this connection goes to: what the secret and the Cluster say by then
-   * decides, not what they said when it was opened.
-   * @throws StarlingError `SecretUnbound`, `SecretMismatch`, `InvalidCredentials`, and those of the reader
+   * Called before every request, for the address of this connection. The present secret and Cluster decide, not those
+   * of the time when the connection was opened.
+   * @throws StarlingError `SecretUnbound`, `SecretMismatch`, `InvalidCredentials`, and the errors of the reader
    */
   async #token({ secret, tokenIn }: TokenSource, memory: "kept" | "fresh"): Promise<string> {
     const text = await this.#ports.secrets.read(secret, { fresh: memory === "fresh" });
     const found = tokenIn(text);
     if ("token" in found) return found.token;
-    // One that was put right is to be seen at once, and not when it is forgotten.
+    // A corrected secret takes effect at once, not when the cached one expires.
     if (memory === "kept") return this.#token({ secret, tokenIn }, "fresh");
     throw new StarlingError(found.message, { code: found.code, retry: "transient", data: { secret } });
   }
 }
 
-/** It is asked the same for each request. */
+/** Caches the answer, because each request asks the same. */
 function rememberingLast<T>(work: (text: string) => T): (text: string) => T {
   let last: { readonly text: string; readonly found: T } | undefined;
   return (text) => {
@@ -180,7 +183,7 @@ function sameAddress(one: KubeEndpoint, other: KubeEndpoint): boolean {
   return one.server === other.server && one.caData === other.caData && one.tlsServerName === other.tlsServerName;
 }
 
-/** The schema lets none of these through; a row may be older or newer than this code. */
+/** The schema refuses all of these, but the row may be older or newer than this code. */
 function invalidSpec(what: string): StarlingError {
   return new StarlingError(`the Cluster has ${what}; apply it again`, { code: "InvalidCluster", retry: "permanent" });
 }

@@ -4,15 +4,15 @@ import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { BlobStore, Ids, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
 export interface Hurry {
-  /** An answer that takes longer, with all tries, ends the work by `KeptWaiting`. */
+  /** A request that takes longer, with all tries, ends the work with `KeptWaiting`. */
   readonly answerWithinMs?: number;
 }
 
-/** Opens clients for clusters; connections and what was learned of a cluster's kinds are kept between pieces of work. */
+/** Opens clients for clusters. Connections and the kinds of a cluster are kept between two pieces of work. */
 export interface ClusterConnector {
   /** @throws StarlingError when the cluster's credentials cannot be read. */
   connect(cluster: ClusterRow, deadline: Date, hurry?: Hurry): Promise<ClusterClient>;
-  /** What answered was another cluster: where this one is has to be asked again. */
+  /** Forgets the address of a cluster after another cluster answered there. */
   distrust(cluster: ClusterRow): void;
 }
 
@@ -25,7 +25,7 @@ export interface WorkerPorts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly connector: ClusterConnector;
-  /** Where EKS says that a cluster is, when its row does not say so yet; left out where no cluster is in EKS. */
+  /** Reads a cluster's address from EKS when its row has none yet; absent where no cluster is in EKS. */
   readonly newAddress?: (cluster: ClusterRow) => EksAddress | undefined;
   readonly installation: string;
 }

@@ -5,18 +5,18 @@ import { useAfter } from "#shared/fleet/rows/place-use.ts";
 import type { Routine } from "#shared/fleet/rows/routine.ts";
 import type { Log, Table } from "#shared/ports.ts";
 
-/** A cluster whose worker died waits for so long. */
+/** Seconds of a lease: a cluster whose worker died waits that long. */
 const leaseSeconds = 45;
-/** Renewed when less is left. */
+/** The lease is renewed when less time is left. */
 const renewSeconds = 30;
 /**
- * With less left nothing is begun in the cluster: clocks that are 3 s off to either side disagree by 6 s, and what was
- * begun has to end.
+ * With less time left, the worker begins nothing more in the cluster. Two clocks that are 3 s off to either side differ
+ * by 6 s, and a request that has begun must end within the lease.
  */
 const quietSeconds = 15;
-/** Whether somebody wants it is asked no more often. */
+/** Milliseconds between two checks for other workers that want the lease. */
 const askSeconds = 1;
-/** By the machine's clock, whatever pace ours has. */
+/** A timer of the machine's clock, independent of the pace of `Clock`. */
 const lookEveryMs = 250;
 
 export interface HoldingPorts {
@@ -25,7 +25,7 @@ export interface HoldingPorts {
   readonly log: Log;
 }
 
-/** Another worker has the lease, or may have it before what is begun has ended: this one is to do nothing more. */
+/** Another worker has the lease, or may have it before the present request ends: this worker must stop. */
 export class LeaseLost extends Error {
   constructor({ key, fence }: Lease, cause?: unknown) {
     const what = `the lease of ${key.pk} with fence ${fence} was lost, or not renewed in time`;
@@ -34,14 +34,14 @@ export class LeaseLost extends Error {
   }
 }
 
-/** When a lease that is taken or renewed now ends: never long after the invocation that holds it. */
+/** End of a lease that is taken or renewed now; never long after the end of the invocation that holds it. */
 export function leaseEnd(now: Date, invocationEnd: Date): Date {
   return new Date(Math.min(now.getTime() + leaseSeconds * 1000, invocationEnd.getTime() + quietSeconds * 1000));
 }
 
 /**
- * A lease that is renewed while its holder works, also while that one waits for a cluster's answer. `stop` ends that, and
- * nothing is begun under it any more; an invocation that was killed renews nothing after its end.
+ * A lease that is renewed while its holder works, also while the holder waits for a cluster's answer. After `stop`
+ * nothing begins under the lease any more. An invocation that was killed renews nothing after its end.
  */
 export class HeldLease {
   readonly #ports: HoldingPorts;
@@ -51,15 +51,15 @@ export class HeldLease {
   #renewing: Promise<void> | undefined;
   #isLost = false;
   #isWanted = false;
-  /** When that was known. */
+  /** When the holder last learned that. */
   #askedAt: Date;
-  /** What is worked at now: told with each renewal. */
+  /** The Sync in work now; each renewal reports it. */
   begun: Begun | undefined;
-  /** As it is to be when it is let go. */
+  /** The lease row as it will be when the lease is released. */
   routine: Routine;
-  /** The cluster takes longer to answer than its worker has. */
+  /** True when the cluster answers more slowly than the worker's time allows. */
   keptWaiting = false;
-  /** Since when it is held. */
+  /** Since when the worker holds the lease. */
   readonly #since: Date;
 
   constructor(lease: Lease, invocationEnd: Date, ports: HoldingPorts) {
@@ -77,10 +77,10 @@ export class HeldLease {
     return this.#lease;
   }
 
-  /** As it is to be left now. */
+  /** The lease row as it would be released now. */
   get left(): Lease {
     const { use, death } = this.#lease;
-    // Nobody knows how long a worker had a place that died in it.
+    // The duration of a worker that died is unknown.
     const keptWaiting = this.keptWaiting || death !== undefined;
     const stay = { from: this.#since, to: this.#ports.clock.now(), keptWaiting };
     return { ...this.#lease, use: useAfter(use, stay) };
@@ -91,7 +91,7 @@ export class HeldLease {
     this.#isLost = true;
   }
 
-  /** To be called before anything is begun in the cluster. @throws LeaseLost */
+  /** Called before every step in the cluster. @throws LeaseLost */
   async ensure(): Promise<void> {
     if (this.#has(quietSeconds)) return;
     await this.#renew("keep").catch((cause: unknown) => {
@@ -101,20 +101,23 @@ export class HeldLease {
     throw new LeaseLost(this.#lease);
   }
 
-  /** Looks for what was wanted meanwhile, and holds on; nothing is begun yet. @returns false when the lease is no longer ours. */
+  /**
+   * Reads whether another worker wanted the lease meanwhile, and keeps the lease; nothing begins yet. @returns false
+   * when the lease is lost.
+   */
   async again(): Promise<boolean> {
     this.begun = undefined;
     await this.#renew("again");
     return !this.#isLost;
   }
 
-  /** Whether somebody has wanted it since the last look, as far as is known since a second. */
+  /** Whether another worker has wanted the lease since the last check; the answer is at most a second old. */
   async isWanted(): Promise<boolean> {
     const { clock, table } = this.#ports;
     const now = clock.now();
     if (this.#isWanted || now.getTime() - this.#askedAt.getTime() < askSeconds * 1000) return this.#isWanted;
     this.#askedAt = now;
-    // Who cannot read it finds out when it is renewed or let go.
+    // A worker that cannot read the lease notices that when it renews or releases the lease.
     const row = await table.get(this.#lease.key).catch(() => undefined);
     this.#isWanted ||= row !== undefined && row.desired > this.#lease.desired;
     return this.#isWanted;
@@ -131,11 +134,14 @@ export class HeldLease {
       return;
     }
     if (this.#has(renewSeconds) || this.#renewing !== undefined) return;
-    // Told, and no more: whoever wants to write finds out by himself.
+    // The loss is only recorded: the next write of the holder fails by itself.
     this.#renew("keep").catch((error: unknown) => this.#ports.log.warn("a lease was not renewed", { error }));
   }
 
-  /** One at a time. Who only keeps it does not take note of who wanted it: that is for whoever looks again. */
+  /**
+   * Renewals run one at a time. A renewal that only keeps the lease ignores workers that want it; the next check reads
+   * them.
+   */
   #renew(why: "keep" | "again"): Promise<void> {
     const earlier = this.#renewing ?? Promise.resolve();
     const renewing = earlier
@@ -153,7 +159,7 @@ export class HeldLease {
     const until = leaseEnd(this.#ports.clock.now(), this.#invocationEnd);
     if (why === "keep" && until <= this.#lease.until) return;
     const renewed = await renewLease(this.#lease, { until, begun: this.begun }, this.#ports.table);
-    // It may have been stopped meanwhile.
+    // The lease may have been stopped meanwhile.
     this.#isLost ||= renewed === undefined;
     if (renewed === undefined) return;
     this.#isWanted = why === "keep" && renewed.desired !== this.#lease.desired;

@@ -1,7 +1,7 @@
 /**
- * The lease on a cluster: one worker at a time, each with a fence higher than all before it. It is short and renewed by
- * its holder, so that a worker that died keeps nobody out for long. Whoever finds it taken says so by raising `desired`;
- * the holder sees that when it lets go, and looks for work once more.
+ * The lease on a cluster: one worker at a time, each with a higher fence than all before it. The lease is short and its
+ * holder renews it, so that a worker that died blocks nobody for long. A worker that finds the lease taken raises
+ * `desired`; the holder sees that when it releases the lease, and reads the work once more.
  */
 
 import { defined } from "#shared/base/defined.ts";
@@ -14,7 +14,7 @@ import { nextRoutine, type Routine } from "#shared/fleet/rows/routine.ts";
 import { type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Precondition, RowUpdate, Table, Write } from "#shared/ports.ts";
 
-/** A lease that nobody gave back is looked at so long after its end: clocks differ. */
+/** Seconds after the end of a lease that was not released until it is checked, because clocks differ. */
 const overdueSeconds = 5;
 
 export interface Lease {
@@ -22,13 +22,13 @@ export interface Lease {
   readonly owner: string;
   readonly fence: number;
   readonly desired: number;
-  /** Who asks after this may have it. */
+  /** A request after this time may take the lease. */
   readonly until: Date;
-  /** As it was found. */
+  /** The lease row as it was found. */
   readonly routine: Routine;
-  /** As it was found; where the lease is let go, as it is left. */
+  /** The lease row as it was found, or, when the lease is released, as it is left. */
   readonly use?: PlaceUse | undefined;
-  /** Whoever had it before died with it. */
+  /** The holder before died with the lease. */
   readonly death?: { readonly begun?: Begun };
 }
 
@@ -38,13 +38,13 @@ interface LeaseWish {
   readonly until: Date;
 }
 
-/** @returns undefined when another worker has it; that one has been told. */
+/** @returns undefined when another worker has the lease; that worker has been informed. */
 export async function acquireLease(cluster: string, wish: LeaseWish, table: Table): Promise<Lease | undefined> {
   const given = await acquireUnless(() => false, { cluster, wish }, table);
   return given === "left" ? undefined : given;
 }
 
-/** @returns `slow` where nobody has it, and the cluster is to have a worker of the slow lane. */
+/** @returns `slow` when the lease is free, but the cluster belongs to the slow lane. */
 export async function acquireInCommonLane(
   cluster: string,
   wish: LeaseWish,
@@ -66,14 +66,14 @@ async function acquireUnless(
   const found = await table.update({ update: key, set: { schema: rowSchema }, add: { desired: 1 } });
   const now = wish.now.toISOString();
   if (found.leaseUntil !== undefined && found.leaseUntil >= now) return undefined;
-  // Who is to take it sees where its holder died.
+  // The next holder sees at which Sync this one died.
   if (isLeft(found.use)) return "left";
   const given = await take(key, { wish, when: [isFree, { attribute: "leaseUntil", lessThan: now }] }, table);
   if (given === undefined || found.owner === undefined || found.failed === true) return given;
   return { ...given, death: defined({ begun: found.begun }) };
 }
 
-/** It has the timer that it had: nobody has looked. */
+/** The row keeps its timer, because nobody has checked the cluster. */
 async function leaveAlone(lease: Lease, table: Table): Promise<"left"> {
   const when: Precondition[] = [{ attribute: "owner", equals: lease.owner }];
   await table.update({ update: lease.key, remove: holding, when });
@@ -91,9 +91,9 @@ async function take(
       update: key,
       set: { type: "Lease", schema: rowSchema, owner, leaseUntil: until.toISOString() },
       add: { fence: 1, desired: 0, version: 1 },
-      // Its timer stays, for whoever dies with it before anything was written.
+      // The timer stays, in case the holder dies before it has written anything.
       remove: note,
-      // It may have been given before, and the answer was lost: the SDK asks again.
+      // The lease may have been granted before, when the answer was lost and the SDK tried again.
       when: [...when, { attribute: "owner", equals: owner }],
       any: true,
     });
@@ -105,17 +105,20 @@ async function take(
   }
 }
 
-/** Goes with every write made under the lease. */
+/** The condition of every write under the lease. */
 export function leaseCheck(lease: Lease): Write {
   return { check: lease.key, when: [{ attribute: "owner", equals: lease.owner }] };
 }
 
-/** The same, and says what is begun next: that costs what the check alone does. */
+/** The same condition, together with the next step of the worker: both cost one write. */
 export function leaseNote(lease: Lease, begun: Begun): RowUpdate<"Lease"> {
   return { update: lease.key, set: { begun }, when: [{ attribute: "owner", equals: lease.owner }] };
 }
 
-/** The same, where nothing is begun after it: what has come to rest has no timer but the cluster's, which is yet to be set. */
+/**
+ * The same condition, when nothing begins after it: an idle cluster has only the timer of its row, which is not set
+ * yet.
+ */
 export function leaseEnding(lease: Lease): RowUpdate<"Lease"> {
   return {
     update: lease.key,
@@ -124,7 +127,7 @@ export function leaseEnding(lease: Lease): RowUpdate<"Lease"> {
   };
 }
 
-/** Lets go until the routine's time has come, unless somebody wanted the lease meanwhile. */
+/** Releases the lease until the next routine check, unless another worker wanted it meanwhile. */
 export function leaseRelease(lease: Lease, routine: Routine): RowUpdate<"Lease"> {
   const { use } = lease;
   const when: Precondition[] = [
@@ -143,7 +146,7 @@ export function leaseRelease(lease: Lease, routine: Routine): RowUpdate<"Lease">
   };
 }
 
-/** Lets go, whoever wants it. */
+/** Releases the lease, whoever wants it. */
 export async function abandonLease(lease: Lease, routine: Routine, table: Table): Promise<void> {
   try {
     await table.update({ ...leaseRelease(lease, routine), when: [{ attribute: "owner", equals: lease.owner }] });
@@ -152,16 +155,19 @@ export async function abandonLease(lease: Lease, routine: Routine, table: Table)
   }
 }
 
-/** What is begun in the cluster has to end before another one begins: a holder that fails says so, and keeps the lease. */
+/**
+ * A request to the cluster must end before another worker begins. A holder that fails records the failure and keeps the
+ * lease.
+ */
 export async function tellFailure(lease: Lease, table: Table): Promise<void> {
   const when: Precondition[] = [{ attribute: "owner", equals: lease.owner }];
   await table.update({ update: lease.key, set: { failed: true }, when });
 }
 
 /**
- * Holds it for longer. From then on its own row is due at its end: who works for long may find, when it dies, that the
- * timers of its Syncs have gone far ahead. The first one costs nothing of that kind, as most looks end before.
- * @returns the lease, with what was wanted meanwhile; undefined when it is no longer ours.
+ * Extends the lease. From then on the lease row is due at its end, because the timers of the Syncs may lie far in the
+ * future when a long-running worker dies. The first extension costs no such write, since most checks end before.
+ * @returns the lease, with the wish of other workers; undefined when the lease is lost.
  */
 export async function renewLease(
   lease: Lease,

@@ -10,10 +10,10 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Standing, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** What a run was begun by counts for its first turn, where that begins so soon. */
+/** Milliseconds for which the rows that began a run also count for its first turn. */
 const justReadSeconds = 5;
 
-/** Thrown at the door of a cluster at whoever wants to write there all the same. */
+/** Thrown when an operation wants to write to a cluster although it may not. */
 export class WriteWithheld extends Error {
   readonly why: Withheld;
 
@@ -24,7 +24,7 @@ export class WriteWithheld extends Error {
   }
 }
 
-/** What was read, and when that was begun. */
+/** The rows that were read, and when the read began. */
 export interface Reading {
   readonly standing: Standing;
   readonly at: Date;
@@ -35,12 +35,12 @@ export interface GatePorts {
   readonly clock: Clock;
 }
 
-/** Stands before everything that one look at a Sync may write to its cluster. */
+/** Decides about everything that one operation on a Sync may write to its cluster. */
 export class WriteGate {
   readonly #row: SyncRow;
   readonly #lease: HeldLease;
   readonly #ports: GatePorts;
-  /** What was read last. */
+  /** The rows that were read last. */
   #known: Reading | undefined;
   #reading: Promise<Standing> | undefined;
 
@@ -51,11 +51,11 @@ export class WriteGate {
   }
 
   /**
-   * The Sync, its subject, its cluster and the brake as they are now, in one batch.
+   * Reads the Sync, its owner, its cluster and the freezes in one batch.
    * @throws StarlingError when they cannot be read: then nothing may be written.
    */
   read(): Promise<Standing> {
-    // Many writes find at the same time that what is known is old.
+    // Many simultaneous writes share one read.
     this.#reading ??= this.#readAnew().finally(() => {
       this.#reading = undefined;
     });
@@ -63,8 +63,9 @@ export class WriteGate {
   }
 
   /**
-   * For a turn that writes at once: the same, or what the turn was chosen by, where that was read under the lease and just
-   * before. @throws StarlingError likewise.
+   * The rows for a turn that writes at once: a new read, or the rows that chose the turn when they were read under the
+   * lease and just before.
+   * @throws StarlingError as `read` does.
    */
   async begin(read: Reading | undefined): Promise<Standing> {
     const ageMs = read === undefined ? Number.POSITIVE_INFINITY : this.#ports.clock.now().getTime() - read.at.getTime();
@@ -97,8 +98,8 @@ export class WriteGate {
   }
 
   /**
-   * For each turn from one thing to the next within a verb: from applying to pruning, from looking to correcting.
-   * @param attempt - that the verb is about.
+   * Called at each change of phase within an operation: from applying to pruning, from comparing to correcting.
+   * @param attempt - the attempt that the operation works on.
    */
   async ask(attempt: number): Promise<Withheld | undefined> {
     try {
@@ -110,7 +111,7 @@ export class WriteGate {
   }
 
   /**
-   * For each single write, each time that it is sent: the lease must hold, and what was read must not be old.
+   * Called for each single write, each time that it is sent: the lease must hold, and the rows must be recent.
    * @throws WriteWithheld, LeaseLost
    */
   async permit(attempt: number): Promise<void> {
@@ -120,7 +121,7 @@ export class WriteGate {
     const isFresh = known !== undefined && now.getTime() - known.at.getTime() < believedSeconds * 1000;
     const withheld = isFresh ? withheldFrom(attempt, known.standing, now) : await this.ask(attempt);
     if (withheld !== undefined) throw new WriteWithheld(withheld);
-    // Reading may have taken long.
+    // The read may have taken long.
     if (!isFresh) await this.#lease.ensure();
   }
 }

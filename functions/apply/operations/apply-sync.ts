@@ -27,9 +27,9 @@ import { rememberedInstall } from "#shared/kube/parent-object.ts";
 import type { Rendering } from "#shared/source/rendering.ts";
 
 /**
- * Takes the cluster to the rendering that is desired: claims the parent object, applies step by step, and only when every
- * object was applied, prunes what is no longer part of it. Each step may be the last one that is carried out; done again, it ends
- * the same. Where the time of a run is up, the next one goes on behind what was recorded.
+ * Takes the cluster to the desired rendering. It claims the parent object, applies step by step, and prunes what is no
+ * longer desired only when every object was applied. Each step may be the last one that succeeds; a repetition ends in
+ * the same state. When the time of a run is up, the next run continues behind the recorded progress.
  */
 export async function applySync(context: OperationContext): Promise<OperationResult> {
   const begun = begin(context);
@@ -37,15 +37,15 @@ export async function applySync(context: OperationContext): Promise<OperationRes
   return "told" in recalled ? applyRecalled(recalled, begun) : recalled;
 }
 
-/** The same, when the inventory has been recalled already. */
+/** Applies when the inventory has been recalled already. */
 export async function applyRecalled(recalled: Recalled, begun = begin(recalled.context)): Promise<OperationResult> {
   return reportedWith(recalled, await applyOver(recalled, { rendering: await begun.rendering, reads: begun.reads }));
 }
 
-/** Read side by side: the store and the cluster need not wait for each other. */
+/** Reads the store and the cluster at the same time. */
 function begin(context: OperationContext) {
   const rendering = desiredRendering(context);
-  // Where the inventory ends the look, nobody asks what became of it.
+  // When the inventory ends the operation, the result of the other read does not matter.
   rendering.catch(() => {});
   return { rendering, reads: beginParent(context.client, context.claim) };
 }
@@ -66,7 +66,7 @@ async function applyOver(
   const { row, ports } = context;
   const { desired } = row;
   const renderDigest = desiredDigest(row);
-  // Where it cannot be read, the claim says so.
+  // The claim reports a cluster that cannot be read.
   const remembered = await reads.parent.catch(() => undefined);
   const install = rememberedInstall(remembered, context.claim, desired.keptThrough);
   const order = orderOf(rendering, { renderDigest, before, row, install });
@@ -109,7 +109,7 @@ async function applyOver(
   const late = await applyAfter(walk, order);
   if (late !== undefined) return { ...(await stored(context, walk, order)), ...claimed, ...named, ...late };
 
-  // Nothing was looked for without a prune, and nothing of a lost rendering: another attempt may.
+  // Without a prune, or for a lost rendering, nothing was searched; another attempt may search.
   const known = new Set(applied.entries.map(({ id }) => objectIdKey(id)));
   const isLeft = !desired.apply.prune && unrecorded.some((id) => !known.has(objectIdKey(id)));
   const unsettled = isLeft ? earlier : left.lost;
@@ -125,7 +125,7 @@ async function applyOver(
   return { ...health, ...(await stored(context, walk, order, "whole")), ...claimed, ...named, applied: whole };
 }
 
-/** Saves what the run has found out, and tells how far it is. */
+/** Saves what the run found, and reports its progress. */
 async function stored(context: OperationContext, walk: StepWalk, order: ApplyOrder, end?: "whole") {
   const change = { recorded: [], settled: [], ...progressOfWalk(walk, order, end) };
   const inventory = await saveInventory(context, changeInventory(walk.inventory, change));
@@ -133,7 +133,7 @@ async function stored(context: OperationContext, walk: StepWalk, order: ApplyOrd
   return { done, warnings: [...objectWarnings(walk), ...walk.deletions], ...defined({ inventory }) };
 }
 
-/** What an earlier run applied has to be looked at to know its health; that is another run's, with its own time. */
+/** The health of objects that an earlier run applied needs a check, which gets a run of its own. */
 function resumed(total: number): OperationResult {
   const message = `${total} objects applied, in more than one run; whether they are ready is looked at next`;
   return { phase: "Verifying", reason: "NotReady", message, objects: { total, ready: 0, failed: 0, foreign: 0 } };
@@ -141,12 +141,12 @@ function resumed(total: number): OperationResult {
 
 interface Pruning {
   readonly applied: Inventory;
-  /** `objectIdKey` of what is desired. */
+  /** `objectIdKey` of each desired object. */
   readonly kept: ReadonlySet<string>;
   readonly unrecorded: readonly ObjectId[];
 }
 
-/** Deleting is a turn of its own: what was read before all was applied may be long ago. */
+/** Pruning reads the rows again: the rows that were read before the apply may be old by now. */
 async function prune(
   context: OperationContext,
   pruning: Pruning,

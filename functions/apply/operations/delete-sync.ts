@@ -19,8 +19,8 @@ import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-
 const maxNamed = 3;
 
 /**
- * Deletes every member of the Sync from the cluster, and then its parent object. Called until it says `Gone`; members that
- * nothing recorded are not deleted unasked, and hold it back.
+ * Deletes every member of the Sync from the cluster, and then its parent object. It is called until it returns `Gone`.
+ * Members that no inventory recorded are not deleted without a request, and block the deletion.
  */
 export async function deleteSync(asked: OperationContext): Promise<OperationResult> {
   const recalled = await recallInventory(asked);
@@ -75,7 +75,7 @@ async function deleteOver({ context, inventory: before, told }: Recalled): Promi
   const after = changeInventory(before, { recorded: held, settled, progress });
   const inventory = await saveInventory(context, after);
   const handled = asked === undefined || result.outcome !== "done" ? {} : { handledPrune: asked.number };
-  // What is gone is in no inventory any more: it is counted from run to run.
+  // Deleted members leave the inventory, so they are counted from run to run.
   const gone = before.entries.length - after.entries.length;
   const done = (observed?.attempt === desired.attempt ? (observed.progress?.applied ?? 0) : 0) + gone;
   const warnings = deletionWarningsOf(result);

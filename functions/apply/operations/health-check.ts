@@ -15,9 +15,9 @@ import { changeInventory, entriesById, type Inventory, type InventoryEntry } fro
 import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
 
 /**
- * Looks at the health of everything that was applied, without writing to the cluster. What was deleted or replaced
- * meanwhile would never become ready by being looked at: the next look puts it back. Where something is missing, the
- * cluster may be another one.
+ * Checks the health of everything that was applied, without writing to the cluster. A deleted or replaced object would
+ * never become ready by being checked: the next inspection restores it. A missing object may mean that this is another
+ * cluster.
  */
 export async function healthCheck(context: OperationContext): Promise<OperationResult> {
   const recalled = await recallInventory(context);
@@ -25,8 +25,8 @@ export async function healthCheck(context: OperationContext): Promise<OperationR
 }
 
 /**
- * The same, when the inventory has been recalled already.
- * @param inventory - what has become of it since; it is saved then.
+ * Checks the health when the inventory has been recalled already.
+ * @param inventory - its changes since; they are saved then.
  */
 export async function lookAtRecalled(recalled: Recalled, inventory = recalled.inventory): Promise<OperationResult> {
   const { finding, complete } = await lookOver({ ...recalled, inventory });
@@ -39,7 +39,7 @@ export async function lookAtRecalled(recalled: Recalled, inventory = recalled.in
 
 interface HealthChecked {
   readonly finding: OperationResult;
-  /** For the inventory; see `HealthReport`. */
+  /** What the inventory records; see `HealthReport`. */
   readonly complete: readonly InventoryEntry[];
 }
 
@@ -75,19 +75,19 @@ async function findingOf(
   return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message: `${lost}; it is put back` };
 }
 
-/** What may not be put back is still as the last look that compared found it. */
+/** An object that may not be restored keeps the finding of the last comparison. */
 function leftDrifted({ row, withheld }: OperationContext): Pick<OperationResult, "drift" | "withheld"> {
   const { drift } = row.observed ?? {};
   return withheld === undefined || drift === undefined || !isDrifted(row.observed) ? {} : { drift, withheld };
 }
 
-/** It was put back often enough, and is told of. */
+/** The object was restored often enough, and is reported. */
 function isLeft({ id, reason }: UnreadyObject, known: ReturnType<typeof entriesById>): boolean {
   const entry = known.get(objectIdKey(id));
   return entry !== undefined && isLeftAway(entry, reason === "Replaced" ? "replaced" : "missing");
 }
 
-/** As far as the row names them. */
+/** The objects that the row names. */
 export function failedJobsOf({ desired, observed }: SyncRow): ReadonlySet<string> {
   if (observed?.attempt !== desired.attempt) return new Set();
   return new Set(observed.problems.filter(({ reason }) => reason === jobFailed).map(({ object }) => object));

@@ -29,15 +29,15 @@ import { type ManifestObject, objectIdOf, stringAt } from "#shared/kube/kube-obj
 import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 
 /**
- * The routine look at a Sync that was applied: has anything changed, and is everything still ready? Drift is put back
- * from the rendering that is assigned, object by object, under the same claim as an apply; what somebody undoes each time
- * is left alone after a while.
+ * The routine inspection of an applied Sync: has anything changed, and is everything still ready? Drift is corrected
+ * from the assigned rendering, object by object, under the same claim as an apply. A correction that somebody undoes
+ * each time is given up after a while.
  */
 export async function inspectSync(context: OperationContext): Promise<OperationResult> {
   const recalled = await recallInventory(context);
   if (!("told" in recalled)) return recalled;
   if (context.row.desired.apply.drift === "off") return lookAtRecalled(recalled, await releaseHeld(recalled));
-  // What is recorded anew is as it was found: only an apply shows that it is as it should be.
+  // A rebuilt inventory records objects as they were found: only an apply proves that they are as desired.
   if (recalled.told.rebuilt !== undefined && isCorrected(context)) return whenPermitted(recalled);
   return reportedWith(recalled, await inspectOver(recalled));
 }
@@ -69,7 +69,7 @@ async function inspectOver(recalled: Recalled): Promise<OperationResult> {
   const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
   const isWorth = before !== inventory || isWorthStoring(row, { before, report }, ports.clock.now());
   const recorded = isWorth ? () => stored(context, seen) : () => ({});
-  // Who asks for a look may know that members came back anywhere, and of kinds that the Sync has no more.
+  // People who ask for a reconcile may know that members came back, also of kinds that the Sync no longer has.
   const foreign =
     told.foreign ??
     (isReconciled(row)
@@ -112,14 +112,14 @@ async function inspectOver(recalled: Recalled): Promise<OperationResult> {
   return counted(await correct(context, { report: { ...report, drifted: toCorrect }, seen, before }));
 }
 
-/** Only to say what has drifted in what: one that is lost is no reason not to say that it has. */
+/** The rendering only names the drifted fields; drift is reported without it when it is lost. */
 async function renderingOf({ row, ports }: OperationContext): Promise<readonly ManifestObject[] | undefined> {
   const { renderDigest } = row.desired;
   if (renderDigest === undefined) return undefined;
   return (await findRendering(renderDigest, ports.blobs))?.[appliedEvent(row, renderDigest)];
 }
 
-/** Told of once, and not at every look. */
+/** Reported once, not at every inspection. */
 function newlyLeft(
   { row, ports }: OperationContext,
   leftAlone: readonly ObjectProblem[],
@@ -130,7 +130,7 @@ function newlyLeft(
   return { drift: { at: ports.clock.now().toISOString(), objects: leftAlone.length, corrected: false } };
 }
 
-/** A kind that cannot be listed shows no drift: that is not the same as having none. */
+/** A kind that cannot be listed shows no drift, which does not mean that there is none. */
 function notCompared({ unread }: DriftReport): Pick<OperationResult, "notCompared"> {
   const [first, ...others] = unread;
   if (first === undefined) return {};
@@ -155,7 +155,7 @@ async function correct(
     seen.entries.map((entry) => entry.id),
   );
   if (parent.kind === "refused") return refusedFinding(context, parent);
-  // What is gone, or another's by now, is looked at like something new: it may belong to somebody else.
+  // An object that is gone, or has another owner by now, is handled like a new one: it may belong to somebody else.
   const lost = report.drifted.filter(isAway).map(({ id }) => id);
   const held = changeInventory(seen, { recorded: asRead(report, seen), settled: lost });
   const drifted = new Set(report.drifted.map((object) => objectIdKey(object.id)));
@@ -176,7 +176,7 @@ async function correct(
   const applied = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
   const made = { drifted: report.drifted, rendering: objects, defaultNamespace, inventory: before };
   const recorded = countCorrections(applied, { ...made, isAsked: !isReconciled(row) });
-  // What could not be put back stays recorded, or the next look would miss nothing.
+  // An object that could not be restored stays recorded, or the next inspection would not miss it.
   const after = changeInventory(seen, { recorded, settled: [], definitions: result.definitions });
   const done = result.outcome === "applied";
   const found = {
@@ -196,13 +196,13 @@ async function correct(
   }
   const message = problems[0]?.message ?? waiting?.message ?? "drift could not be put back yet";
   const phase = result.outcome === "unreachable" ? "Unreachable" : final ? "Failed" : "Retrying";
-  // What fails each time must not keep what is undone each time from being left alone.
+  // A permanent failure must not keep undone corrections from being given up.
   const reconciled = final ? { reconciled: true as const } : {};
   const asked = defined({ notBeforeSeconds });
   return { phase, reason: "DriftCorrectionFailed", message, problems, ...asked, ...found, ...reconciled };
 }
 
-/** What changed carried the set's mark when it was read: it is applied over that state, and over no later one. */
+/** The changed object carried the set's mark when it was read: it is applied over that state, and over no later one. */
 function asRead({ drifted }: DriftReport, inventory: Inventory): readonly InventoryEntry[] {
   const known = entriesById(inventory);
   return drifted.flatMap(({ id, live }) => {
@@ -216,7 +216,7 @@ async function withHealth(context: OperationContext, inventory: Inventory): Prom
   return (await healthOver(context, inventory, new Map())).finding;
 }
 
-/** @returns with the finding what is to be recorded; see `HealthReport.complete`. */
+/** @returns the finding, and what to record; see `HealthReport.complete`. */
 async function healthOver(
   context: OperationContext,
   inventory: Inventory,

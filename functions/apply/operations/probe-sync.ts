@@ -1,7 +1,7 @@
 import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 
-/** A cluster that did not answer is only asked who it is; the planner says when the attempt starts over. */
+/** Asks a cluster that did not answer only for its identity; the planner decides when the attempt starts again. */
 export async function probeSync(context: OperationContext): Promise<OperationResult> {
   const found = await identityFinding(context);
   if (!("uid" in found)) return found;

@@ -13,8 +13,9 @@ import { objectIdKey } from "#shared/kube/object-id.ts";
 import { everyObject } from "#shared/source/rendering.ts";
 
 /**
- * Deletes the members that nobody recorded and that somebody has accepted, each under the uid that was shown, as a prune
- * deletes: with proof of membership, marks and guards. What is in git by now, or recorded, stays. Then the routine look.
+ * Deletes the members that no inventory recorded and that somebody has accepted. Each is deleted under the uid that was
+ * shown, as a prune deletes: with proof of membership, marks and guards. Members that git or the inventory has by now
+ * stay. The routine inspection follows.
  */
 export async function pruneAccepted(context: OperationContext): Promise<OperationResult> {
   const { row, client, claim, ports, deadline } = context;
@@ -44,6 +45,6 @@ export async function pruneAccepted(context: OperationContext): Promise<Operatio
     return { ...check, warnings: [...(check.warnings ?? []), ...deletions], handledPrune: asked.number };
   }
   const finding = { ...pruneFinding(result, { waiting: "Pruning", failed: "PruneFailed" }), warnings: deletions };
-  // Refused for good: it is told, and another request has to be made when that was mended.
+  // A permanent refusal is reported, and needs a new request after the cause was fixed.
   return finding.phase === "Failed" ? { ...finding, handledPrune: asked.number } : finding;
 }

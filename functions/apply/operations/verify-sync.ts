@@ -3,8 +3,8 @@ import { inspectSync } from "#functions/apply/operations/inspect-sync.ts";
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 
 /**
- * Looks whether what was applied has become ready. Before that is said, it is compared with what was applied: a stranger
- * may have made ready something else.
+ * Checks whether the applied objects have become ready. Before it reports that, it compares them with the rendering:
+ * somebody may have made another state ready.
  */
 export async function verifySync(context: OperationContext): Promise<OperationResult> {
   const finding = await healthCheck(context);

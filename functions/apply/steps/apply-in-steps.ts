@@ -1,4 +1,4 @@
-/** What an apply comes to, step by step: up to where it waits, or fails, with the hooks that are for that. */
+/** The steps of an apply, up to the point where it waits or fails, with the hooks for that case. */
 
 import type { OperationResult } from "#functions/apply/steps/operation.ts";
 import { type ApplyOrder, isInSteps } from "#functions/apply/steps/order-of-apply.ts";
@@ -10,7 +10,7 @@ import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import { reportedReason } from "#shared/kube/reasons.ts";
 
-/** All that comes before a prune. @returns why it got no further. */
+/** Runs everything before a prune. @returns the reason when it stopped earlier. */
 export async function applyBefore(walk: StepWalk, order: ApplyOrder): Promise<OperationResult | undefined> {
   const deleted = await walk.deleteHooks();
   if (deleted !== undefined && deleted.outcome !== "done") {
@@ -22,13 +22,13 @@ export async function applyBefore(walk: StepWalk, order: ApplyOrder): Promise<Op
   return orFailing(walk, { order, found: await walk.over(order.before, { from: 0, last }) });
 }
 
-/** All that comes after a prune. @returns why it got no further. */
+/** Runs everything after a prune. @returns the reason when it stopped earlier. */
 export async function applyAfter(walk: StepWalk, order: ApplyOrder): Promise<OperationResult | undefined> {
   const found = await walk.over(order.after, { from: order.before.length, last: "left" });
   return (await orFailing(walk, { order, found })) ?? hooksToGo(walk);
 }
 
-/** Where it fails for good, first what is to be run then, and deleted. */
+/** After a final failure, runs and deletes the hooks for a failure first. */
 function orFailing(
   walk: StepWalk,
   { order, found }: { readonly order: ApplyOrder; readonly found: OperationResult | undefined },
@@ -42,7 +42,7 @@ function orFailing(
   if (order.onFailure.length > 0 || walk.hooksLeft().length > 0) {
     return { ...found, phase: "Applying", reason: "Failing", message: `${found.message}; its hooks end first` };
   }
-  // A later look may find it mended, but for a hook, which is not run twice.
+  // A later check may find the failure fixed, except for a hook, which does not run twice.
   if (found.reason !== "HookFailed") walk.progress = before;
   return found;
 }
@@ -61,7 +61,7 @@ async function endFailed(
   return hooksToGo(walk) ?? { phase: "Failed", reason: reportedReason(failure.reason), message };
 }
 
-/** They are deleted by the next run, when it is stored that they have ended. */
+/** The next run deletes them, after their end is stored. */
 function hooksToGo(walk: StepWalk): OperationResult | undefined {
   const left = walk.hooksLeft();
   if (left.length === 0) return undefined;
@@ -72,7 +72,7 @@ function hooksToGo(walk: StepWalk): OperationResult | undefined {
   };
 }
 
-/** For the inventory. @param end - everything was applied: what comes after it is no install. */
+/** What the inventory records. @param end - true when everything was applied: the next apply is no install. */
 export function progressOfWalk(
   walk: StepWalk,
   order: ApplyOrder,
@@ -85,12 +85,12 @@ export function progressOfWalk(
     event: end === undefined ? event : "upgrade",
     succeeded: [...new Set(walk.succeeded)].sort(),
   };
-  // Half of an install would be taken for something to upgrade, by this rendering or by the next.
+  // Without a record, this rendering or the next would treat half of an install as an upgrade.
   const isReported = order.hooks.size > 0 || (end === undefined && event === "install");
   return { progress: isKept ? walk.progress : undefined, hooks: isReported ? record : undefined };
 }
 
-/** The rendering is from before its order was checked, or names what has another namespace here. */
+/** The rendering is older than the check of its order, or names an object that has another namespace here. */
 export function misorderedFinding(misordered: readonly OrderProblem[]): OperationResult {
   const problems = misordered.map(({ object, annotation, reason }) => ({
     object: describeObject(objectIdOf(object)),

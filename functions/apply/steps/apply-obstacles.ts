@@ -5,15 +5,15 @@ import { longestAskedOf } from "#shared/kube/engine/object-failure.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import type { AnyReason } from "#shared/kube/reasons.ts";
 
-/** Why not everything of a set was applied. */
+/** Why an apply did not reach every object. */
 export interface ApplyObstacles {
-  /** Of every object that failed. */
+  /** Problems of every object that failed. */
   readonly problems: readonly StatedProblem[];
-  /** Whether one of them will fail again until somebody changes something. */
+  /** Whether one of them fails again until somebody changes something. */
   readonly final: boolean;
   /** See `longestAskedOf`. */
   readonly notBeforeSeconds?: number;
-  /** The first object that was not begun, or waits for something to end. */
+  /** The first object that was not begun, or that waits for another one. */
   readonly waiting?: { readonly reason: AnyReason; readonly message: string };
 }
 

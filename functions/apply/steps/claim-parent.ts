@@ -18,7 +18,7 @@ export function claimParent(
   const applied = row.observed?.applied;
   const { keptThrough } = row.desired;
   const settledThrough = applied?.attempt ?? keptThrough;
-  // Of members that nobody recorded: where they are looked for is known by their kinds.
+  // The kinds of unrecorded members tell where to search for them.
   const foreign = (row.observed?.foreign ?? []).filter(({ member }) => member).map(({ id }) => id);
   return ensureParent(client, {
     claim,

@@ -6,7 +6,7 @@ import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
-/** `objectIdKey` of every place that an object of the rendering may have. */
+/** `objectIdKey` of every place where an object of the rendering may be. */
 export function placesIn(
   rendering: readonly ManifestObject[],
   defaultNamespace: string | undefined,
@@ -14,7 +14,7 @@ export function placesIn(
   return new Set(rendering.flatMap((object) => placesOf(objectIdOf(object), defaultNamespace).map(objectIdKey)));
 }
 
-/** What of an inventory is to be in the cluster: all of it, but for what `prune: false` keeps and nobody asks for. */
+/** The part of an inventory that is desired: all of it, except what `prune: false` keeps and nobody desires. */
 export async function desiredPart(
   row: Pick<SyncRow, "desired" | "observed">,
   inventory: Inventory,

@@ -1,4 +1,4 @@
-/** What a row keeps of drift: how much, and which objects, by whom and in what. */
+/** What a row records about drift: the number of objects, their names, the changed fields and their managers. */
 
 import type { StatedProblem } from "#shared/fleet/rows/stated-reason.ts";
 import { type Drift, maxProblems, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -12,11 +12,11 @@ export interface DriftSeen {
   readonly drifted: readonly DriftedObject[];
   readonly at: Date;
   readonly corrected: boolean;
-  /** What was applied; undefined when it is lost: fields are not named then. */
+  /** The applied rendering; undefined when it is lost, and then no fields are named. */
   readonly rendering: readonly ManifestObject[] | undefined;
 }
 
-/** What stays as it was found is told of once, and not at every look. Fields are named, their values never. */
+/** Drift that stays as it was found is reported once. Fields are named, their values never. */
 export function driftFound({ desired, observed }: Pick<SyncRow, "desired" | "observed">, seen: DriftSeen): Drift {
   const { drifted, at, corrected, rendering = [] } = seen;
   const before = observed?.attempt === desired.attempt && isDrifted(observed) ? observed.drift : undefined;

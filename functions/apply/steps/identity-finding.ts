@@ -2,8 +2,9 @@ import type { OperationContext, OperationResult } from "#functions/apply/steps/o
 import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 
 /**
- * Asks a cluster who it is.
- * @returns its uid when it is the one it was, or the first time; else the finding, and nothing seen on it is about ours.
+ * Asks a cluster for its identity.
+ * @returns its uid when the cluster is the expected one, or unknown so far; otherwise the finding, and nothing that was
+ *   seen there is about this cluster.
  */
 export async function identityFinding(
   context: Pick<OperationContext, "client" | "clusterUid" | "row">,
@@ -14,7 +15,10 @@ export async function identityFinding(
   return otherCluster(context, found);
 }
 
-/** Another cluster behind the endpoint: nothing is written to it until somebody accepts it, by the uid that was seen. */
+/**
+ * Another cluster answers at the endpoint: nothing is written to it until somebody accepts it, by the uid that was
+ * seen.
+ */
 export function otherCluster(
   { clusterUid, row }: Pick<OperationContext, "clusterUid" | "row">,
   found: string | undefined,

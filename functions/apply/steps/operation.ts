@@ -8,25 +8,25 @@ import type { StandingOf } from "#shared/kube/engine/foreign-object.ts";
 import type { ObjectId } from "#shared/kube/object-id.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
 
-/** What a verb works with. */
+/** What an operation works with. */
 export interface OperationContext {
   readonly row: SyncRow;
   readonly client: ClusterClient;
   readonly claim: SyncClaim;
   readonly clusterUid: string | undefined;
   readonly deadline: Date;
-  /** Nothing may be written, whatever is found: why. */
+  /** The reason why nothing may be written, whatever is found. */
   readonly withheld?: Withheld;
-  /** To be asked at each turn of the verb to something that writes. */
+  /** The gate that is asked before each phase of the operation that writes. */
   readonly gate: WriteGate;
   readonly ports: WorkerPorts;
   /** The other Syncs of its owner on the cluster. */
   readonly siblings: SiblingSyncs;
 }
 
-/** What is asked of the other Syncs of one owner on a cluster; see `siblings.ts`. */
+/** Questions about the other Syncs of one owner on a cluster; see `siblings.ts`. */
 export interface SiblingSyncs {
-  /** By `objectIdKey`, the set id of the sibling that desires an object; else why that cannot be read. */
+  /** By `objectIdKey`, the set id of the sibling that desires an object; otherwise the reason why that cannot be read. */
   desiringOrWhy(ids: readonly ObjectId[]): Promise<ReadonlyMap<string, string> | Withheld>;
   readonly standingOf: StandingOf;
 }
@@ -36,5 +36,5 @@ export interface OperationResult extends Finding {
   readonly otherUid?: string;
 }
 
-/** One kind of look at a Sync: apply, delete, prune, verify, inspect or probe. */
+/** One operation on a Sync: apply, delete, prune, verify, inspect or probe. */
 export type Operation = (context: OperationContext) => Promise<OperationResult>;

@@ -1,4 +1,4 @@
-/** The steps of an apply, and which of its hooks are run, over, and to be deleted: pure functions of what is stored. */
+/** The steps of an apply, and which hooks run, have ended, and are to be deleted: pure functions of the stored state. */
 
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type ApplyPlan, type OrderProblem, planSteps } from "#shared/kube/apply-steps.ts";
@@ -10,33 +10,33 @@ import type { RememberedInstall } from "#shared/kube/parent-object.ts";
 import type { Rendering } from "#shared/source/rendering.ts";
 
 export interface ApplyOrder extends ApplyPlan {
-  /** Of the rendering, for its event. */
+  /** Objects of the rendering, for its event. */
   readonly objects: readonly ManifestObject[];
-  /** An upgrade has others than an install. */
+  /** Hooks of an upgrade differ from those of an install. */
   readonly isByEvent: boolean;
-  /** As it is stored, or begins. */
+  /** The record of hooks, stored or new. */
   readonly record: HookRecord;
-  /** By `objectIdKey` of every place that one may have. */
+  /** By `objectIdKey` of every place where a hook may be. */
   readonly hooksByKey: ReadonlyMap<string, HookMarks>;
 }
 
 interface Ground {
-  /** Of the rendering. */
+  /** The annotations of the rendering's objects. */
   readonly renderDigest: string;
   readonly before: Inventory;
   readonly row: SyncRow;
-  /** As the cluster remembers it. */
+  /** The parent object's record, as the cluster remembers it. */
   readonly install: RememberedInstall | undefined;
 }
 
-/** The same in every run of an attempt. */
+/** The result is the same in every run of an attempt. */
 export function orderOf(
   rendering: Rendering,
   { renderDigest, before, row, install }: Ground,
 ): ApplyOrder | { readonly problems: readonly OrderProblem[] } {
   const { defaultNamespace } = row.desired.apply;
   const stored = before.hooks?.renderDigest === renderDigest ? before.hooks : undefined;
-  // What was applied whole has had its hooks, also where another rendering was tried since.
+  // A rendering that was applied whole has run its hooks, also when another rendering was tried since.
   const isWhole = row.observed?.applied?.renderDigest === renderDigest;
   const next = stored?.event ?? (isInstalled(before, row, install) ? "upgrade" : "install");
   const event = isWhole ? appliedEvent(row, renderDigest) : next;
@@ -49,29 +49,32 @@ export function orderOf(
     ),
   );
   const recorded = new Set(before.entries.map(({ id }) => objectIdKey(id)));
-  // An aid that went by its policy is made again for what runs again with it.
+  // A helper object that its policy deleted is made again for the hook that runs again.
   const isLeft = (key: string) => hooksByKey.get(key)?.isAid !== true || recorded.has(key);
   const succeeded = isWhole ? [...hooksByKey.keys()] : (stored?.succeeded ?? []).filter(isLeft);
   const isByEvent = rendering.install !== rendering.upgrade;
   return { ...plan, objects, isByEvent, hooksByKey, record: { renderDigest, event, succeeded } };
 }
 
-/** What the apply of a rendering that the cluster holds was: of what it holds not, the next is an upgrade. */
+/**
+ * The event by which the cluster's rendering was applied; a rendering that the cluster does not hold is an upgrade
+ * next.
+ */
 export function appliedEvent({ observed }: Pick<SyncRow, "observed">, renderDigest: string): ApplyEvent {
   const applied = observed?.applied;
   return applied?.renderDigest === renderDigest ? (applied.event ?? "upgrade") : "upgrade";
 }
 
 /**
- * Something of the Sync was applied whole before: what is there of an install that did not come to its end is not. A
- * cluster whose rows were forgotten has its objects, and knows better than they.
+ * Something of the Sync was applied whole before; the leftovers of an unfinished install do not count. A cluster whose
+ * rows were forgotten has its objects, and its memory decides.
  */
 function isInstalled({ entries, hooks }: Inventory, { observed }: SyncRow, install: Ground["install"]): boolean {
   if (observed?.applied !== undefined || install === "over") return true;
   return hooks?.event !== "install" && entries.some(({ hook }) => hook === undefined);
 }
 
-/** Whether a later run has to know where this one came to, although its time was not up. */
+/** Whether a later run needs this run's record, although its time was not up. */
 export function isInSteps({ before, after, hooks }: ApplyPlan): boolean {
   return before.length + after.length > 1 || hooks.size > 0;
 }
@@ -82,7 +85,7 @@ interface HookState {
   readonly succeeded: readonly string[];
 }
 
-/** Hooks whose phase is over, or ended early, and that their policy does not leave there. */
+/** Hooks whose phase has ended, regularly or early, and whose policy deletes them. */
 export function hooksToDelete(
   order: ApplyOrder,
   { entries, progress, succeeded }: HookState,

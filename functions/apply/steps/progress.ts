@@ -1,4 +1,4 @@
-/** What an earlier run of the same attempt did, recorded in the inventory while the attempt needs more than one run. */
+/** The record of an earlier run of the same attempt; the inventory has it while the attempt needs more than one run. */
 
 import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -7,7 +7,7 @@ import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
 import type { Inventory, Progress } from "#shared/kube/inventory.ts";
 import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
-/** Nothing, when what is recorded is about another attempt or rendering. */
+/** Empty when the record is about another attempt or rendering. */
 export function progressOf({ progress }: Inventory, { desired }: Pick<SyncRow, "desired">): Progress {
   const { attempt, renderDigest } = desired;
   if (progress?.attempt === attempt && progress.renderDigest === renderDigest) return progress;
@@ -26,13 +26,13 @@ export function progressAfter(
   };
 }
 
-/** What others depend on is applied again until it is seen to be there; hooks have a record of their own. */
+/** An object that others depend on is applied again until it is seen in the cluster; hooks have their own record. */
 function isDone(object: ApplySetResult["objects"][number]): boolean {
   if (!("health" in object) || object.entry.hook !== undefined) return false;
   return rankOf(object.id) > ranks.definition || object.health.status === "Current";
 }
 
-/** What was never recorded and not settled by an earlier run. */
+/** Objects that were never recorded, and that no earlier run settled. */
 export function unsettledIds(ids: readonly ObjectId[], { settled }: Progress): readonly ObjectId[] {
   const known = new Set(settled);
   return ids.filter((id) => !known.has(objectIdKey(id)));

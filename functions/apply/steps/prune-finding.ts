@@ -7,7 +7,7 @@ import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 import type { AnyReason, Reason } from "#shared/kube/reasons.ts";
 
-/** Deletions that are not all done: waiting for finalizers, refused for now, or refused for good. */
+/** Deletions that have not ended: they wait for finalizers, or were refused for now, or for good. */
 export function pruneFinding(
   pruned: PruneResult,
   reasons: { readonly waiting: AnyReason | StateReason; readonly failed: Reason },

@@ -21,19 +21,18 @@ type RebuildContext = Pick<OperationContext, "row" | "client" | "claim" | "ports
 
 export interface RebuiltInventory {
   readonly inventory: Inventory;
-  /** What carries the label and no rendering accounts for: never pruned for a record that was lost. */
+  /** Objects with the label that no rendering accounts for: a lost record never leads to their deletion. */
   readonly foreign: readonly ForeignObject[];
-  /** Kinds that may not be listed. */
+  /** Kinds that Starling may not list. */
   readonly unread: readonly string[];
 }
 
 /**
- * The inventory, from what proves to be a member in the cluster and from the renderings that may have made it: what is
- * desired, what was applied, and what the parent remembers. The uid of such an object is recorded again, so that it is
- * pruned when it leaves git; whatever else proves to be a member is only named.
- * Objects of the rendering that the cluster held whole and that are not there are recorded without a uid: as missing, or
- * as Jobs that have removed themselves.
- * @throws StarlingError `RenderingLost`, of the desired one.
+ * Rebuilds the inventory from the proven members in the cluster and from the renderings that may have made them: the
+ * desired one, the applied one, and those that the parent remembers. The uid of such an object is recorded again, so
+ * that it is pruned when it leaves git. Every other proven member is only named. Objects of the whole applied rendering
+ * that are not in the cluster are recorded without a uid: as missing, or as Jobs that have removed themselves.
+ * @throws StarlingError `RenderingLost`, about the desired rendering.
  */
 export async function rebuildInventory(context: RebuildContext): Promise<RebuiltInventory> {
   const { row, client, claim } = context;
@@ -69,7 +68,7 @@ export async function rebuildInventory(context: RebuildContext): Promise<Rebuilt
   );
   const unread = new Set(found.unread);
   for (const [key, { id, object }] of whole) {
-    // A hook is no part of the set, and nobody makes what git wants to be left alone.
+    // A hook is not part of the set, and an object of the desired rendering is never left alone.
     if (entries.has(key) || unread.has(formatGroupKind(id)) || isHook(object) || isLeftAlone(object)) continue;
     entries.set(key, absentEntry(id, object));
   }
@@ -78,7 +77,7 @@ export async function rebuildInventory(context: RebuildContext): Promise<Rebuilt
 }
 
 async function renderingOf({ row, ports }: RebuildContext, digest: string): Promise<Rendering> {
-  // What is desired is made again; without it, whatever it accounts for would be taken for a stranger's.
+  // The desired rendering is rendered again first; without it, its objects would count as foreign.
   const isDesired = digest === row.desired.renderDigest;
   const rendering = isDesired ? await loadRendering(digest, ports.blobs) : await findRendering(digest, ports.blobs);
   return rendering ?? { install: [], upgrade: [] };
@@ -96,17 +95,17 @@ function absentEntry(id: ResolvedObject["id"], object: ManifestObject): Inventor
   return { id, version: versionOf(object.apiVersion), ...unseen, ...expiringPart(object) };
 }
 
-/** Everything that carries the label and is not recorded. */
+/** Every object that carries the label and is not recorded. */
 function foreignAmong({ objects }: FoundMembers, inventory: Inventory): readonly ForeignObject[] {
   const keys = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
-  // The same object under another group is no other.
+  // The same object under another API group counts once.
   const uids = new Set(inventory.entries.map(({ uid }) => uid));
   return objects
     .map(({ id, live }) => foreignObject(id, live, inventory.setId))
     .filter(({ id, uid }) => !keys.has(objectIdKey(id)) && !uids.has(uid));
 }
 
-/** What carries the label, of every kind that the parent remembers, and is not recorded. */
+/** Unrecorded objects with the label, of every kind that the parent remembers. */
 export async function findForeign(context: RebuildContext, inventory: Inventory): Promise<readonly ForeignObject[]> {
   const { client, claim } = context;
   const kinds = (await readMemory(client, claim))?.groupKinds ?? [];

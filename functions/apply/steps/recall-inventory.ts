@@ -11,17 +11,17 @@ import { setIdOf } from "#shared/kube/parent-object.ts";
 const maxNamed = 3;
 
 export interface Recalled {
-  /** Its row has no inventory where that was lost: what is saved next is stored, whatever its digest. */
+  /** True when the inventory was lost and its row has none: the next save stores it, whatever its digest. */
   readonly context: OperationContext;
   readonly inventory: Inventory;
-  /** For the result of the verb: empty unless it was rebuilt. */
+  /** For the result of the operation: empty unless the inventory was rebuilt. */
   readonly told: Pick<OperationResult, "rebuilt" | "foreign" | "clusterUid">;
 }
 
 /**
- * The inventory of a Sync. One that is lost, or was changed, is rebuilt from the members in the cluster, if that is the
- * one it is to be; nothing is kept of it before the verb has saved it.
- * @returns the finding, where another cluster answers.
+ * Reads the inventory of a Sync. A lost or changed inventory is rebuilt from the members in the cluster, if the cluster
+ * is the expected one. It is stored only when the operation saves it.
+ * @returns the finding when another cluster answers.
  */
 export async function recallInventory(context: OperationContext): Promise<Recalled | OperationResult> {
   const { row, claim, ports } = context;
@@ -32,7 +32,7 @@ export async function recallInventory(context: OperationContext): Promise<Recall
   );
 }
 
-/** The result of a verb, with what is to be told of its inventory: only once that is saved. */
+/** The result of an operation, with the report about its inventory once that is saved. */
 export function reportedWith({ told }: Recalled, result: OperationResult): OperationResult {
   return result.inventory === undefined ? result : { ...told, ...result };
 }

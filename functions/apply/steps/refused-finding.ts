@@ -4,8 +4,8 @@ import { defined } from "#shared/base/defined.ts";
 import type { ParentResult } from "#shared/kube/engine/ensure-parent.ts";
 
 /**
- * The cluster remembers something that forbids this attempt. Another cluster behind the endpoint counts as unreachable:
- * nothing is written to it, and the rollout goes on without it within its budget.
+ * The cluster remembers something that forbids this attempt. Another cluster at the endpoint counts as unreachable:
+ * nothing is written to it, and the rollout continues without it within its budget.
  */
 export function refusedFinding(
   context: Pick<OperationContext, "clusterUid" | "row">,

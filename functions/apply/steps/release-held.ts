@@ -5,8 +5,9 @@ import { pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { changeInventory, type Inventory } from "#shared/kube/inventory.ts";
 
 /**
- * Looks again for what is held for siblings: what they have taken over leaves the inventory, and what nobody desires any
- * more is pruned. Where nothing may be written, or a sibling cannot be read, all of it stays as it is.
+ * Checks again the objects that are held for siblings. An object that a sibling has taken over leaves the inventory,
+ * and one that nobody desires any more is pruned. When nothing may be written, or a sibling cannot be read, all of them
+ * stay.
  */
 export async function releaseHeld({ context, inventory }: Recalled): Promise<Inventory> {
   const { client, claim, ports, deadline } = context;

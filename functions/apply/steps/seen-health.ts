@@ -8,7 +8,7 @@ export function seenHealth(report: HealthReport): SeenHealth {
   return { total, ready, failed, worst, problems: report.notReady.map((object) => problemOfObject(object.id, object)) };
 }
 
-/** @param objects - all of them, ready or not. */
+/** @param objects - all objects, ready or not. */
 export function healthOf(objects: readonly UnreadyObject[]): SeenHealth {
   const unready = objects.filter(({ status }) => status !== "Current");
   return {
@@ -20,7 +20,7 @@ export function healthOf(objects: readonly UnreadyObject[]): SeenHealth {
   };
 }
 
-/** Of two sets without a member in common. */
+/** Joins two reports about different members. */
 export function bothHealths(a: SeenHealth, b: SeenHealth): SeenHealth {
   return {
     total: a.total + b.total,

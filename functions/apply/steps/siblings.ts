@@ -13,27 +13,27 @@ import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 import { everyObject } from "#shared/source/rendering.ts";
 
-/** `objectIdKey` of every place that an object of a rendering may have. */
+/** `objectIdKey` of every place where an object of a rendering may be. */
 type Places = ReadonlySet<string>;
 
-/** A sibling, and what its assignment wants to be in the cluster. */
+/** A sibling, and the objects that its assignment desires. */
 interface Sibling {
   readonly setId: string;
   readonly desired: Places;
 }
 
 /**
- * What is asked of siblings, and only where there is something to ask: of what would be pruned or deleted, and of what
- * already carries the mark of another set. Each question reads the rows of the cluster anew, since the planner assigns
- * meanwhile; a row or a rendering that cannot be read is an error, and then nothing is deleted. A rendering never changes:
- * one look reads each of them once, and one after the other, however many objects it asks about.
+ * Answers questions about siblings, and asks only where it matters: about objects that would be pruned or deleted, and
+ * about objects with the mark of another set. Each question reads the rows of the cluster again, because the planner
+ * assigns meanwhile. A row or a rendering that cannot be read is an error, and then nothing is deleted. A rendering
+ * never changes, so one operation reads each of them once, one after the other, however many objects it asks about.
  */
 export class Siblings implements SiblingSyncs {
   readonly #row: SyncRow;
   readonly #ports: Pick<WorkerPorts, "table" | "blobs">;
-  /** By the digest of a rendering and the default Namespace. */
+  /** By digest of the rendering and default Namespace. */
   readonly #places = new Map<string, Places>();
-  /** Ends when the reading before it does, well or not. */
+  /** Settles when the read before has ended, well or not. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(row: SyncRow, ports: Pick<WorkerPorts, "table" | "blobs">) {
@@ -41,7 +41,7 @@ export class Siblings implements SiblingSyncs {
     this.#ports = ports;
   }
 
-  /** @throws StarlingError `RenderingLost`, `NewerRow`, and those of the table and the store. */
+  /** @throws StarlingError `RenderingLost`, `NewerRow`, and the errors of the table and the store. */
   async #desiring(ids: readonly ObjectId[]): Promise<ReadonlyMap<string, string>> {
     if (ids.length === 0) return new Map();
     const siblings = await this.#read();
@@ -53,7 +53,7 @@ export class Siblings implements SiblingSyncs {
     return new Map(found);
   }
 
-  /** Where it cannot be read, nothing may be deleted. */
+  /** When a sibling cannot be read, nothing may be deleted. */
   async desiringOrWhy(ids: readonly ObjectId[]): Promise<ReadonlyMap<string, string> | Withheld> {
     try {
       return await this.#desiring(ids);
@@ -65,9 +65,9 @@ export class Siblings implements SiblingSyncs {
   }
 
   /**
-   * Whether an object with the mark of another set may be taken over from it: `lacks` of a sibling that does not desire
-   * the object any more, `desires` of one that does; undefined when no sibling has that set.
-   * @throws StarlingError as they do.
+   * Whether an object with the mark of another set may be taken over: `lacks` when the sibling does not desire the
+   * object any more, `desires` when it does; undefined when no sibling has that set.
+   * @throws StarlingError as the reads do.
    */
   async standingOf(setId: string, id: ObjectId): Promise<"desires" | "lacks" | undefined> {
     const sibling = (await this.#read()).find((one) => one.setId === setId);

@@ -9,11 +9,14 @@ import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
 
 interface Question {
   readonly inventory: Inventory;
-  /** `objectIdKey` of what is desired. */
+  /** `objectIdKey` of each desired object. */
   readonly kept: ReadonlySet<string>;
 }
 
-/** What an earlier apply began to delete and is there still, with whoever holds it. @throws KubeError as `readDoomed` does. */
+/**
+ * Objects that an earlier apply began to delete and that still exist, with the holders of their finalizers. @throws
+ * KubeError as `readDoomed` does.
+ */
 export async function stillGoing(
   { row, client, ports, deadline }: OperationContext,
   { inventory, kept }: Question,

@@ -1,4 +1,4 @@
-/** Renderings and inventories: immutable blobs named by their digest, verified by whoever reads them. */
+/** Renderings and inventories: immutable blobs named by their digest; every reader verifies the digest. */
 import { LRUCache } from "lru-cache";
 import type { OperationContext } from "#functions/apply/steps/operation.ts";
 import { storedText } from "#shared/adapters/stored-text.ts";
@@ -10,9 +10,12 @@ import { emptyInventory, type Inventory, readInventory, writeInventory } from "#
 import type { BlobStore } from "#shared/ports.ts";
 import { decodeRendering, type Rendering } from "#shared/source/rendering.ts";
 
-/** Of text; parsed it is about four times as much. Renderings are shared by clusters with the same inputs. */
+/**
+ * Bytes of rendering text in memory; parsed, it takes about four times as much. Clusters with equal inputs share
+ * renderings.
+ */
 const cachedRenderingBytes = 24 * 1024 * 1024;
-/** Of half a kilobyte each. An inventory is read again at every look at its Sync. */
+/** Entries of half a kilobyte each. Every operation on a Sync reads its inventory. */
 const cachedEntries = 100_000;
 
 interface BlobCache {
@@ -34,7 +37,7 @@ function cacheOf(blobs: BlobStore): BlobCache {
   return cache;
 }
 
-/** @throws StarlingError `RenderingLost`: it can be rendered again, and whoever assigned it has that done. */
+/** @throws StarlingError `RenderingLost`: the planner has it rendered again. */
 export async function loadRendering(digest: string, blobs: BlobStore): Promise<Rendering> {
   const { renderings } = cacheOf(blobs);
   const cached = renderings.get(digest);
@@ -52,7 +55,7 @@ function renderingLost(digest: string, cause: StarlingError): StarlingError {
   return new StarlingError(message, { code: "RenderingLost", retry: "transient", data: { digest }, cause });
 }
 
-/** @returns undefined when it is lost. */
+/** @returns undefined when the rendering is lost. */
 export async function findRendering(digest: string, blobs: BlobStore): Promise<Rendering | undefined> {
   try {
     return await loadRendering(digest, blobs);
@@ -63,7 +66,8 @@ export async function findRendering(digest: string, blobs: BlobStore): Promise<R
 }
 
 /**
- * The stored inventory, or an empty one when there never was any; one that cannot be read is never an empty one.
+ * The stored inventory, or an empty one when none was ever stored. An inventory that cannot be read never counts as
+ * empty.
  * @throws StarlingError `BlobNotFound`, `BlobCorrupt`
  */
 export async function loadInventory(row: SyncRow, setId: string, blobs: BlobStore): Promise<Inventory> {
@@ -79,7 +83,7 @@ export async function loadInventory(row: SyncRow, setId: string, blobs: BlobStor
   return value;
 }
 
-/** @returns its digest when it is another than the row has, for the row. */
+/** @returns its digest for the row, when it differs from the row's. */
 export async function saveInventory(
   context: Pick<OperationContext, "row" | "ports">,
   inventory: Inventory,
@@ -89,7 +93,7 @@ export async function saveInventory(
   const digest = sha256(text);
   if (digest === row.observed?.inventory) return undefined;
   const key = blobKeys.inventory(row.cluster, digest);
-  // Over whatever is there: it may have been changed.
+  // The stored blob may have been changed, so it is overwritten.
   await ports.blobs.overwrite(key, Buffer.from(text));
   cacheOf(ports.blobs).inventories.set(key, inventory);
   return digest;

@@ -2,7 +2,7 @@ import { errorCodes } from "#shared/base/error-codes.ts";
 
 /**
  * Starling's own words for the `reason` of a condition, a failure, a finding or an event. docs/reasons.md explains each
- * of them, in this order. A state that is used as a reason is not in this list; see docs/seeing.md.
+ * of them, in this order. A state that is used as a reason is not in this list; see docs/states.md.
  */
 export const reasons = [
   // One object of a Sync that could not be applied, run or deleted.

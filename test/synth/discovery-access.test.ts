@@ -237,10 +237,10 @@ test.each(cases)("the CloudFormation template makes what the construct does, %s"
   expect(made).toEqual(byConstruct(more));
 });
 
-test("the commands of docs/aws.md deploy the template with parameters that it has, and with all that it needs", () => {
+test("the commands of docs/tasks/discover-clusters.md give the template all parameters that it needs, and no unknown ones", () => {
   const path = "examples/discovery-access/starling-discovery-access.template.yaml";
   const template = load(files[path.split("/").at(-1) ?? ""] ?? "") as CloudFormation;
-  const commands = pageBlocks("aws.md")
+  const commands = pageBlocks("tasks/discover-clusters.md")
     .filter(({ info }) => info === "sh account")
     .flatMap(commandsOf);
   const deploying = commands.filter((command) => command.includes(path));

@@ -3,7 +3,7 @@ import type { StageRunPhase, TargetState } from "#shared/fleet/rows/rollout-rows
 import type { ObjectProblem, Phase } from "#shared/fleet/rows/sync-row.ts";
 import { type AnyReason, type Reason, type ReportedReason, reportedReason } from "#shared/kube/reasons.ts";
 
-/** A state, given as the reason for what follows from it: docs/seeing.md has these. */
+/** A state, given as the reason for what follows from it: docs/states.md has these. */
 export type StateReason = Phase | OwnerState | TargetState | StageRunPhase;
 
 export type StatedReason = AnyReason | StateReason;

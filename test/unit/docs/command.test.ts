@@ -47,7 +47,7 @@ function flagRows(command: Command, words: readonly string[] = []): readonly str
 test("docs/command.md has the flags of every verb, and those that all verbs take, and no other", () => {
   const program = createProgram(io, () => {});
   const everywhere = program.options.map(({ flags, description }) => `| \`${flags}\` | ${description} |`);
-  const flags = page.slice(page.indexOf("## Flags"), page.indexOf("## What is wrong"));
+  const flags = page.slice(page.indexOf("## Flags"), page.indexOf("## Doctor"));
   const rows = flags.split("\n").filter((line) => line.startsWith("| `"));
   expect(rows).toEqual([...everywhere, ...flagRows(program)]);
 });

@@ -68,7 +68,7 @@ test("every code that an error is made with is one of them", () => {
   expect(strangers).toEqual([]);
 });
 
-test("every state that may be given as a reason is a word of docs/seeing.md", () => {
+test("every state that may be given as a reason is a word of docs/states.md", () => {
   // The types say so: a state that is none makes this `never`.
   const isWord: Exclude<StateReason, StageRunPhase> extends StateWord ? true : never = true;
   expect(isWord).toBe(true);

@@ -59,12 +59,12 @@ describe("docs/spec/rollout.md", () => {
   });
 });
 
-test("docs/seeing.md says what to do about each state that needs somebody, the worst first", () => {
-  expect(wordsOf(section("seeing.md", "### What to do"))).toEqual(stateWords().filter(needsSomebody));
+test("docs/states.md says what to do about each state that needs a person, the worst first", () => {
+  expect(wordsOf(section("states.md", "## What to do"))).toEqual(stateWords().filter(needsSomebody));
 });
 
-test("docs/clusters.md has every link of the way to a cluster, in the order of `cluster check`", () => {
-  const page = readFileSync(new URL("../../../docs/clusters.md", import.meta.url), "utf8");
+test("docs/tasks/check-a-cluster.md has every link of the way to a cluster, in the order of `cluster check`", () => {
+  const page = readFileSync(new URL("../../../docs/tasks/check-a-cluster.md", import.meta.url), "utf8");
   const links: readonly string[] = clusterLinks;
   expect(wordsOf(page).filter((word) => links.includes(word))).toEqual(links);
 });
@@ -73,6 +73,6 @@ test("docs/command.md has every check of the doctor, in its order, and no other"
   // Checks look at their session when they run: for their names none is asked.
   const session = {} as Session;
   const names = [...accessChecks(session), ...installationChecks(session)].map(({ name }) => name);
-  const table = section("command.md", "## What is wrong: `starling doctor`");
+  const table = section("command.md", "## Doctor");
   expect([...table.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, name]) => name)).toEqual(names);
 });

@@ -5,9 +5,9 @@ import { withAwsSettings } from "#local/faults/aws-fault-settings.ts";
 import { clusterKnobs, withClusterSettings } from "#local/faults/cluster-fault-settings.ts";
 import { portFlags } from "#local/serve/choose-ports.ts";
 
-const page = readFileSync(new URL("../../../docs/local.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../../docs/tasks/local-development.md", import.meta.url), "utf8");
 
-describe("docs/local.md", () => {
+describe("docs/tasks/local-development.md", () => {
   test.each(clusterKnobs.filter((knob) => !/\.(next|methods|path|share|phase|retryAfterSeconds)$/.test(knob)))(
     "has the knob %s in its table",
     (knob) => {
@@ -15,7 +15,7 @@ describe("docs/local.md", () => {
     },
   );
 
-  test("has examples that the machine takes", () => {
+  test("has examples that the machine accepts", () => {
     const examples = [...page.matchAll(/^starling local faults set (\S+) ([^#\n]+?)(?: --seed \d+)? *(?:#.*)?$/gm)];
     expect(examples.length).toBeGreaterThan(3);
     for (const [, target = "", words = ""] of examples) {

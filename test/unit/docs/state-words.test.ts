@@ -4,11 +4,11 @@ import { objectHealths } from "#shared/fleet/api/sync-objects.ts";
 import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 import { stateWords } from "#shared/words/state-words.ts";
 
-const page = readFileSync(new URL("../../../docs/seeing.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../../docs/states.md", import.meta.url), "utf8");
 
-test("docs/seeing.md says what each word of a STATE column means, in their order, and no other", () => {
+test("docs/states.md explains every word of a STATE column, in order, and no other", () => {
   const rows = page
-    .slice(page.indexOf("### Words"), page.indexOf("### What to do"))
+    .slice(page.indexOf("## Words"), page.indexOf("## What to do"))
     .matchAll(/^\| `(\w+)` \| (.+) \|$/gm);
   const words = [...rows].map(([, word]) => word);
   expect(words).toEqual(stateWords());
@@ -18,6 +18,6 @@ test("every state of a target is such a word", () => {
   expect(targetStates.filter((state) => !stateWords().includes(state))).toEqual([]);
 });
 
-test("docs/seeing.md says what each health of an object means", () => {
+test("docs/states.md explains every health of an object", () => {
   for (const health of objectHealths) expect(page).toContain(`\`${health}\``);
 });

@@ -9,7 +9,7 @@ import { readManifests } from "#shared/source/manifests.ts";
 import { parseManifests } from "#shared/source/yaml/manifest-documents.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-const page = readFileSync(new URL("../../../docs/migrating.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../../docs/tasks/migrate.md", import.meta.url), "utf8");
 
 function examplesBelow(title: string): readonly string[] {
   const [, text = ""] = page.split(`\n## ${title}\n`);
@@ -17,9 +17,9 @@ function examplesBelow(title: string): readonly string[] {
   return [...section.matchAll(/```yaml\n(.*?)```/gs)].map(([, yaml = ""]) => yaml);
 }
 
-describe("docs/migrating.md", () => {
-  test("has a fleet in Starling that validate takes", () => {
-    const documents = examplesBelow("In Starling").flatMap((text) => parseDocuments(text, "migrating.md"));
+describe("docs/tasks/migrate.md", () => {
+  test("has a fleet in Starling that validate accepts", () => {
+    const documents = examplesBelow("In Starling").flatMap((text) => parseDocuments(text, "migrate.md"));
     expect(documents).toHaveLength(3);
     for (const { value } of documents) {
       const parsed = parseDocument(value);
@@ -31,14 +31,14 @@ describe("docs/migrating.md", () => {
   test.each(["From an ApplicationSet", "From Flux", "From Fleet"])(
     "%s: each kind is known as another tool's",
     (title) => {
-      const documents = examplesBelow(title).flatMap((text) => parseManifests(text, "migrating.md"));
+      const documents = examplesBelow(title).flatMap((text) => parseManifests(text, "migrate.md"));
       expect(documents.length).toBeGreaterThan(0);
       expect(foreignKindsIn(readManifests(documents))).toHaveLength(documents.length);
       expect(sameInStarling(documents.map(({ object }) => object)).documents.length).toBeGreaterThan(1);
     },
   );
 
-  test("names fields of a template and of a group that there are", () => {
+  test("names existing fields of a template and of a group", () => {
     const known = new Set(fieldsOf("SyncGroup").map(({ path }) => path.replaceAll("[]", "")));
     const templates = [
       "parameters",

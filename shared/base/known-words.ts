@@ -11,9 +11,12 @@ export interface KnownWordsOptions {
 }
 
 /**
- * The text with each word hidden that none of the known texts has: what a program says of its input, without what it quotes.
- * A value cannot be told from a word by looking at it, and functions write it anew (cut, encoded, in capitals), so it is not
- * looked for: what is left is what is known to come from elsewhere.
+ * Hides each word of a text that none of the known texts has. Use it to show what a program reports about its input without
+ * the values that the program quotes.
+ *
+ * The function does not look for secret values and mask them, because masking is less safe. Helm reports values after
+ * functions cut, rewrote or hashed them, and kustomize reports values of files that it could not parse, in which nobody can
+ * find the values beforehand. A missing known word only hides a word too many. `docs/architecture.md` has the measurements.
  */
 export function knownWords(text: string, known: Iterable<string>, { joints = "" }: KnownWordsOptions = {}): string {
   const part = joints === "" ? /[\s\S]+/g : new RegExp(`[^${joints}]+`, "g");

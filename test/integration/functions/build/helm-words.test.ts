@@ -9,6 +9,8 @@ const helm = new HelmTemplate({ helm: () => locateHelm("") });
 
 const values = {
   s: "hunter2 s3cr3t",
+  password: "hunter2-s3cr3t-hunter2",
+  short: "k9q",
   pin: 13371337,
   unclosed: "{{ hunter2 s3cr3t",
   field: "{{ .hunter2.s3cr3t }}",
@@ -94,6 +96,36 @@ describe("no word of a value is told with what a function says of it", () => {
     expect(message).toContain(said);
     expect(message).toMatch(/templates\/x\.yaml:5/);
     expect(message).not.toMatch(hidden);
+  });
+});
+
+describe("a value that a function cuts, rewrites or hashes is hidden as well", () => {
+  const rows: readonly (readonly [expression: string, said: string])[] = [
+    ["trunc 6 .Values.password", "the chart says: ***"],
+    ["substr 1 9 .Values.password", "the chart says: ***"],
+    ["abbrev 9 .Values.password", "the chart says: ***..."],
+    ['printf "%.5s" .Values.password', "the chart says: ***"],
+    ['printf "%x" .Values.password', "the chart says: ***"],
+    ['regexFind "[0-9].*" .Values.password', "the chart says: ***"],
+    ['wrapWith 5 "\\n" .Values.password', "the chart says: ***"],
+    ['replace "-" "_" .Values.password', "the chart says: ***"],
+    ["camelcase .Values.password", "the chart says: ***"],
+    ["snakecase .Values.password", "the chart says: ***"],
+    ["title .Values.password", "the chart says: ***"],
+    ["swapcase .Values.password", "the chart says: ***"],
+    ["nospace .Values.s", "the chart says: ***"],
+    ["initials .Values.s", "the chart says: ***"],
+    ['b64enc (print "user:" .Values.password)', "the chart says: ***"],
+    ["b32enc .Values.password", "the chart says: ***===="],
+    ["sha256sum (print .Values.password .Values.pin)", "the chart says: ***"],
+    ["adler32sum .Values.password", "the chart says: ***"],
+    ['htpasswd "u" .Values.password', "the chart says: u:***"],
+    ["int .Values.pin | add 1 | print", "the chart says: ***"],
+    ["print .Values.short", "the chart says: ***"],
+  ];
+  test.each(rows)("%s", async (expression, said) => {
+    const message = await saidOf(at(`${expression} | fail`));
+    expect(message.endsWith(said)).toBe(true);
   });
 });
 

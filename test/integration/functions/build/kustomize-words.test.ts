@@ -7,6 +7,9 @@ const kustomize = new KubectlKustomize({ kubectl: () => locateKubectl("") });
 
 const secret = (value: string) =>
   `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  password: ${value}\n`;
+const configMap = (value: string) => secret(value).replace("Secret", "ConfigMap").replace("stringData", "data");
+const containers = (list: string) =>
+  `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {containers: ${list}}}}\n`;
 const below = (text: string) => text.replaceAll(/^/gm, "    ");
 const withSecret = (kustomization: string) => ({
   "kustomization.yaml": `resources: [s.yaml]\n${kustomization}`,
@@ -124,6 +127,30 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     "a selector of objects that is none",
     withSecret(`patches: [{target: {labelSelector: 'a==hunter2==c'}, patch: '[{"op": "remove", "path": "/data"}]'}]\n`),
     /kustomize: found '==', expected: ',' or 'end of string'$/,
+  ],
+  [
+    "a text of a ConfigMap that begins as an alias",
+    { "kustomization.yaml": "resources: [c.yaml]\n", "c.yaml": configMap("*hunter2") },
+    /yaml: unknown anchor referenced; put a text that begins with \* in quotes in File: c\.yaml$/,
+  ],
+  [
+    "a text of a ConfigMap with a tag that does not fit",
+    { "kustomization.yaml": "resources: [c.yaml]\n", "c.yaml": configMap("!!float hunter2") },
+    /cannot decode !!str as a !!float$/,
+  ],
+  [
+    "a literal that has no key",
+    { "kustomization.yaml": "secretGenerator: [{name: s, literals: [A=hunter2, hunter2]}]\n" },
+    /a literal of a generator: expected key=value$/,
+  ],
+  [
+    "arguments of a container that are one text",
+    {
+      "kustomization.yaml": "resources: [web.yaml]\npatches: [{path: p.yaml}]\n",
+      "web.yaml": containers("[{name: web, image: x}]"),
+      "p.yaml": containers("hunter2"),
+    },
+    /wrong node kind: expected SequenceNode but got ScalarNode$/,
   ],
 ])("kustomize's words on %s hold nothing of it", async (_what, files, said) => {
   const built = build(files);
